@@ -1,0 +1,125 @@
+"""What the data gives without Holdfast: BM25 in SQLite, and counted words like grep's; run it for a table."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Protocol
+
+from datasets import APART, BenchNote, BenchQuery, Dataset, add_arguments, chosen_datasets
+from scoring import Answer, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ENGLISH = """
+    a about above after again against all also am an and any are as at be because been before being
+    below between both but by can cannot could did do does doing down during each ever few for from
+    further had has have having he her here hers herself him himself his how i if in into is it its
+    itself just many me might more most much must my myself no nor not now of off on once only or
+    other our ours ourselves out over own same shall she should so some such than that the their
+    theirs them themselves then there these they this those through to too under until up us very
+    was we were what when where which while who whom whose why will with would you your yours
+    yourself yourselves s t d ll m re ve
+"""
+STOP_WORDS = frozenset(ENGLISH.split())
+
+
+class Ranker(Protocol):
+    """Ranks the notes of a data set for a query: their ids, best first."""
+
+    def rank(self, query: BenchQuery, limit: int) -> list[str]: ...
+
+
+def query_words(text: str) -> list[str]:
+    """Distinct words in lower case without stop words; all of them when there would be none."""
+    words = list(dict.fromkeys(re.findall(r"\w+", text.lower())))
+    return [word for word in words if word not in STOP_WORDS] or words
+
+
+class Bm25:
+    """SQLite's FTS5 with porter stems: title 2, content, tags and subject 1, any of the query's words."""
+
+    def __init__(self, notes: Sequence[BenchNote]) -> None:
+        self.ids = [note.id for note in notes]
+        self.database = sqlite3.connect(":memory:")
+        self.database.execute(
+            "CREATE VIRTUAL TABLE notes USING fts5"
+            "(title, content, tags, subject, space UNINDEXED, tokenize = 'porter unicode61')"
+        )
+        self.database.executemany(
+            "INSERT INTO notes(rowid, title, content, tags, subject, space) VALUES (?, ?, ?, ?, ?, ?)",
+            [(row, *text_columns(note), note.arguments["space"]) for row, note in enumerate(notes)],
+        )
+
+    def rank(self, query: BenchQuery, limit: int) -> list[str]:
+        match = " OR ".join(f'"{word}"' for word in query_words(query.text))
+        if not match:
+            return []
+        rows = self.database.execute(
+            "SELECT rowid, space FROM notes WHERE notes MATCH ? ORDER BY bm25(notes, 2, 1, 1, 1), rowid",
+            (match,),
+        )
+        allowed = query.spaces
+        return [self.ids[row] for row, space in rows if not allowed or space in allowed][:limit]
+
+    def close(self) -> None:
+        self.database.close()
+
+
+class Grep:
+    """Counts the distinct query words that a note's file holds, as substrings whatever the case."""
+
+    def __init__(self, notes: Sequence[BenchNote]) -> None:
+        self.notes = [(note.id, note.arguments["space"], file_text(note)) for note in notes]
+
+    def rank(self, query: BenchQuery, limit: int) -> list[str]:
+        words = query_words(query.text)
+        allowed = query.spaces
+        counts = [
+            (sum(word in text for word in words), note)
+            for note, space, text in self.notes
+            if not allowed or space in allowed
+        ]
+        found = sorted((entry for entry in counts if entry[0]), key=lambda entry: -entry[0])
+        return [note for _, note in found[:limit]]
+
+
+def text_columns(note: BenchNote) -> tuple[str, str, str, str]:
+    """Title, content, tags and subject."""
+    known = note.arguments
+    return known.get("title", ""), known["content"], " ".join(known.get("tags", ())), known.get("subject", "")
+
+
+def file_text(note: BenchNote) -> str:
+    return "\n".join(text_columns(note)).lower()
+
+
+def ranked_answers(ranker: Ranker, queries: Sequence[BenchQuery], limit: int = 10) -> list[Answer]:
+    """A baseline knows no doubt: whatever it returns counts as strong."""
+    answers = []
+    for query in queries:
+        ranked = tuple(ranker.rank(query, limit))
+        answers.append(Answer(query.kind, ranked, query.evidence, query.stale, strong=len(ranked)))
+    return answers
+
+
+def baseline_answers(dataset: Dataset) -> dict[str, list[Answer]]:
+    with closing(Bm25(dataset.notes)) as bm25:
+        return {
+            "BM25": ranked_answers(bm25, dataset.queries),
+            "grep": ranked_answers(Grep(dataset.notes), dataset.queries),
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_arguments(parser)
+    for dataset in chosen_datasets(parser.parse_args()):
+        print(f"\n{dataset.name}: {len(dataset.notes)} notes\n{table(baseline_answers(dataset), APART)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""DevMem (engineering notes) and LoCoMo (dialogue) in one shape; run it to see what they hold.
+
+LoCoMo is CC BY-NC and no part of this project: give its file with `--locomo FILE` or in the variable LOCOMO.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+DEVMEM = Path(__file__).parent / "data" / "devmem.json"
+WITHOUT_LOCOMO = "LoCoMo left out: give its file with --locomo FILE or in the environment variable LOCOMO."
+LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+OFF_TOPIC = "offtopic"
+APART = frozenset({"adversarial"})
+
+
+@dataclass(frozen=True, slots=True)
+class BenchNote:
+    """A note as `remember` takes it; `supersedes` are ids of the data set, still to be mapped."""
+
+    id: str
+    arguments: dict[str, Any]
+    supersedes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BenchQuery:
+    """A query as `recall` takes it, and what it should find.
+
+    `space` is the default space of the server that is asked (None: a server without one); `asked` is the
+    day from which "last week" counts. Off-topic queries have no evidence.
+    """
+
+    id: str
+    kind: str
+    text: str
+    evidence: tuple[str, ...]
+    stale: tuple[str, ...] = ()
+    space: str | None = None
+    asked: str | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def spaces(self) -> frozenset[str]:
+        """The spaces that the query is confined to; none means all."""
+        return frozenset(self.arguments.get("spaces", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Notes in the order in which they are stored, and queries that are asked after the last of them."""
+
+    name: str
+    notes: tuple[BenchNote, ...]
+    queries: tuple[BenchQuery, ...]
+
+
+def read_devmem(path: Path = DEVMEM) -> Dataset:
+    raw = json.loads(path.read_text("utf-8"))
+    older: dict[str, list[str]] = {}
+    for newer, old in raw["supersedes"]:
+        older.setdefault(newer, []).append(old)
+    superseded = {old for _, old in raw["supersedes"]}
+    return Dataset(
+        name="devmem" if path == DEVMEM else path.stem,
+        notes=tuple(devmem_note(note, tuple(older.get(note["id"], ()))) for note in raw["notes"]),
+        queries=tuple(devmem_query(query, superseded) for query in raw["queries"]),
+    )
+
+
+def devmem_note(note: dict[str, Any], supersedes: tuple[str, ...]) -> BenchNote:
+    arguments = {
+        "content": note["content"],
+        "type": note["type"],
+        "title": note["title"],
+        "tags": note["tags"],
+        "space": note["space"] or "global",
+        "session": note["session"],
+        "event_time": note["created"],
+    }
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return BenchNote(note["id"], given, supersedes)
+
+
+def devmem_query(query: dict[str, Any], superseded: set[str]) -> BenchQuery:
+    wants_old = not superseded.isdisjoint(query["evidence"])
+    return BenchQuery(
+        id=query["id"],
+        kind=query["kind"],
+        text=query["query"],
+        evidence=tuple(query["evidence"]),
+        stale=tuple(query["stale"]),
+        space=query["space"],
+        asked=query["asked"],
+        arguments={"include_outdated": True} if wants_old else {},
+    )
+
+
+def read_locomo(path: Path, conversations: int | None = None) -> Dataset:
+    """One note for each turn; questions without evidence are left out."""
+    chosen = json.loads(path.read_text("utf-8"))["conversations"][:conversations]
+    return Dataset(
+        name="locomo",
+        notes=tuple(locomo_note(talk["id"], turn) for talk in chosen for turn in talk["turns"]),
+        queries=tuple(
+            locomo_query(talk, number, question)
+            for talk in chosen
+            for number, question in enumerate(talk["questions"])
+            if question["evidence"]
+        ),
+    )
+
+
+def locomo_note(conversation: str, turn: dict[str, Any]) -> BenchNote:
+    caption = f" [{turn['caption']}]" if turn.get("caption") else ""
+    return BenchNote(
+        id=f"{conversation}/{turn['id']}",
+        arguments={
+            "content": turn["text"] + caption,
+            "space": conversation,
+            "session": f"{conversation}-{turn['session']}",
+            "subject": turn["speaker"],
+            "event_time": turn["date"],
+        },
+    )
+
+
+def locomo_query(talk: dict[str, Any], number: int, question: dict[str, Any]) -> BenchQuery:
+    return BenchQuery(
+        id=f"{talk['id']}/q{number}",
+        kind=LOCOMO_CATEGORIES[question["cat"]],
+        text=question["q"],
+        evidence=tuple(f"{talk['id']}/{turn}" for turn in question["evidence"]),
+        arguments={"spaces": [talk["id"]]},
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", default="devmem", help="devmem, none, or a file in DevMem's format")
+    parser.add_argument("--locomo", type=Path, help="LoCoMo's file (default: the variable LOCOMO)")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of LoCoMo")
+
+
+def chosen_datasets(options: argparse.Namespace) -> list[Dataset]:
+    """The data sets that the command line asks for; says so when LoCoMo is not among them."""
+    found: list[Dataset] = []
+    if options.data != "none":
+        found.append(read_devmem(DEVMEM if options.data == "devmem" else Path(options.data)))
+    locomo = options.locomo or (Path(os.environ["LOCOMO"]) if os.environ.get("LOCOMO") else None)
+    if locomo is None:
+        print(WITHOUT_LOCOMO)
+    else:
+        found.append(read_locomo(locomo, options.limit))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_arguments(parser)
+    for dataset in chosen_datasets(parser.parse_args()):
+        print(f"\n{dataset.name}: {len(dataset.notes)} notes, {len(dataset.queries)} queries")
+        kinds = Counter(query.kind for query in dataset.queries)
+        for kind, count in kinds.items():
+            evidence = sum(len(query.evidence) for query in dataset.queries if query.kind == kind)
+            print(f"  {kind:14}{count:5} queries{evidence:6} evidence notes")
+
+
+if __name__ == "__main__":
+    main()

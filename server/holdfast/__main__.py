@@ -1,0 +1,60 @@
+"""The command line: arguments in, a run out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from holdfast import __version__
+from holdfast.errors import HoldfastError
+from holdfast.settings import load_settings
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="holdfast",
+        description="Long-term memory for AI agents: one MCP server over markdown files that you own.",
+        epilog="Without arguments, on a pipe, it is a stdio server: that is how an MCP client starts it.",
+    )
+    parser.add_argument("command", nargs="?", choices=["try"], help="try: a first run in a temporary folder")
+    parser.add_argument("--http", action="store_true", help="serve streamable HTTP at /mcp instead of stdio")
+    parser.add_argument("--host", default="127.0.0.1", help="address for --http (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8765, help="port for --http (default 8765)")
+    parser.add_argument("--version", action="version", version=f"holdfast {__version__}")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what the command line asks for; returns the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None and not options.http and sys.stdin.isatty():
+        parser.print_help()
+        return 0
+    try:
+        _run(options)
+    except HoldfastError as error:
+        sys.stderr.write(f"holdfast: {error}\n")
+        return 2
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.command == "try":
+        from holdfast.trial import run_trial  # noqa: PLC0415 - each way imports only what it needs
+
+        run_trial()
+        return
+    settings = load_settings(os.environ)
+    from holdfast.running import configure_logs, serve_http, serve_stdio  # noqa: PLC0415
+
+    configure_logs(settings.log_level)
+    if options.http:
+        serve_http(settings, options.host, options.port)
+    else:
+        serve_stdio(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

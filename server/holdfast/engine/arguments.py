@@ -1,0 +1,111 @@
+"""The door for arguments: what may come in, in which form, without its secrets. Errors never repeat a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from holdfast.engine.ports import Ports
+from holdfast.errors import InvalidArgumentError, LimitExceededError, SecretRefusedError
+from holdfast.model.spaces import space_name
+from holdfast.model.times import end_of, read_instant
+
+LARGEST_CONTENT = 256 * 1024
+LARGEST_QUERY = 64 * 1024
+LONGEST_LINE = 500
+MOST_TAGS, LONGEST_TAG = 32, 64
+MOST_IDS = 50
+
+
+@dataclass(slots=True)
+class Door:
+    """Texts that are to be stored pass here, once; `labels` says which secrets were taken out."""
+
+    ports: Ports
+    labels: list[str] = field(default_factory=list)
+
+    def text(self, name: str, value: str, largest: int) -> str:
+        """A text without secrets.
+
+        Raises:
+            InvalidArgumentError: it is blank or holds characters that no file can.
+            LimitExceededError: it is longer than `largest` bytes.
+            SecretRefusedError: it holds a secret and the server refuses those.
+        """
+        if not value.strip():
+            raise InvalidArgumentError(f"{name} is blank.", f"Give {name} some text.")
+        check_text(name, value, largest)
+        if self.ports.secrets == "allow":
+            return value
+        redaction = self.ports.door(value)
+        if redaction.labels and self.ports.secrets == "refuse":
+            raise SecretRefusedError(
+                f"{name} holds a secret ({', '.join(redaction.labels)}).", "Leave it out; nothing was stored."
+            )
+        self.labels.extend(redaction.labels)
+        return redaction.text
+
+    def line(self, name: str, value: str | None) -> str | None:
+        """A short text on one line; None where there is none."""
+        if value is None or not value.strip():
+            return None
+        return " ".join(self.text(name, value, LONGEST_LINE).split())
+
+    def tags(self, values: Iterable[str]) -> tuple[str, ...]:
+        tags = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
+        if len(tags) > MOST_TAGS or any(len(tag) > LONGEST_TAG for tag in tags):
+            raise LimitExceededError(f"tags takes at most {MOST_TAGS} tags of at most {LONGEST_TAG} characters.")
+        return tuple(self.line("tags", tag) or "" for tag in tags)
+
+    def notices(self) -> tuple[str, ...]:
+        """What the caller is told about secrets."""
+        if not self.labels:
+            return ()
+        kinds = ", ".join(dict.fromkeys(self.labels))
+        return (f"Secrets were replaced by placeholders before anything was stored: {kinds}.",)
+
+
+def check_text(name: str, value: str, largest: int) -> None:
+    """Refuse what cannot be a text of that size."""
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(f"{name} holds half of a surrogate pair.", "Send valid Unicode.") from error
+    if size > largest:
+        raise LimitExceededError(f"{name} is {size:,} bytes long; the limit is {largest:,}.", "Store it in parts.")
+    if "\0" in value:
+        raise InvalidArgumentError(f"{name} holds a NUL character.", "Leave it out.")
+
+
+def check_query(value: str) -> None:
+    if not value.strip():
+        raise InvalidArgumentError("query is blank.", "Ask for something.")
+    check_text("query", value.replace("\0", " "), LARGEST_QUERY)
+
+
+def check_count(name: str, values: list[str]) -> list[str]:
+    if len(values) > MOST_IDS:
+        raise LimitExceededError(f"{name} takes at most {MOST_IDS} entries.")
+    return values
+
+
+def space(name: str, value: str) -> str:
+    """A space's one spelling."""
+    return _read(name, value, space_name, "Use letters, digits, - and _.")
+
+
+def when(name: str, value: str | None) -> str | None:
+    """An instant, or None where there is none."""
+    return None if value is None else _read(name, value, read_instant, "Write 2026-11-20 or 2026-11-20T10:15:00Z.")
+
+
+def until(name: str, value: str | None) -> str | None:
+    """The last second that a date or time covers, or None where there is none."""
+    return None if value is None else _read(name, value, end_of, "Write 2026-11-20 or 2026-11-20T10:15:00Z.")
+
+
+def _read(name: str, value: str, read: Callable[[str], str], remedy: str) -> str:
+    try:
+        return read(value)
+    except ValueError as error:
+        raise InvalidArgumentError(f"{name} cannot be used: {error}.", remedy) from error

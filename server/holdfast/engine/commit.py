@@ -1,0 +1,76 @@
+"""One change, whole: files, journal and index, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.engine.ports import Caller, Ports
+from holdfast.errors import ConflictError
+from holdfast.index.note_index import HistoryRow, Update
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow
+from holdfast.index.rows import IndexedNote
+from holdfast.store.stored import Change, Committed, Stored
+
+
+async def load_current(ports: Ports, indexed: IndexedNote) -> Stored:
+    """The note's file as it is now. The caller holds its lock.
+
+    Raises:
+        ConflictError: the file is not what the index knows; look again, then repeat.
+    """
+    found = await ports.store.load([indexed.path], {indexed.path: indexed.note.id})
+    if len(found) != 1 or not isinstance(found[0], Stored) or found[0].hash != indexed.hash:
+        raise ConflictError("The note's file has changed on disk.", "Nothing was written; repeat the call.")
+    return found[0]
+
+
+async def commit(
+    ports: Ports,
+    caller: Caller,
+    op: str,
+    changes: Sequence[Change],
+    vectors: Mapping[str, Sequence[bytes]] | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> Committed:
+    """Write a change and make it findable; returns when it is flushed and indexed. The caller holds the locks.
+
+    Args:
+        ports: the world.
+        caller: who asks; told in the journal.
+        op: the verb.
+        changes: notes made, rewritten or deleted together.
+        vectors: chunks by note id, for notes that were encoded already.
+        detail: more keys for the journal's line; never text of a note.
+    """
+    said = {"by": caller.principal, "source": caller.source, **(detail or {})}
+    async with ports.store.commit(op, changes, said) as done:
+        await ports.index.apply(
+            Update(
+                notes=[note_row(stored) for stored in done.stored],
+                gone=done.gone,
+                history=[HistoryRow(note, done.seq, done.change_id, op, ports.now) for note in done.notes],
+                vectors=_made(done, vectors, ports),
+            )
+        )
+    return done
+
+
+def note_row(stored: Stored) -> NoteRow:
+    """A stored note as it is indexed."""
+    return NoteRow(stored.note, stored.hash, file_row(stored))
+
+
+def file_row(stored: Stored) -> FileRow:
+    mark = stored.signature
+    return FileRow(
+        stored.path, mark.modified_ns, mark.changed_ns, mark.size, mark.inode, stored.note.id, has_id=stored.has_id
+    )
+
+
+def _made(done: Committed, vectors: Mapping[str, Sequence[bytes]] | None, ports: Ports) -> list[MadeVectors]:
+    if not vectors or ports.encoder is None:
+        return []
+    key = ports.encoder.vector_set.key
+    rows = [note_row(stored) for stored in done.stored if stored.note.id in vectors]
+    return [MadeVectors(row.note.id, row.encode_hash, key, vectors[row.note.id]) for row in rows]

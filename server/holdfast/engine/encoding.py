@@ -1,0 +1,85 @@
+"""Vectors for verbs: never in the way. What cannot be had in time is left for later, and the answer says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import anyio
+
+from holdfast.engine.ports import Ports
+from holdfast.errors import EncoderError
+from holdfast.index.note_index import Update
+from holdfast.index.projection import MadeVectors, text_to_encode
+from holdfast.model.query import QueryVector
+
+PATIENCE_SECONDS = 8.0  # the first call loads the model
+DEEP_BACKLOG = 12  # texts; behind these a store does not wait for its vector
+DRAIN_BATCH = 64
+
+VectorState = Literal[True, False, "pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text's vectors, or why there are none. `chunks` is empty unless `state` is True."""
+
+    state: VectorState
+    chunks: tuple[bytes, ...] = ()
+    notice: str = ""
+
+
+async def encode_note(ports: Ports, title: str, content: str) -> Encoded:
+    """Vectors of a note that is about to be stored."""
+    encoder = ports.encoder
+    if encoder is None:
+        return Encoded(state=False)
+    if encoder.backlog > DEEP_BACKLOG:
+        return Encoded(state="pending")
+    try:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            chunks = (await encoder.encode_documents([text_to_encode(title, content)]))[0]
+    except TimeoutError:
+        return Encoded(
+            state="pending", notice="The encoder is busy: this note is found by its words until it has a vector."
+        )
+    except EncoderError as error:
+        return Encoded(state="pending", notice=f"Found by words only: {error}")
+    return Encoded(state=True, chunks=tuple(chunks))
+
+
+async def encode_query(ports: Ports, text: str) -> tuple[QueryVector | None, str]:
+    """A query's vector, and a notice where there should be one and is none."""
+    encoder = ports.encoder
+    if encoder is None:
+        return None, "No encoder is set: notes were found by their words only."
+    try:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            vector = await encoder.encode_query(text)
+    except TimeoutError:
+        return None, "The encoder is not ready yet: notes were found by their words only."
+    except EncoderError as error:
+        return None, f"Notes were found by their words only: {error}"
+    return query_vector(ports, vector), ""
+
+
+def query_vector(ports: Ports, vector: bytes) -> QueryVector | None:
+    """A vector with the set that it belongs to and that set's background."""
+    if ports.encoder is None:
+        return None
+    made_with = ports.encoder.vector_set
+    return QueryVector(made_with.key, vector, made_with.background_mean, made_with.background_deviation)
+
+
+async def drain(ports: Ports) -> int:
+    """Encode one batch of the notes that wait for a vector; returns how many that was."""
+    if ports.encoder is None:
+        return 0
+    key = ports.encoder.vector_set.key
+    waiting = await ports.index.pending_vectors(key, DRAIN_BATCH)
+    if not waiting:
+        return 0
+    vectors = await ports.encoder.encode_documents([text_to_encode(item.title, item.content) for item in waiting])
+    made = [MadeVectors(item.id, item.encode_hash, key, chunks) for item, chunks in zip(waiting, vectors, strict=True)]
+    await ports.index.apply(Update(vectors=made))
+    return len(waiting)

@@ -1,0 +1,96 @@
+"""The engine's lifetime: every request meets a fresh index, and what waits is done in the background."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import anyio
+import anyio.lowlevel
+import structlog
+
+from holdfast.engine.encoding import drain
+from holdfast.engine.ports import Ports
+from holdfast.engine.reconcile import Reconciler
+from holdfast.errors import ConflictError, HoldfastError, StorageError
+from holdfast.index.note_index import IndexLostError
+
+Answer = TypeVar("Answer")
+
+ATTEMPTS = 4
+START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
+IDLE_SECONDS = 30.0
+
+log = structlog.get_logger()
+
+
+class Memory:
+    """One folder's notes, for as long as a server runs."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+        self._reconciler = Reconciler(ports)
+        self._wake = anyio.Event()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work in the background until the block ends, then close everything."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._tend)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await self.aclose()
+
+    async def aclose(self) -> None:
+        """Tell the journal what is whole, then let go of files and connections."""
+        await self.ports.store.aclose()
+        await self.ports.index.aclose()
+        await self.ports.recalls.aclose()
+        if self.ports.encoder is not None:
+            await self.ports.encoder.aclose()
+
+    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
+        """Answer one request on an index that knows every file; look again where something changed meanwhile.
+
+        Raises:
+            HoldfastError: whatever the verb raises.
+        """
+        for attempt in range(ATTEMPTS):
+            await self._reconciler.fresh(force=attempt > 0)
+            try:
+                answer = await verb(self.ports)
+            except IndexLostError as error:
+                if attempt == ATTEMPTS - 1:
+                    raise StorageError(
+                        "The index is deleted again and again while it is used.", "Leave .holdfast/ alone for a moment."
+                    ) from error
+            except ConflictError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                self._wake.set()
+                return answer
+        raise AssertionError("unreachable: the last attempt answers or raises")
+
+    async def _tend(self) -> None:
+        """Adopt new files and make missing vectors, after requests and now and then."""
+        await anyio.sleep(START_SECONDS)
+        woken = False
+        while True:
+            due: float | None = None
+            try:
+                if not woken:  # a request has just looked
+                    await self._reconciler.fresh()
+                due = await self._reconciler.adopt()
+                while await drain(self.ports):
+                    await anyio.lowlevel.checkpoint()
+            except (HoldfastError, IndexLostError) as error:
+                log.warning("background_work_failed", error=type(error).__name__, reason=str(error))
+            with anyio.move_on_after(min(due or IDLE_SECONDS, IDLE_SECONDS)):
+                await self._wake.wait()
+            woken = self._wake.is_set()
+            self._wake = anyio.Event()

@@ -1,0 +1,62 @@
+"""recall_node: one note, whole, with what it is connected to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.engine.ports import Ports
+from holdfast.engine.resolve import resolve
+from holdfast.model.memory import Note
+
+MOST_NEIGHBOURS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An edge of the note; `direction` is out where it leaves it, in where it reaches it."""
+
+    id: str
+    title: str
+    type: str
+    weight: float
+    direction: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A note with its surroundings; `changes` is how many changes its history has."""
+
+    note: Note
+    path: str
+    connections: tuple[Connection, ...]
+    neighbours: tuple[Note, ...]
+    changes: int
+
+
+async def recall_node(ports: Ports, node_id: str) -> Node:
+    """Look a note up by its id or a prefix of it.
+
+    Raises:
+        MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such note to show.
+    """
+    found = await resolve(ports.index, node_id)
+    links = await ports.index.links([found.note.id])
+    ends = {link.target if link.source == found.note.id else link.source for link in links}
+    notes = await ports.index.notes(ends)
+    connections = []
+    for link in links:
+        out = link.source == found.note.id
+        end = link.target if out else link.source
+        if end in notes:
+            title = notes[end].note.title
+            direction = "out" if out else "in"
+            connections.append(Connection(end, title, link.type, link.weight, direction, link.reason))
+    current = [notes[item.id].note for item in connections if not notes[item.id].note.is_outdated]
+    return Node(
+        found.note,
+        found.path,
+        tuple(connections),
+        tuple({note.id: note for note in current}.values())[:MOST_NEIGHBOURS],
+        await ports.index.changes(found.note.id),
+    )

@@ -1,0 +1,287 @@
+"""Seeing what others wrote: editors, sync tools, other processes, and whoever deleted the index."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import anyio
+
+from holdfast.engine.commit import note_row
+from holdfast.engine.ports import Ports
+from holdfast.errors import ConflictError, StorageError
+from holdfast.index.note_index import HistoryRow, IndexLostError, Update
+from holdfast.index.projection import FileRow, NoteRow
+from holdfast.model.ids import PREFIX, is_note_id
+from holdfast.store.filesystem import Entry, Signature
+from holdfast.store.folder import is_canonical
+from holdfast.store.stored import Stored, Unreadable
+
+CHEAP_SECONDS = 0.025  # a scan this fast is made before every request
+SHARE = 20  # a slower one at most for a twentieth of the time,
+OLDEST_SECONDS = 2.0  # and always after two seconds
+STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
+_TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
+_BATCH = 256
+_ROUNDS = 4
+
+_KINDS = {
+    "link": "it is a symbolic link, and those are not followed",
+    "other": "it is not a regular file",
+    "name": "its name is not valid UTF-8",
+}
+
+
+@dataclass(slots=True)
+class Reconciler:
+    """Keeps the index equal to the files. One for each process."""
+
+    ports: Ports
+    _seen: dict[str, Signature] = field(default_factory=dict)
+    _young: set[str] = field(default_factory=set)
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+    _opened: bool = False
+    _looked_at: float = -1e9
+    _cost: float = 0.0
+
+    async def fresh(self, *, force: bool = False) -> None:
+        """Return with an index that is there, built, and knows every file as it was when this was called.
+
+        On a large folder "as it was" may be two seconds ago, for the scan itself takes time.
+        """
+        asked = time.monotonic()
+        async with self._lock:
+            if not self._opened:
+                await self.ports.store.open()
+                self._opened = True
+            if self.ports.index.lost:
+                await self._open_index()
+            elif force or self._due(asked):
+                await self._look()
+
+    def _due(self, asked: float) -> bool:
+        if self._looked_at >= asked:
+            return False
+        age = time.monotonic() - self._looked_at
+        return self._cost <= CHEAP_SECONDS or age >= min(self._cost * SHARE, OLDEST_SECONDS)
+
+    async def _open_index(self) -> None:
+        """Open the index, or whoever finds it gone makes it anew, all others waiting."""
+        async with self.ports.store.alone():
+            await self.ports.index.aclose()
+            try:
+                built = await self.ports.index.open()
+            except IndexLostError:
+                self.ports.index.discard()
+                built = await self.ports.index.open()
+            self._seen, self._young = {}, set()
+            if not built:
+                await self._replay_journal()
+            await self._look()
+            if not built:
+                await self.ports.index.mark_built()
+
+    async def _replay_journal(self) -> None:
+        """History of changes, from the journal."""
+        records = await self.ports.store.journal()
+        void = {change for record in records for change in record.get("void", ())}
+        rows = [
+            HistoryRow(file["note"], record["seq"], record["change"], record["op"], record["at"])
+            for record in records
+            if record.get("change") and record["change"] not in void
+            for file in record.get("files", ())
+        ]
+        await self.ports.index.apply(Update(history=rows))
+
+    async def _look(self) -> None:
+        started = time.monotonic()
+        entries = await self.ports.store.scan()
+        self._cost = time.monotonic() - started
+        changed = {
+            path for path, entry in entries.items()
+            if self._seen.get(path) != entry.signature or path in self._young
+        }  # fmt: skip
+        first = not self._seen
+        gone = self._seen.keys() - entries.keys()
+        if changed or gone or first:
+            known = await self.ports.index.files(None if first else changed | gone)
+            changed = {path for path in changed if not _unchanged(known.get(path), entries[path])}
+            await self._take_in(entries, changed, known.keys() - entries.keys())
+        now = time.time_ns()
+        self._young = {path for path in changed if now - entries[path].signature.modified_ns < _TICK_NS}
+        self._seen = {path: entry.signature for path, entry in entries.items()}
+        self._looked_at = started
+
+    async def _take_in(self, entries: Mapping[str, Entry], changed: Collection[str], gone: Collection[str]) -> None:
+        """Bring changed and vanished files into the index, batch by batch, until nothing more follows from it."""
+        waiting = sorted({*changed, *gone})
+        for _ in range(_ROUNDS):
+            again: set[str] = set()
+            for start in range(0, len(waiting), _BATCH):
+                again |= await self._take_in_batch(entries, waiting[start : start + _BATCH])
+            waiting = sorted(again)
+            if not waiting:
+                return
+
+    async def _take_in_batch(self, entries: Mapping[str, Entry], paths: Collection[str]) -> set[str]:
+        known = await self.ports.index.files(paths)
+        keys = {key for path in paths for key in (_id_in_name(path), _note_of(known.get(path))) if key}
+        keys |= {f"path:{path}" for path in paths if _id_in_name(path) is None}
+        async with self.ports.store.hold(keys):
+            batch = _Batch(self.ports, entries, await self.ports.index.files(paths))
+            await batch.read(paths)
+            strangers = batch.ids - keys
+            if strangers:  # a file's name does not tell its id: lock that too
+                keys |= strangers
+            else:
+                return await batch.apply()
+        async with self.ports.store.hold(keys):
+            batch = _Batch(self.ports, entries, await self.ports.index.files(paths))
+            await batch.read(paths)
+            return await batch.apply()
+
+    async def adopt(self) -> float | None:
+        """Write ids into new hand-written files that have been left alone; returns seconds until the next is due."""
+        waiting = await self.ports.index.unadopted()
+        due: list[float] = []
+        for path, note_id, modified_ns in waiting:
+            age = time.time() - modified_ns / 1e9
+            if 0 <= age < STILL_SECONDS:
+                due.append(STILL_SECONDS - age)
+            else:
+                await self._adopt_one(path, note_id)
+        return min(due, default=None)
+
+    async def _adopt_one(self, path: str, note_id: str) -> None:
+        async with self.ports.store.hold({note_id, f"path:{path}"}):
+            found = await self.ports.store.load([path], {path: note_id})
+            if not found or not isinstance(found[0], Stored) or found[0].has_id or found[0].note.id != note_id:
+                return
+            try:
+                adopted = await self.ports.store.adopt(found[0])
+            except (ConflictError, StorageError):
+                return  # somebody writes it, or nobody may: it keeps its id in the index and is tried again
+            if adopted is not None:
+                await self.ports.index.apply(Update(notes=[note_row(adopted)]))
+
+
+class _Batch:
+    """Files read together under their locks, and what they make of the index."""
+
+    def __init__(self, ports: Ports, entries: Mapping[str, Entry], known: Mapping[str, FileRow]) -> None:
+        self._ports = ports
+        self._entries = entries
+        self._known = known
+        self._stored: dict[str, Stored] = {}
+        self._problems: list[FileRow] = []
+        self._paths: Collection[str] = ()
+
+    @property
+    def ids(self) -> set[str]:
+        return {stored.note.id for stored in self._stored.values()}
+
+    async def read(self, paths: Collection[str]) -> None:
+        self._paths = paths
+        readable = []
+        for path in paths:
+            entry = self._entries.get(path)
+            if entry is None:
+                continue
+            if entry.kind == "file":
+                readable.append(path)
+            else:
+                self._mark(path, entry.signature, _KINDS[entry.kind])
+        ids = {path: _given_id(self._known.get(path)) or self._ports.new_id() for path in readable}
+        for item in await self._ports.store.load(readable, ids):
+            if isinstance(item, Unreadable):
+                self._mark(
+                    item.path,
+                    item.signature,
+                    item.reason,
+                    _note_of(self._known.get(item.path)) or _id_in_name(item.path),
+                )
+            else:
+                self._stored[item.path] = item
+
+    async def apply(self) -> set[str]:
+        """Write the batch to the index; returns files that must be looked at again because of it."""
+        holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
+        place = {note_id: row.path for note_id, row in holders.items()}
+        rows: dict[str, NoteRow] = {}
+        for path, stored in sorted(self._stored.items()):
+            note_id = stored.note.id
+            rival = rows[note_id].file.path if note_id in rows else place.get(note_id)
+            if rival is not None and rival != path and self._still_holds(rival, note_id):
+                winner, loser = _winner(note_id, path, rival)
+                self._mark_twin(loser, winner, note_id)
+                if winner == rival:
+                    continue
+            rows[note_id] = note_row(stored)
+        gone = {
+            row.note for path, row in self._known.items()
+            if row.note and row.note not in rows and place.get(row.note) == path
+        }  # fmt: skip
+        await self._ports.index.apply(
+            Update(
+                notes=list(rows.values()),
+                gone=sorted(gone),
+                gone_files=[path for path in self._paths if path not in self._entries or path not in self._stored],
+                files=self._problems,
+            )
+        )
+        return await self._follow_up(gone | {row.note for row in self._known.values() if row.note and row.note in rows})
+
+    def _still_holds(self, path: str, note_id: str) -> bool:
+        """Whether the other file is there and, if it is of this batch, still has the id."""
+        if path in self._paths:
+            return path in self._stored and self._stored[path].note.id == note_id
+        return path in self._entries
+
+    async def _follow_up(self, ids: Collection[str]) -> set[str]:
+        """Twins of notes whose file went away or moved: one of them may be the note now."""
+        if not ids:
+            return set()
+        twins = await self._ports.index.files_of(ids)
+        return {
+            path for path, row in twins.items()
+            if row.problem and row.problem.startswith(_TWIN) and path in self._entries and path not in self._paths
+        }  # fmt: skip
+
+    def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
+        self._problems.append(
+            FileRow(path, signature.modified_ns, signature.changed_ns, signature.size, signature.inode, note, reason)
+        )
+
+    def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
+        self._mark(loser, self._entries[loser].signature, f"{_TWIN} {winner}", note_id)
+
+
+_TWIN = "it has the same id as"
+
+
+def _winner(note_id: str, path: str, rival: str) -> tuple[str, str]:
+    """Of two files with one id the canonically named one wins, else the smaller path."""
+    first, second = sorted((path, rival), key=lambda item: (not is_canonical(item, note_id), item))
+    return first, second
+
+
+def _unchanged(row: FileRow | None, entry: Entry) -> bool:
+    mark = entry.signature
+    return row is not None and (row.modified, row.changed, row.size, row.inode) == (
+        mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
+    )  # fmt: skip
+
+
+def _id_in_name(path: str) -> str | None:
+    stem = path.rpartition("/")[2].removesuffix(".md").rpartition(".")[2]
+    return stem if stem.startswith(PREFIX) and is_note_id(stem) else None
+
+
+def _note_of(row: FileRow | None) -> str | None:
+    return row.note if row else None
+
+
+def _given_id(row: FileRow | None) -> str | None:
+    """The id that was given to a file that does not carry it yet."""
+    return row.note if row and not row.has_id else None

@@ -1,0 +1,262 @@
+"""remember: a note is on the disk and can be found, or nothing happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TypeAlias
+
+from holdfast.engine.arguments import LARGEST_CONTENT, Door, check_count, space, when
+from holdfast.engine.commit import commit, load_current
+from holdfast.engine.encoding import Encoded, VectorState, encode_note, query_vector
+from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.resolve import resolve, resolve_all
+from holdfast.errors import InvalidArgumentError, ProtectedNoteError
+from holdfast.index.projection import retry_key
+from holdfast.index.rows import IndexedNote
+from holdfast.model.ids import SELF_ID
+from holdfast.model.memory import EDGE_TYPES, GLOBAL_SPACE, Link, Note, title_of
+from holdfast.model.query import Candidate, Filter
+from holdfast.model.ranking import relevance
+from holdfast.model.times import instant
+from holdfast.store.stored import Change
+from holdfast.store.stored import Stored as OnDisk
+
+RETRY_MINUTES = 10
+LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
+SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
+ASKED_WEIGHT = 0.5
+THREAD_WEIGHT = 0.1  # the link of a note that is close to none
+_SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """What is to be remembered. `links` are (id or prefix, edge type); None for `space` takes the caller's."""
+
+    content: str
+    type: str = "fact"
+    tier: str = "working"
+    title: str | None = None
+    space: str | None = None
+    tags: Sequence[str] = ()
+    about_self: bool = False
+    confidence: float = 1.0
+    links: Sequence[tuple[str, str]] = ()
+    supersedes: Sequence[str] = ()
+    session: str | None = None
+    subject: str | None = None
+    event_time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """An edge that the new note has."""
+
+    id: str
+    title: str
+    type: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A note that says nearly the same."""
+
+    id: str
+    title: str
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The note is kept."""
+
+    note: Note
+    vector: VectorState
+    linked: tuple[Linked, ...]
+    similar: tuple[Similar, ...]
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The same call was made a moment ago; nothing was stored again."""
+
+    note: Note
+    vector: VectorState
+    linked: tuple[Linked, ...]
+    notices: tuple[str, ...]
+
+
+Outcome: TypeAlias = Stored | Duplicate
+
+
+async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
+    """Keep a note.
+
+    Raises:
+        InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError, SecretRefusedError: nothing was written.
+        ConflictError, StorageError: nothing was written.
+    """
+    door = Door(ports)
+    note = _note(ports, caller, request, door)
+    asked = await _asked_links(ports, request)
+    old = await resolve_all(ports.index, check_count("supersedes", list(request.supersedes)), what="supersedes")
+    if any(item.note.id == SELF_ID for item in old):
+        raise ProtectedNoteError("The Self note cannot be superseded.")
+    key = retry_key(note.content, note.type, note.space, note.session)
+    encoded = await encode_note(ports, note.title, note.content)
+    close = await _close_notes(ports, note, encoded)
+    keys = {note.id, SELF_ID, f"retry:{key}", *(item.note.id for item in old)}
+    if note.session:
+        keys.add(f"session:{note.space}:{note.session}")
+    async with ports.store.hold(keys):
+        twin = await ports.index.recent_twin(key, instant(ports.clock() - timedelta(minutes=RETRY_MINUTES)))
+        if twin is not None:
+            return await _duplicate(ports, twin)
+        if note.session:
+            note = replace(note, seq=1 + await ports.index.last_seq(note.space, note.session))
+        note = replace(note, connections=await _links(ports, note, asked, old, close))
+        retired = [
+            _superseded(await load_current(ports, item), note, ports.now)
+            for item in old
+            if item.note.superseded_by is None
+        ]
+        changes = [*await _self_change(ports), Change(None, note), *retired]
+        vectors = {note.id: encoded.chunks} if encoded.chunks else {}
+        await commit(ports, caller, "remember", changes, vectors)
+    notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice) if text)
+    return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), notices)
+
+
+def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
+    content = door.text("content", request.content, LARGEST_CONTENT)
+    if not 0.0 <= request.confidence <= 1.0:
+        raise InvalidArgumentError("confidence is outside 0 to 1.")
+    return Note(
+        id=ports.new_id(),
+        content=content,
+        title=door.line("title", request.title) or title_of(content),
+        created=ports.now,
+        updated=ports.now,
+        type=request.type,
+        tier=request.tier,
+        space=space("space", request.space) if request.space else caller.space or GLOBAL_SPACE,
+        tags=door.tags(request.tags),
+        confidence=request.confidence,
+        source=caller.source,
+        session=door.line("session", request.session),
+        subject=door.line("subject", request.subject),
+        event_time=when("event_time", request.event_time),
+        about_self=request.about_self,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    """A note that the new one is close to."""
+
+    candidate: Candidate
+    title: str
+    relevance: float
+
+
+async def _close_notes(ports: Ports, note: Note, encoded: Encoded) -> list[_Close]:
+    """Current notes of the same space, or of none, that are near the new text, the nearest first."""
+    vector = query_vector(ports, encoded.chunks[0]) if encoded.chunks else None
+    spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
+    found = await ports.index.search(note.content, vector, Filter(now=ports.now, spaces=spaces))
+    scored = [(relevance(item.coverage, item.z), item) for item in found if item.id != SELF_ID]
+    best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
+    titles = await ports.index.notes([item.id for _, item in best])
+    return [_Close(item, titles[item.id].note.title, score) for score, item in best if item.id in titles]
+
+
+async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
+    """The edges that the caller names, each once."""
+    check_count("links", [given for given, _ in request.links])
+    if any(kind not in EDGE_TYPES for _, kind in request.links):
+        raise InvalidArgumentError("links has an unknown edge type.", f"Use one of {', '.join(EDGE_TYPES)}.")
+    found = [((await resolve(ports.index, given, what="links")).note.id, kind) for given, kind in request.links]
+    return [Link(target, kind, ASKED_WEIGHT, "", ports.now) for target, kind in dict.fromkeys(found)]
+
+
+async def _links(
+    ports: Ports, note: Note, asked: Sequence[Link], old: Sequence[IndexedNote], close: Sequence[_Close]
+) -> tuple[Link, ...]:
+    """The edges asked for, then those to close notes; a note that would stand alone is tied to the one before it."""
+    links = list(asked)
+    taken = {*(link.to for link in asked), *(item.note.id for item in old)}
+    near = [item for item in close if item.candidate.id not in taken and _is_close(item.candidate)]
+    links += [
+        Link(item.candidate.id, "related_to", round(item.relevance, 2), "close by content", ports.now)
+        for item in near[:MOST_LINKS]
+    ]
+    if not links and not old and not note.about_self:
+        before = await ports.index.last_of_space(note.space)
+        if before is None or before == SELF_ID:
+            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, "first of its space", ports.now))
+        else:
+            links.append(Link(before, "preceded_by", THREAD_WEIGHT, "stored before it", ports.now))
+    return tuple(links)
+
+
+def _is_close(candidate: Candidate) -> bool:
+    return candidate.coverage >= LINK_COVERAGE if candidate.z is None else candidate.z >= LINK_Z
+
+
+def _superseded(old: OnDisk, note: Note, now: str) -> Change:
+    """The old note, closed by the new one; it was true until the new one's time."""
+    closed = replace(
+        old.note, superseded_by=note.id, valid_until=old.note.valid_until or note.event_time or now, updated=now
+    )
+    return Change(old, closed)
+
+
+async def _self_change(ports: Ports) -> list[Change]:
+    """The Self note, where it is not there yet."""
+    if SELF_ID in await ports.index.notes([SELF_ID]):
+        return []
+    note = Note(
+        id=SELF_ID, content=_SELF_TEXT, title="Self", created=ports.now, updated=ports.now, type="person", tier="core",
+        source="holdfast", about_self=True,
+    )  # fmt: skip
+    return [Change(None, note)]
+
+
+async def _linked(ports: Ports, note: Note) -> tuple[Linked, ...]:
+    titles = await ports.index.notes([link.to for link in note.connections])
+    return tuple(
+        Linked(link.to, titles[link.to].note.title, link.type, link.weight)
+        for link in note.connections
+        if link.to in titles
+    )
+
+
+def _similar(close: Sequence[_Close], old: Sequence[IndexedNote]) -> tuple[Similar, ...]:
+    replaced = {item.note.id for item in old}
+    alike = [item for item in close if item.relevance >= SIMILAR_RELEVANCE and item.candidate.id not in replaced]
+    return tuple(Similar(item.candidate.id, item.title, round(item.relevance, 3)) for item in alike[:MOST_SIMILAR])
+
+
+def _already(old: Sequence[IndexedNote]) -> list[str]:
+    return [
+        f"{item.note.id} was already superseded by {item.note.superseded_by}; that was left as it is."
+        for item in old
+        if item.note.superseded_by
+    ]
+
+
+async def _duplicate(ports: Ports, note_id: str) -> Duplicate:
+    found = (await ports.index.notes([note_id]))[note_id]
+    links = [link for link in await ports.index.links([note_id]) if link.source == note_id]
+    titles = await ports.index.notes([link.target for link in links])
+    vector: VectorState = ports.encoder is not None and (found.encoded_by is not None or "pending")
+    return Duplicate(
+        found.note,
+        vector,
+        tuple(Linked(link.target, titles[link.target].note.title, link.type, link.weight) for link in links),
+        (f"The same note was stored less than {RETRY_MINUTES} minutes ago; this is its id, nothing was stored again.",),
+    )

@@ -1,0 +1,91 @@
+"""Every failure that a caller can meet, as one tree.
+
+    HoldfastError
+    ├── InvalidArgumentError      an argument is blank, unknown, malformed or out of range
+    │   └── LimitExceededError    an argument is larger than a configured limit
+    ├── SecretRefusedError        a secret was found and HOLDFAST_SECRETS=refuse
+    ├── MemoryNotFoundError       no note has this id or prefix
+    ├── AmbiguousIdError          a prefix matches several notes
+    ├── ProtectedNoteError        the Self note cannot be changed that way
+    ├── ConflictError             the note changed on disk meanwhile; nothing was written
+    ├── StorageError              the disk refused: full, read-only, no permission, gone
+    ├── QuarantinedError          the note's file cannot be read as a note
+    ├── IndexSchemaError          the index was written by a newer Holdfast
+    ├── EncoderError              the embedding model cannot be loaded or failed
+    └── SettingsError             a setting has a value that cannot be used
+
+Each carries one public sentence (what was wrong) and, where there is one, what the caller can do about it.
+Neither ever repeats the text of a note or the value of an argument.
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Base of all errors that are shown to a caller.
+
+    Args:
+        sentence: what was wrong, in plain words.
+        remedy: what to do about it; empty where nothing can be done.
+    """
+
+    def __init__(self, sentence: str, remedy: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.remedy}".strip()
+
+    @property
+    def public(self) -> str:
+        """The error's name and its sentences, as a client sees them."""
+        return f"{type(self).__name__}: {self}"
+
+
+class InvalidArgumentError(HoldfastError):
+    """An argument cannot be used; nothing was written."""
+
+
+class LimitExceededError(InvalidArgumentError):
+    """An argument is larger than a configured limit; nothing was written."""
+
+
+class SecretRefusedError(HoldfastError):
+    """Text holds a secret and the server is set to refuse it; nothing was written."""
+
+
+class MemoryNotFoundError(HoldfastError):
+    """No note has this id, nor an id with this prefix."""
+
+
+class AmbiguousIdError(HoldfastError):
+    """The prefix matches more than one note; the sentence lists them."""
+
+
+class ProtectedNoteError(HoldfastError):
+    """The Self note cannot be deleted, merged, superseded or marked outdated."""
+
+
+class ConflictError(HoldfastError):
+    """The note was changed on disk between reading and writing; both texts are kept."""
+
+
+class StorageError(HoldfastError):
+    """The file system refused a step of the write; the note is as it was before."""
+
+
+class QuarantinedError(HoldfastError):
+    """The file that holds this id cannot be read as a note."""
+
+
+class IndexSchemaError(HoldfastError):
+    """The index has a schema newer than this version of Holdfast knows."""
+
+
+class EncoderError(HoldfastError):
+    """The embedding model could not be loaded or could not encode."""
+
+
+class SettingsError(HoldfastError):
+    """A setting or command line option has a value that cannot be used."""

@@ -1,0 +1,128 @@
+"""Connections: one hop for each request, the pragmas, and sqlite-vec where it can be loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+
+Answer = TypeVar("Answer")
+
+BUSY_MILLISECONDS = 10_000
+_PRAGMAS = (
+    f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -16384",
+    "PRAGMA mmap_size = 1073741824",
+)
+
+
+class Database(aiosqlite.Connection):
+    """A connection on a thread of its own that runs whole functions: a request is one hop, not one for each row."""
+
+    async def run(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        """Run `work` on the connection's thread. Cancelling the caller does not stop it."""
+        if self._connection is None:
+            raise sqlite3.ProgrammingError("the connection was closed")
+        answer: Answer = await self._execute(work, self._conn)  # type: ignore[no-untyped-call] # aiosqlite's own
+        return answer
+
+    async def write(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        """Run `work` inside one BEGIN IMMEDIATE transaction; whatever it raises undoes it."""
+        return await self.run(functools.partial(_in_transaction, work))
+
+
+def _in_transaction(work: Callable[[sqlite3.Connection], Answer], connection: sqlite3.Connection) -> Answer:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        answer = work(connection)
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+    return answer
+
+
+async def connect(path: Path, *, extension: bool = True) -> Database:
+    """Open a database file with the project's pragmas.
+
+    Args:
+        path: the file; it is made if it is missing.
+        extension: load sqlite-vec if this Python can.
+    """
+
+    def open_file() -> sqlite3.Connection:
+        if extension:
+            vector_extension()  # must be registered before the connection is opened
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        if extension and vector_extension() == "official":
+            load_officially(connection)
+        return connection
+
+    database = Database(open_file, iter_chunk_size=64)
+    await database
+    return database
+
+
+def load_officially(connection: sqlite3.Connection) -> None:
+    import sqlite_vec  # noqa: PLC0415 - not needed before the first connection
+
+    connection.enable_load_extension(True)  # noqa: FBT003 - positional in sqlite3
+    sqlite_vec.load(connection)
+    connection.enable_load_extension(False)  # noqa: FBT003 - positional in sqlite3
+
+
+@functools.cache
+def vector_extension() -> str:
+    """How sqlite-vec gets into connections: `official`, `auto` (registered for all of them), or `` where it cannot.
+
+    Some Python builds have no `enable_load_extension`; there the extension's entry point is registered with the
+    SQLite library itself through ctypes. Where that fails too, vectors are compared with numpy.
+    """
+    probe = sqlite3.connect(":memory:")
+    try:
+        if hasattr(probe, "enable_load_extension"):
+            load_officially(probe)
+            return "official"
+    except sqlite3.Error:
+        pass  # the build has the call but refuses it: the next way may still work
+    finally:
+        probe.close()
+    return "auto" if _register_through_ctypes() else ""
+
+
+def _register_through_ctypes() -> bool:
+    import _sqlite3  # noqa: PLC0415 - CPython's own
+
+    import sqlite_vec  # noqa: PLC0415
+
+    library_file = next(
+        (found for end in (".so", ".dylib", ".dll") if (found := Path(sqlite_vec.loadable_path() + end)).exists()), None
+    )
+    if library_file is None or not getattr(_sqlite3, "__file__", None):
+        return False
+    try:
+        sqlite = ctypes.CDLL(_sqlite3.__file__)
+        entry = ctypes.CDLL(str(library_file)).sqlite3_vec_init
+        register = sqlite.sqlite3_auto_extension
+    except (OSError, AttributeError):
+        return False
+    if register(ctypes.cast(entry, ctypes.c_void_p)) != 0:
+        return False
+    probe = sqlite3.connect(":memory:")
+    try:
+        probe.execute("SELECT vec_version()")
+    except sqlite3.Error:
+        return False
+    finally:
+        probe.close()
+    return True

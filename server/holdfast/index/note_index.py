@@ -1,0 +1,327 @@
+"""The index of one folder: SQLite, derived from the notes, thrown away and rebuilt at will."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from holdfast.batching import Batcher
+from holdfast.errors import StorageError
+from holdfast.index import vectors as vector_search
+from holdfast.index.database import Database, connect, vector_extension
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_notes, put_vectors, remove_notes
+from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, file_rows, links_of, note_rows
+from holdfast.index.schema import migrate
+from holdfast.index.search import search
+from holdfast.model.ids import id_range
+from holdfast.model.query import Candidate, Filter, QueryVector
+
+Answer = TypeVar("Answer")
+
+
+class IndexLostError(Exception):
+    """The database file is gone, was replaced or cannot be read: rebuild it, then ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One change of one note, as the journal tells it."""
+
+    note: str
+    seq: int
+    change: str
+    op: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What one change does to the index; all of it or nothing."""
+
+    notes: Sequence[NoteRow] = ()
+    gone: Sequence[str] = ()
+    files: Sequence[FileRow] = ()
+    gone_files: Sequence[str] = ()
+    history: Sequence[HistoryRow] = ()
+    vectors: Sequence[MadeVectors] = ()
+
+
+class NoteIndex:
+    """Reads on as many connections as there are cores, writes on one; waiting writers share a transaction.
+
+    Args:
+        path: the database file.
+        extension: use sqlite-vec where it can be loaded; without it vectors are compared with numpy.
+    """
+
+    def __init__(self, path: Path, *, extension: bool = True) -> None:
+        self._path = path
+        self._extension = extension
+        self._writer: Database | None = None
+        self._readers: list[Database] = []
+        self._turn = 0
+        self._identity: tuple[int, int] | None = None
+        self._updates: Batcher[Update, None] = Batcher(self._apply_all)
+        self._background = vector_search.Background()
+        self._vectors: vector_search.VectorSearch = vector_search.NumpyVectors()
+
+    async def open(self) -> bool:
+        """Open or make the database. Returns whether it is built: False asks for a rebuild.
+
+        Raises:
+            IndexSchemaError: a newer Holdfast wrote it.
+            IndexLostError: it cannot be read as a database.
+        """
+        if not self._path.exists():
+            self.discard()
+        if self._extension and vector_extension():
+            self._vectors = vector_search.SqliteVectors()
+        try:
+            self._writer = await connect(self._path, extension=self._extension)
+            await self._writer.run(migrate)
+            self._readers = [await connect(self._path, extension=self._extension) for _ in range(os.cpu_count() or 1)]
+            self._identity = _identity(self._path)
+            return await self._writer.run(lambda connection: _meta(connection, "built") is not None)
+        except sqlite3.DatabaseError as error:
+            await self.aclose()
+            raise IndexLostError(str(error)) from error
+
+    async def aclose(self) -> None:
+        for connection in (*self._readers, self._writer):
+            if connection is not None:
+                await connection.close()
+        self._readers, self._writer, self._identity = [], None, None
+
+    @property
+    def uses_extension(self) -> bool:
+        """Whether sqlite-vec does the vector arithmetic."""
+        return isinstance(self._vectors, vector_search.SqliteVectors)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the file that was opened is no longer the one at the path."""
+        return self._identity is None or self._identity != _identity(self._path)
+
+    def discard(self) -> None:
+        """Put an unreadable database aside, and take away what a deleted one left behind."""
+        if self._path.exists():
+            self._path.replace(self._path.with_suffix(".unreadable"))
+        for end in ("-wal", "-shm", "-journal"):
+            Path(f"{self._path}{end}").unlink(missing_ok=True)
+
+    async def mark_built(self) -> None:
+        await self._write(lambda connection: _set_meta(connection, "built", 1))
+
+    async def apply(self, update: Update) -> None:
+        """Write an update, together with those of everybody who waits.
+
+        Raises:
+            IndexLostError: the database was deleted meanwhile.
+        """
+        await self._updates.submit(update)
+
+    async def search(self, query: str, vector: QueryVector | None, wanted: Filter) -> list[Candidate]:
+        """See `holdfast.index.search.search`."""
+        return await self._read(
+            lambda connection: search(connection, self._vectors, self._background, query, vector, wanted)
+        )
+
+    async def subjects(self, words: Sequence[str]) -> list[str]:
+        """Subjects of notes that share a word with these."""
+        if not words:
+            return []
+        phrase = "subject : (" + " OR ".join(f'"{word}"' for word in words[:32]) + ")"
+        return await self._read(
+            lambda connection: [
+                subject
+                for (subject,) in connection.execute(
+                    "SELECT DISTINCT n.subject FROM texts JOIN notes n ON n.rowid = texts.rowid "
+                    "WHERE texts MATCH ? AND n.subject IS NOT NULL LIMIT 50",
+                    (phrase,),
+                )
+            ]
+        )
+
+    async def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
+        """Notes by id; unknown ids are left out. Their connections are told by `links`."""
+        wanted = list(ids)
+        return await self._read(lambda connection: note_rows(connection, wanted))
+
+    async def matching(self, prefix: str, most: int) -> list[tuple[str, str]]:
+        """Ids that begin with `prefix`, with their titles, in order."""
+        bounds = id_range(prefix)
+        if bounds is None:
+            return []
+        return await self._read(
+            lambda connection: connection.execute(
+                "SELECT id, title FROM notes WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", (*bounds, most)
+            ).fetchall()
+        )
+
+    async def links(self, ids: Sequence[str]) -> list[LinkRow]:
+        """Edges that leave or reach these notes and whose both ends are there."""
+        return await self._read(lambda connection: links_of(connection, ids))
+
+    async def changes(self, note_id: str) -> int:
+        """How many changes the journal knows of this note."""
+        return await self._read(
+            lambda connection: int(
+                connection.execute("SELECT count(*) FROM history WHERE note = ?", (note_id,)).fetchone()[0]
+            )
+        )
+
+    async def recent_twin(self, retry_key: str, since: str) -> str | None:
+        """The id of a current note with the same retry key, created at or after `since`."""
+        found = await self._read(
+            lambda connection: connection.execute(
+                "SELECT id FROM notes WHERE retry_key = ? AND created >= ? AND outdated = 0 ORDER BY id LIMIT 1",
+                (retry_key, since),
+            ).fetchone()
+        )
+        return found[0] if found else None
+
+    async def last_of_space(self, space: str) -> str | None:
+        """The id of the newest note of a space."""
+        found = await self._read(
+            lambda connection: connection.execute(
+                "SELECT id FROM notes WHERE space = ? AND merged_into IS NULL ORDER BY created DESC, id DESC LIMIT 1",
+                (space,),
+            ).fetchone()
+        )
+        return found[0] if found else None
+
+    async def last_seq(self, space: str, session: str) -> int:
+        """The highest sequence number given out in a session; 0 where there is none."""
+        return await self._read(
+            lambda connection: int(
+                connection.execute(
+                    "SELECT coalesce(max(seq), 0) FROM notes WHERE space = ? AND session = ?", (space, session)
+                ).fetchone()[0]
+            )
+        )
+
+    async def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
+        """Files that were seen, by path: these, or all of them."""
+        if paths is None:
+            return await self._read(lambda connection: file_rows(connection, "true", ()))
+        wanted = json.dumps(list(paths))
+        clause = "path IN (SELECT value FROM json_each(?))"
+        return await self._read(lambda connection: file_rows(connection, clause, (wanted,)))
+
+    async def files_of(self, ids: Collection[str]) -> dict[str, FileRow]:
+        """Files that hold, or claim to hold, these notes."""
+        wanted = json.dumps(list(ids))
+        clause = "note IN (SELECT value FROM json_each(?))"
+        return await self._read(lambda connection: file_rows(connection, clause, (wanted,)))
+
+    async def problems(self) -> list[tuple[str, str]]:
+        """Quarantined files with their reasons, by path."""
+        return await self._read(
+            lambda connection: connection.execute(
+                "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path"
+            ).fetchall()
+        )
+
+    async def unadopted(self) -> list[tuple[str, str, int]]:
+        """Path, id and time of change (ns) of files that do not carry their id yet."""
+        return await self._read(
+            lambda connection: connection.execute(
+                "SELECT path, note, modified FROM files WHERE has_id = 0 AND note IS NOT NULL ORDER BY path"
+            ).fetchall()
+        )
+
+    async def pending_vectors(self, key: str, most: int) -> list[PendingVector]:
+        """Notes that have no vector of this set: the queue, in the order they came."""
+        return await self._read(
+            lambda connection: [
+                PendingVector(*row)
+                for row in connection.execute(
+                    "SELECT id, encode_hash, title, content FROM notes "
+                    "WHERE encoded_by IS NOT ? ORDER BY rowid LIMIT ?",
+                    (key, most),
+                )
+            ]
+        )
+
+    async def count_pending(self, key: str) -> int:
+        return await self._read(
+            lambda connection: int(
+                connection.execute("SELECT count(*) FROM notes WHERE encoded_by IS NOT ?", (key,)).fetchone()[0]
+            )
+        )
+
+    async def _read(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        if not self._readers:
+            raise IndexLostError("not open")
+        self._turn = (self._turn + 1) % len(self._readers)
+        return await _guarded(self._readers[self._turn].run(work))
+
+    async def _write(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        if self._writer is None:
+            raise IndexLostError("not open")
+        answer = await _guarded(self._writer.write(work))
+        if self.lost:
+            raise IndexLostError("deleted while it was written")
+        return answer
+
+    async def _apply_all(self, updates: Sequence[Update]) -> Sequence[None]:
+        def work(connection: sqlite3.Connection) -> None:
+            seq = int(_meta(connection, "change_seq") or 0) + 1
+            _set_meta(connection, "change_seq", seq)
+            for update in updates:
+                _apply(connection, update, seq)
+
+        await self._write(work)
+        return [None] * len(updates)
+
+
+async def _guarded(answer: Awaitable[Answer]) -> Answer:
+    """A database that cannot be read is as good as lost; a lock that was not had in time is not."""
+    try:
+        return await answer
+    except sqlite3.ProgrammingError as error:
+        raise IndexLostError(str(error)) from error
+    except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
+        if "malformed" in str(error) or "no such table" in str(error) or "readonly" in str(error):
+            raise IndexLostError(str(error)) from error
+        raise StorageError(
+            f"The index cannot be used: {error}.", "Nothing was stored. Check free space, then try again."
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise IndexLostError(str(error)) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _meta(connection: sqlite3.Connection, key: str) -> int | None:
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return int(found[0]) if found else None
+
+
+def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+
+def _apply(connection: sqlite3.Connection, update: Update, seq: int) -> None:
+    remove_notes(connection, update.gone)
+    connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in update.gone_files])
+    put_notes(connection, update.notes, seq)
+    for row in update.files:
+        put_file(connection, row)
+    connection.executemany(
+        "INSERT OR IGNORE INTO history (note, seq, change, op, at) VALUES (?, ?, ?, ?, ?)",
+        [(row.note, row.seq, row.change, row.op, row.at) for row in update.history],
+    )
+    for made in update.vectors:
+        put_vectors(connection, made)

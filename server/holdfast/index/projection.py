@@ -1,0 +1,232 @@
+"""From notes to rows: what is written when a note is made, changed or gone. Runs inside a write transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from holdfast.model.ids import SELF_ID
+from holdfast.model.memory import Note, title_of
+from holdfast.model.words import searchable
+
+_COLUMNS = (
+    "id", "path", "hash", "type", "tier", "space", "title", "content", "tags", "confidence", "source",
+    "created", "updated", "happened", "session", "seq", "subject", "event_time", "valid_from", "valid_until",
+    "outdated", "outdated_reason", "superseded_by", "merged_into", "about_self",
+    "retry_key", "encode_hash", "changed",
+)  # fmt: skip
+_UPSERT = (
+    f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608 - own names
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
+)
+EARLIER, LATER = 2, 1  # how many notes of the same session lend their words, before and after
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """What the index remembers of a file: four numbers of its signature, and what it holds."""
+
+    path: str
+    modified: int
+    changed: int
+    size: int
+    inode: int
+    note: str | None = None
+    problem: str | None = None
+    has_id: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note with its file, as it is to be indexed."""
+
+    note: Note
+    hash: str
+    file: FileRow
+
+    @property
+    def encode_hash(self) -> str:
+        """Names the text that its vectors are made from."""
+        return digest(text_to_encode(self.note.title, self.note.content))
+
+
+@dataclass(frozen=True, slots=True)
+class MadeVectors:
+    """A note's chunks in one vector set; they count only while the note still has the text they were made from."""
+
+    note: str
+    encode_hash: str
+    vector_set: str
+    chunks: Sequence[bytes]
+
+
+def digest(*parts: str | None) -> str:
+    """A short stable key of several texts."""
+    return hashlib.sha256("\0".join(part or "" for part in parts).encode()).hexdigest()[:32]
+
+
+def retry_key(content: str, type_: str, space: str, session: str | None) -> str:
+    """Equal for a call that is made again."""
+    return digest(content, type_, space, session)
+
+
+def text_to_encode(title: str, content: str) -> str:
+    """Title and body; a title that only repeats the first line is left out."""
+    return content if title == title_of(content) else f"{title}\n{content}"
+
+
+def put_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_seq: int) -> None:
+    """Write notes with their tags, links, texts and files; links that lead to them are not touched."""
+    stale: set[int] = set()
+    for row in rows:
+        stale |= _neighbours(connection, row.note.id)
+        rowid = _put_note(connection, row, change_seq)
+        _put_tags(connection, rowid, row.note)
+        _put_links(connection, row.note)
+        put_file(connection, row.file)
+        stale.add(rowid)
+    for row in rows:
+        stale |= _neighbours(connection, row.note.id)
+    for rowid in sorted(stale):
+        _put_text(connection, rowid)
+
+
+def remove_notes(connection: sqlite3.Connection, ids: Iterable[str]) -> None:
+    """Forget notes and the links that leave them; links that lead to them stay, in case they come back."""
+    stale: set[int] = set()
+    for note_id in ids:
+        found = connection.execute("SELECT rowid FROM notes WHERE id = ?", (note_id,)).fetchone()
+        if found is None:
+            continue
+        stale |= _neighbours(connection, note_id)
+        for statement in (
+            "DELETE FROM tags WHERE note = ?",
+            "DELETE FROM vectors WHERE note = ?",
+            "DELETE FROM texts WHERE rowid = ?",
+            "DELETE FROM notes WHERE rowid = ?",
+        ):
+            connection.execute(statement, found)
+        connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
+        stale.discard(found[0])
+    for rowid in sorted(stale):
+        if connection.execute("SELECT 1 FROM notes WHERE rowid = ?", (rowid,)).fetchone():
+            _put_text(connection, rowid)
+
+
+def put_file(connection: sqlite3.Connection, row: FileRow) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO files (path, modified, changed, size, inode, note, problem, has_id) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (row.path, row.modified, row.changed, row.size, row.inode, row.note, row.problem, row.has_id),
+    )
+
+
+def put_vectors(connection: sqlite3.Connection, made: MadeVectors) -> None:
+    """Keep a note's vectors, unless its text has changed since they were made."""
+    found = connection.execute(
+        "SELECT rowid FROM notes WHERE id = ? AND encode_hash = ?", (made.note, made.encode_hash)
+    ).fetchone()
+    if found is None:
+        return
+    connection.execute("DELETE FROM vectors WHERE vector_set = ? AND note = ?", (made.vector_set, found[0]))
+    connection.executemany(
+        "INSERT INTO vectors (note, vector_set, chunk, vector) VALUES (?, ?, ?, ?)",
+        [(found[0], made.vector_set, number, chunk) for number, chunk in enumerate(made.chunks)],
+    )
+    connection.execute("UPDATE notes SET encoded_by = ? WHERE rowid = ?", (made.vector_set, found[0]))
+
+
+def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> int:
+    note = row.note
+    encode_hash = row.encode_hash
+    before = connection.execute("SELECT rowid, encode_hash FROM notes WHERE id = ?", (note.id,)).fetchone()
+    if before is not None and before[1] != encode_hash:
+        connection.execute("DELETE FROM vectors WHERE note = ?", (before[0],))
+        connection.execute("UPDATE notes SET encoded_by = NULL WHERE rowid = ?", (before[0],))
+    connection.execute(
+        _UPSERT,
+        (
+            note.id, row.file.path, row.hash, note.type, note.tier, note.space, note.title, note.content,
+            json.dumps(note.tags, ensure_ascii=False), note.confidence, note.source,
+            note.created, note.updated, note.happened, note.session, note.seq, note.subject,
+            note.event_time, note.valid_from, note.valid_until, note.is_outdated, note.outdated_reason,
+            note.superseded_by, note.merged_into, note.about_self,
+            retry_key(note.content, note.type, note.space, note.session), encode_hash, change_seq,
+        ),
+    )  # fmt: skip
+    rowid = connection.execute("SELECT rowid FROM notes WHERE id = ?", (note.id,)).fetchone()[0]
+    return int(rowid)
+
+
+def _put_tags(connection: sqlite3.Connection, rowid: int, note: Note) -> None:
+    connection.execute("DELETE FROM tags WHERE note = ?", (rowid,))
+    connection.executemany(
+        "INSERT OR IGNORE INTO tags (note, tag) VALUES (?, ?)", [(rowid, tag.lower()) for tag in note.tags]
+    )
+
+
+def _put_links(connection: sqlite3.Connection, note: Note) -> None:
+    """The note's own edges, and those that its keys imply: its successor evolved from it, Self is defined by it."""
+    connection.execute("DELETE FROM links WHERE owner = ?", (note.id,))
+    rows = [(note.id, link.to, link.type, note.id, link.weight, link.reason, link.created) for link in note.connections]
+    if note.superseded_by:
+        reason = note.outdated_reason or ""
+        rows.append((note.superseded_by, note.id, "evolved_from", note.id, 1.0, reason, note.updated))
+    if note.about_self and note.id != SELF_ID:
+        rows.append((SELF_ID, note.id, "defines", note.id, 1.0, "", note.created))
+    connection.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _neighbours(connection: sqlite3.Connection, note_id: str) -> set[int]:
+    """Notes of the same session whose context columns hold this note's words."""
+    found = connection.execute(
+        "SELECT space, session, coalesce(seq, -1), created, id FROM notes WHERE id = ? AND session IS NOT NULL",
+        (note_id,),
+    ).fetchone()
+    if found is None:
+        return set()
+    after = _adjacent(connection, found, later=True, count=EARLIER)
+    before = _adjacent(connection, found, later=False, count=LATER)
+    return {rowid for rowid, _ in (*after, *before)}
+
+
+def _adjacent(
+    connection: sqlite3.Connection, place: tuple[str, str, int, str, str], *, later: bool, count: int
+) -> list[tuple[int, str]]:
+    """Current notes next to a place in a session, nearest first, as rowid and content."""
+    sign, order = (">", "ASC") if later else ("<", "DESC")
+    return connection.execute(
+        "SELECT rowid, content FROM notes WHERE space = ? AND session = ? AND outdated = 0 AND merged_into IS NULL "  # noqa: S608 - fixed words
+        f"AND (coalesce(seq, -1), created, id) {sign} (?, ?, ?) "
+        f"ORDER BY coalesce(seq, -1) {order}, created {order}, id {order} LIMIT ?",
+        (*place, count),
+    ).fetchall()
+
+
+def _put_text(connection: sqlite3.Connection, rowid: int) -> None:
+    """Write the searchable texts of one note, with the words of its neighbours in the session."""
+    (space, session, seq, created, note_id, title, content, tags, subject) = connection.execute(
+        "SELECT space, session, coalesce(seq, -1), created, id, title, content, tags, subject FROM notes "
+        "WHERE rowid = ?",
+        (rowid,),
+    ).fetchone()
+    earlier = later = ""
+    if session is not None:
+        place = (space, session, seq, created, note_id)
+        earlier = "\n".join(text for _, text in _adjacent(connection, place, later=False, count=EARLIER))
+        later = "\n".join(text for _, text in _adjacent(connection, place, later=True, count=LATER))
+    own_title = "" if title == title_of(content) else title
+    connection.execute("DELETE FROM texts WHERE rowid = ?", (rowid,))
+    connection.execute(
+        "INSERT INTO texts (rowid, title, body, tags, subject, earlier, later) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            rowid,
+            *(
+                searchable(text)
+                for text in (own_title, content, " ".join(json.loads(tags)), subject or "", earlier, later)
+            ),
+        ),
+    )

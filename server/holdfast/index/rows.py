@@ -1,0 +1,99 @@
+"""Rows read back as values."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.index.projection import FileRow
+from holdfast.model.memory import Note
+
+_COLUMNS = (
+    "rowid", "path", "hash", "encode_hash", "encoded_by",
+    "id", "content", "title", "created", "updated", "type", "tier", "space", "tags", "confidence", "source",
+    "session", "seq", "subject", "event_time", "valid_from", "valid_until",
+    "outdated", "outdated_reason", "superseded_by", "merged_into", "about_self",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedNote:
+    """A note as the index has it: without connections and evidence, with its place and what was encoded."""
+
+    note: Note
+    path: str
+    hash: str
+    encode_hash: str
+    encoded_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """An edge between two notes that are there."""
+
+    source: str
+    target: str
+    type: str
+    weight: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingVector:
+    """A note that waits to be encoded."""
+
+    id: str
+    encode_hash: str
+    title: str
+    content: str
+
+
+def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, IndexedNote]:
+    rows = connection.execute(
+        f"SELECT {', '.join(_COLUMNS)} FROM notes WHERE id IN (SELECT value FROM json_each(?))",  # noqa: S608 - own names
+        (json.dumps(ids),),
+    )
+    found = (_indexed(dict(zip(_COLUMNS, row, strict=True))) for row in rows)
+    return {item.note.id: item for item in found}
+
+
+def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow]:
+    wanted = json.dumps(ids)
+    columns = "l.source, l.target, l.type, max(l.weight), l.reason"
+    ends = (
+        "JOIN notes a ON a.id = l.source JOIN notes b ON b.id = l.target "
+        "WHERE l.source <> l.target GROUP BY l.source, l.target, l.type"
+    )
+    rows = connection.execute(
+        f"SELECT {columns} FROM links l JOIN json_each(?) w ON w.value = l.source {ends} "  # noqa: S608 - own clauses
+        f"UNION SELECT {columns} FROM links l JOIN json_each(?) w ON w.value = l.target {ends} "
+        "ORDER BY 4 DESC, 3, 1, 2",
+        (wanted, wanted),
+    )
+    return [LinkRow(*row) for row in rows]
+
+
+def file_rows(connection: sqlite3.Connection, clause: str, values: tuple[str, ...]) -> dict[str, FileRow]:
+    """Rows of `files` that meet a condition."""
+    rows: sqlite3.Cursor = connection.execute(
+        f"SELECT path, modified, changed, size, inode, note, problem, has_id FROM files WHERE {clause}",  # noqa: S608 - own clauses
+        values,
+    )
+    return {row[0]: _file_row(row) for row in rows}
+
+
+def _file_row(row: tuple[Any, ...]) -> FileRow:
+    path, modified, changed, size, inode, note, problem, has_id = row
+    return FileRow(path, modified, changed, size, inode, note, problem, bool(has_id))
+
+
+def _indexed(row: dict[str, object]) -> IndexedNote:
+    place = {name: row.pop(name) for name in ("rowid", "path", "hash", "encode_hash", "encoded_by")}
+    place.pop("rowid")
+    row["tags"] = tuple(json.loads(str(row["tags"])))
+    row["outdated"] = bool(row["outdated"])
+    row["about_self"] = bool(row["about_self"])
+    return IndexedNote(Note(**row), **place)  # type: ignore[arg-type] # columns are named after the fields

@@ -1,0 +1,96 @@
+"""The index's tables, as a list of small named steps. A file with more steps than we know is from a newer Holdfast."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from holdfast.errors import IndexSchemaError
+
+TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
+
+
+def _notes(connection: sqlite3.Connection) -> None:
+    _run(
+        connection,
+        f"""
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+        CREATE TABLE notes (
+            rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE, path TEXT NOT NULL, hash TEXT NOT NULL,
+            type TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL,
+            title TEXT NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
+            confidence REAL NOT NULL, source TEXT NOT NULL,
+            created TEXT NOT NULL, updated TEXT NOT NULL, happened TEXT NOT NULL,
+            session TEXT, seq INTEGER, subject TEXT, event_time TEXT, valid_from TEXT, valid_until TEXT,
+            outdated INTEGER NOT NULL, outdated_reason TEXT, superseded_by TEXT, merged_into TEXT,
+            about_self INTEGER NOT NULL,
+            retry_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT, changed INTEGER NOT NULL
+        );
+        CREATE INDEX notes_session ON notes (space, session, coalesce(seq, -1), created, id)
+            WHERE session IS NOT NULL;
+        CREATE INDEX notes_space ON notes (space, created, id);
+        CREATE INDEX notes_retry ON notes (retry_key);
+        CREATE INDEX notes_encoded ON notes (encoded_by);
+        CREATE INDEX notes_changed ON notes (changed);
+        CREATE INDEX notes_sample ON notes (substr(id, -6));
+        CREATE TABLE tags (note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
+        CREATE INDEX tags_note ON tags (note);
+        CREATE TABLE links (
+            source TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL, owner TEXT NOT NULL,
+            weight REAL NOT NULL, reason TEXT NOT NULL, created TEXT NOT NULL,
+            PRIMARY KEY (source, target, type, owner)
+        ) WITHOUT ROWID;
+        CREATE INDEX links_target ON links (target);
+        CREATE INDEX links_owner ON links (owner);
+        CREATE VIRTUAL TABLE texts USING fts5 (
+            title, body, tags, subject, earlier, later, tokenize = '{TOKENIZER}'
+        );
+        CREATE TABLE vectors (
+            note INTEGER NOT NULL, vector_set TEXT NOT NULL, chunk INTEGER NOT NULL, vector BLOB NOT NULL,
+            PRIMARY KEY (vector_set, note, chunk)
+        );
+        CREATE TABLE files (
+            path TEXT PRIMARY KEY, modified INTEGER NOT NULL, changed INTEGER NOT NULL, size INTEGER NOT NULL,
+            inode INTEGER NOT NULL, note TEXT, problem TEXT, has_id INTEGER NOT NULL DEFAULT 1
+        ) WITHOUT ROWID;
+        CREATE INDEX files_note ON files (note);
+        CREATE INDEX files_problem ON files (path) WHERE problem IS NOT NULL;
+        CREATE INDEX files_adopt ON files (path) WHERE has_id = 0;
+        CREATE TABLE history (
+            note TEXT NOT NULL, seq INTEGER NOT NULL, change TEXT NOT NULL, op TEXT NOT NULL, at TEXT NOT NULL,
+            PRIMARY KEY (note, seq)
+        ) WITHOUT ROWID;
+        """,
+    )
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    """Statement by statement: `executescript` would end the transaction."""
+    for statement in script.split(";\n"):
+        connection.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes,)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a database file up to this version's tables, each step in its own transaction.
+
+    Raises:
+        IndexSchemaError: the file was written by a newer version.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(MIGRATIONS):
+        raise IndexSchemaError(
+            f"The index has schema {version}; this version of Holdfast knows {len(MIGRATIONS)}.",
+            "Start the newer Holdfast, or stop all of them and delete .holdfast/: it is rebuilt from the notes.",
+        )
+    for number in range(version, len(MIGRATIONS)):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if connection.execute("PRAGMA user_version").fetchone()[0] == number:
+                MIGRATIONS[number](connection)
+                connection.execute(f"PRAGMA user_version = {number + 1}")
+        finally:
+            connection.commit()

@@ -1,0 +1,56 @@
+"""What is asked of the index, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which notes may be found. Empty tuples do not restrict; times are instants, `before` inclusive."""
+
+    now: str
+    spaces: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    include_outdated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A note that some leg found, with what ranking needs to know of it.
+
+    `coverage` is the lexical leg in 0..1; `z` the cosine in deviations above the store's background, None where the
+    note has no vector or the query none; `session_z` the mean of the three best of its session, itself included;
+    `matched` the query's words that were found in it.
+    """
+
+    rowid: int
+    id: str
+    space: str
+    session: str | None
+    subject: str | None
+    tier: str
+    confidence: float
+    outdated: bool
+    created: str
+    coverage: float
+    z: float | None
+    session_z: float | None
+    matched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """A query's embedding: `vector` is float32 bytes of unit length, made with the vector set `key`.
+
+    `mean` and `deviation` are the encoder's own background, used while the store is too small to have one.
+    """
+
+    key: str
+    vector: bytes
+    mean: float
+    deviation: float

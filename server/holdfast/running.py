@@ -1,0 +1,110 @@
+"""Running a server until it is told to stop: transports, signals, logs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import structlog
+
+from holdfast.app import build_memory, build_server
+from holdfast.errors import SettingsError
+from holdfast.settings import Settings
+
+if TYPE_CHECKING:
+    from fastmcp import FastMCP
+
+    from holdfast.engine.memory import Memory
+
+STOP_SECONDS = 0.8  # for what is under way when a signal comes; what was acknowledged is on the disk anyway
+MCP_PATH = "/mcp"
+
+
+def configure_logs(level: str) -> None:
+    """JSON lines on stderr; stdout belongs to the protocol."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def serve_stdio(settings: Settings) -> None:
+    """Serve one client over stdin and stdout until either ends or a signal comes."""
+    memory = build_memory(settings)
+    server = build_server(settings, memory)
+    anyio.run(_until_signal, lambda: server.run_stdio_async(show_banner=False), memory)
+
+
+def serve_http(settings: Settings, host: str, port: int) -> None:
+    """Serve streamable HTTP at `/mcp` until a signal comes.
+
+    Raises:
+        SettingsError: the address is not this machine's own, and there is no authentication yet to guard it.
+    """
+    if not _is_loopback(host):
+        raise SettingsError(
+            "This version has no authentication and serves this machine alone.",
+            "Use --host 127.0.0.1, localhost or ::1.",
+        )
+    memory = build_memory(settings)
+    server = build_server(settings, memory, http=True)
+    anyio.run(_until_signal, lambda: _run_http(server, settings, host, port), memory)
+
+
+async def _run_http(server: FastMCP[Any], settings: Settings, host: str, port: int) -> None:
+    await server.run_http_async(
+        show_banner=False,
+        host=host,
+        port=port,
+        path=MCP_PATH,
+        json_response=True,
+        host_origin_protection=True,
+        allowed_hosts=[*settings.allowed_hosts, host],
+        allowed_origins=list(settings.allowed_origins) or None,
+        uvicorn_config={"log_level": "error", "access_log": False, "timeout_graceful_shutdown": 1},
+    )
+
+
+async def _until_signal(serve: Callable[[], Awaitable[None]], memory: Memory) -> None:
+    """Run a transport; a signal closes the memory and ends the process at once.
+
+    The transport's reader may sit in a read that nothing can interrupt, so the process does not wait for it.
+    """
+    async with anyio.create_task_group() as tasks:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+
+            async def stop_on_signal() -> None:
+                async for _ in signals:
+                    with anyio.move_on_after(STOP_SECONDS):
+                        await memory.aclose()
+                    sys.stderr.flush()
+                    os._exit(0)
+
+            tasks.start_soon(stop_on_signal)
+            async with memory.running():
+                await serve()
+            tasks.cancel_scope.cancel()
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

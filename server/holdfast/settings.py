@@ -1,0 +1,162 @@
+"""The one door to the environment and to `config.yaml`: every setting, its default, its bounds, its sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from holdfast.errors import SettingsError
+from holdfast.model.spaces import space_name
+
+PREFIX = "HOLDFAST_"
+
+EncoderName = Literal["auto", "builtin", "none"]
+SecretsMode = Literal["redact", "refuse", "allow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its key in `config.yaml`, its environment variable, its default and what it does."""
+
+    key: str
+    default: str
+    sentence: str
+    read: Callable[[str], object] = str
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.key.upper()
+
+
+def _one_of(*allowed: str) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        if text.lower() not in allowed:
+            raise ValueError(f"use one of {', '.join(allowed)}")
+        return text.lower()
+
+    return read
+
+
+def _names(text: str) -> object:
+    """A JSON list, or names with commas between."""
+    items = json.loads(text) if text.lstrip().startswith("[") else text.split(",")
+    return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+def _space(text: str) -> object:
+    return space_name(text) if text.strip() else None
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("home", "", "The memory folder; by default the platform's folder for user data."),
+    Setting("space", "", "The default space; by default the name of the git folder that the server runs in.", _space),
+    Setting("encoder", "auto", "auto, builtin or none.", _one_of("auto", "builtin", "none")),
+    Setting("builtin_model", "", "Another ONNX file for the built-in encoder."),
+    Setting("builtin_model_sha256", "", "The SHA-256 of that file."),
+    Setting("secrets", "redact", "redact, refuse or allow secrets in what is stored.",
+            _one_of("redact", "refuse", "allow")),
+    Setting("log_level", "warning", "debug, info, warning or error; logs go to stderr as JSON.",
+            _one_of("debug", "info", "warning", "error")),
+    Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
+    Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, read and checked."""
+
+    home: Path
+    space: str | None
+    encoder: EncoderName
+    builtin_model: Path | None
+    builtin_model_sha256: str
+    secrets: SecretsMode
+    log_level: str
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
+
+
+def load_settings(environ: Mapping[str, str]) -> Settings:
+    """Environment before `config.yaml` before defaults.
+
+    Raises:
+        SettingsError: a value cannot be used; the sentence names the setting, never the value.
+    """
+    home = _home(environ)
+    file = _config_file(home / "config.yaml")
+    known = {setting.key for setting in SETTINGS}
+    values: dict[str, Any] = {}
+    for setting in SETTINGS:
+        given = environ.get(setting.variable) or file.get(setting.key) or setting.default
+        text = given if isinstance(given, str) else json.dumps(given)
+        try:
+            values[setting.key] = setting.read(text)
+        except ValueError as error:
+            raise SettingsError(f"{setting.variable} cannot be used: {error}.", setting.sentence) from error
+    model = values["builtin_model"]
+    if bool(model) != bool(values["builtin_model_sha256"]):
+        raise SettingsError("HOLDFAST_BUILTIN_MODEL and HOLDFAST_BUILTIN_MODEL_SHA256 go together.", "Set both.")
+    values |= {"home": home, "builtin_model": Path(model).expanduser() if model else None}
+    return Settings(**values, unknown=tuple(sorted(set(file) - known)))
+
+
+def quieten_framework(environ: MutableMapping[str, str]) -> None:
+    """FastMCP's defaults are for developers: coloured logs, a banner, a look for updates. What is set stays."""
+    for name, value in (
+        ("FASTMCP_ENABLE_RICH_LOGGING", "false"),
+        ("FASTMCP_ENABLE_RICH_TRACEBACKS", "false"),
+        ("FASTMCP_LOG_LEVEL", "CRITICAL"),
+        ("FASTMCP_SHOW_SERVER_BANNER", "false"),
+        ("FASTMCP_CHECK_FOR_UPDATES", "off"),
+    ):
+        environ.setdefault(name, value)
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    given = environ.get(PREFIX + "HOME")
+    if given:
+        return Path(given).expanduser().absolute()
+    import platformdirs  # noqa: PLC0415 - only where it is needed
+
+    return Path(platformdirs.user_data_dir("holdfast", appauthor=False))
+
+
+def _config_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    import yaml  # noqa: PLC0415 - only where there is such a file
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError("config.yaml cannot be read.", "Mend it or move it away.") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise SettingsError("config.yaml is not a list of keys and values.", "Write `encoder: builtin`, say.")
+    return cast("dict[str, Any]", {str(key): value for key, value in found.items()})
+
+
+def work_space(environ_space: str | None, folder: Path, home: Path) -> tuple[str | None, str]:
+    """The space that a server in `folder` works in, and how that is known.
+
+    Args:
+        environ_space: `HOLDFAST_SPACE`, already read.
+        folder: the server's working directory.
+        home: the user's home folder, which is no project.
+    """
+    if environ_space is not None:
+        return environ_space, "HOLDFAST_SPACE"
+    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    where, how = (top, "git folder") if top is not None and top != home else (folder, "working folder")
+    if where in (home, Path(where.anchor)):
+        return None, "none: not in a project"
+    try:
+        return space_name(where.name), how
+    except ValueError:
+        return None, "none: the folder's name cannot be a space"

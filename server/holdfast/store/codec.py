@@ -1,0 +1,250 @@
+"""Between a note and its file: which keys it has, in which order, and what a person may leave out."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.model.ids import is_note_id
+from holdfast.model.memory import EDGE_TYPES, GLOBAL_SPACE, NOTE_TYPES, TIERS, Link, Note, title_of
+from holdfast.model.spaces import space_name
+from holdfast.model.times import read_instant
+from holdfast.store.frontmatter import Document, MalformedError
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the file's place says where its frontmatter is silent."""
+
+    space: str = GLOBAL_SPACE
+    modified: str = "1970-01-01T00:00:00Z"
+
+
+def content_hash(data: bytes) -> str:
+    """SHA-256 in hexadecimal: the name of a text in the journal and in `history/`."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def note_of(document: Document, around: Surroundings, note_id: str | None = None) -> Note:
+    """The note that a document holds.
+
+    Args:
+        document: the parsed file.
+        around: space and time for a file that names none.
+        note_id: the id to take where the frontmatter has none yet.
+
+    Raises:
+        MalformedError: a known key has a value that it cannot have.
+    """
+    values = document.values
+    content = _content(document.body)
+    created = _time(values, "created") or around.modified
+    return Note(
+        id=_id(values, note_id),
+        content=content,
+        title=_text(values, "title") or title_of(content),
+        created=created,
+        updated=_time(values, "updated") or created,
+        type=_choice(values, "type", NOTE_TYPES, "fact"),
+        tier=_choice(values, "tier", TIERS, "working"),
+        space=_space(values, around.space),
+        tags=_tags(values.get("tags")),
+        confidence=_fraction(values, "confidence", 1.0),
+        connections=_links(values.get("connections")),
+        seq=_count(values, "seq"),
+        outdated=_flag(values, "outdated"),
+        about_self=_flag(values, "about_self"),
+        evidence=_evidence(values.get("evidence")),
+        source=_text(values, "source") or "",
+        session=_text(values, "session"),
+        subject=_text(values, "subject"),
+        event_time=_time(values, "event_time"),
+        valid_from=_time(values, "valid_from"),
+        valid_until=_time(values, "valid_until"),
+        outdated_reason=_text(values, "outdated_reason"),
+        superseded_by=_text(values, "superseded_by"),
+        merged_into=_text(values, "merged_into"),
+    )
+
+
+def frontmatter_of(note: Note) -> dict[str, Any]:
+    """Canonical keys in canonical order; None where a key is not written."""
+    return {
+        "id": note.id,
+        "type": note.type,
+        "title": note.title,
+        "tier": note.tier,
+        "space": note.space,
+        "tags": list(note.tags),
+        "confidence": note.confidence,
+        "created": note.created,
+        "updated": note.updated,
+        "source": note.source,
+        "session": note.session,
+        "seq": note.seq,
+        "subject": note.subject,
+        "event_time": note.event_time,
+        "valid_from": note.valid_from,
+        "valid_until": note.valid_until,
+        "outdated": note.outdated or None,
+        "outdated_reason": note.outdated_reason,
+        "superseded_by": note.superseded_by,
+        "merged_into": note.merged_into,
+        "about_self": note.about_self or None,
+        "evidence": list(note.evidence) or None,
+        "connections": [_link_value(link) for link in note.connections] or None,
+    }
+
+
+def new_document(note: Note) -> Document:
+    """The canonical file of a note that has none yet."""
+    return Document(body=_body(note.content)).with_values(
+        {key: value for key, value in frontmatter_of(note).items() if value is not None}
+    )
+
+
+def changed_document(document: Document, old: Note, new: Note) -> Document:
+    """The file with what differs between `old` and `new`, everything else as it stands."""
+    before = frontmatter_of(old)
+    changes = {key: value for key, value in frontmatter_of(new).items() if value != before[key]}
+    changed = document.with_values(changes)
+    return changed if new.content == old.content else changed.with_body(_body(new.content))
+
+
+def with_id(data: bytes, document: Document, note_id: str) -> bytes:
+    """The bytes of a hand-written file with its id put first, every other byte as it was."""
+    line = f'id: "{note_id}"\n'
+    if not document.head:
+        return f"---\n{line}---\n".encode() + data
+    head = document.head.encode()
+    return head + line.encode() + data[len(head) :]
+
+
+def _body(content: str) -> str:
+    return content + "\n"
+
+
+def _content(body: str) -> str:
+    """The body without its one closing line end."""
+    return body.removesuffix("\n").removesuffix("\r") if body.endswith("\r\n") else body.removesuffix("\n")
+
+
+def _link_value(link: Link) -> dict[str, Any]:
+    value: dict[str, Any] = {"to": link.to, "type": link.type, "weight": link.weight}
+    if link.reason:
+        value["reason"] = link.reason
+    if link.created:
+        value["created"] = link.created
+    return value
+
+
+def _id(values: Mapping[str, Any], given: str | None) -> str:
+    found = values.get("id")
+    if found is None and given is not None:
+        return given
+    if not isinstance(found, str) or not is_note_id(found):
+        raise MalformedError("its id is not a note id; remove the line and the file is given one")
+    return found
+
+
+def _text(values: Mapping[str, Any], key: str) -> str | None:
+    found = values.get(key)
+    if found is None or isinstance(found, dict | list):
+        if found is None:
+            return None
+        raise MalformedError(f"{key} is not a text")
+    return str(found).strip() or None
+
+
+def _choice(values: Mapping[str, Any], key: str, allowed: tuple[str, ...], default: str) -> str:
+    found = values.get(key, default)
+    if found not in allowed:
+        raise MalformedError(f"{key} is none of {', '.join(allowed)}")
+    return str(found)
+
+
+def _time(values: Mapping[str, Any], key: str) -> str | None:
+    found = values.get(key)
+    if found is None or found == "":
+        return None
+    try:
+        return read_instant(found)
+    except ValueError as error:
+        raise MalformedError(f"{key} is not an ISO-8601 date or time") from error
+
+
+def _space(values: Mapping[str, Any], default: str) -> str:
+    found = _text(values, "space")
+    if found is None:
+        return default
+    try:
+        return space_name(found)
+    except ValueError as error:
+        raise MalformedError(f"space: {error}") from error
+
+
+def _tags(found: object) -> tuple[str, ...]:
+    if found is None:
+        return ()
+    items = found.split(",") if isinstance(found, str) else found
+    if not isinstance(items, list) or any(isinstance(item, dict | list) for item in items):
+        raise MalformedError("tags is not a list of words")
+    return tuple(dict.fromkeys(tag for item in items if (tag := str(item).strip().removeprefix("#"))))
+
+
+def _fraction(values: Mapping[str, Any], key: str, default: float) -> float:
+    found = values.get(key, default)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise MalformedError(f"{key} is not a number from 0 to 1")
+    number = float(found)
+    if not math.isfinite(number) or not 0.0 <= number <= 1.0:
+        raise MalformedError(f"{key} is not a number from 0 to 1")
+    return number
+
+
+def _count(values: Mapping[str, Any], key: str) -> int | None:
+    found = values.get(key)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < 1 << 53:
+        raise MalformedError(f"{key} is not a whole number")
+    return found
+
+
+def _flag(values: Mapping[str, Any], key: str) -> bool:
+    found = values.get(key, False)
+    if not isinstance(found, bool):
+        raise MalformedError(f"{key} is neither true nor false")
+    return found
+
+
+def _links(found: object) -> tuple[Link, ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise MalformedError("connections is not a list of {to, type, weight}")
+    return tuple(_link(item) for item in found)
+
+
+def _link(item: dict[str, Any]) -> Link:
+    target = item.get("to")
+    if not isinstance(target, str) or not is_note_id(target):
+        raise MalformedError("a connection's `to` is not a note id")
+    return Link(
+        to=target,
+        type=_choice(item, "type", EDGE_TYPES, "related_to"),
+        weight=_fraction(item, "weight", 0.5),
+        reason=_text(item, "reason") or "",
+        created=_time(item, "created") or "",
+    )
+
+
+def _evidence(found: object) -> tuple[dict[str, Any], ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise MalformedError("evidence is not a list")
+    return tuple(found)

@@ -1,0 +1,192 @@
+"""The blocking file operations of the write path, each of them a place where a disk can fail.
+
+Everything that touches the folder goes through one `FileSystem`, so that a test can hand in one that fails,
+tears a write or forgets what was not flushed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+_RENAME_EXCHANGE = 2
+_AT_FDCWD = -100
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What `stat` says of a file; equal signatures mean untouched, unless the file is younger than a tick."""
+
+    modified_ns: int
+    changed_ns: int
+    size: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing found by a scan: `kind` is file, link or other (device, socket, fifo)."""
+
+    path: str
+    kind: str
+    signature: Signature
+
+
+class FileSystem:
+    """The real disk. Paths are absolute; errors are the operating system's own `OSError`."""
+
+    def read(self, path: Path, most: int = -1, start: int = 0) -> bytes:
+        """The file's bytes from `start`, at most `most` of them; never through a symbolic link, never from a device."""
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(path))
+            if start:
+                file.seek(start)
+            return file.read(most)
+
+    def create(self, path: Path, data: bytes) -> None:
+        """A new file, flushed to the disk; fails where the name is taken."""
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+
+    def append(self, path: Path, data: bytes, *, flush: bool) -> None:
+        """Add to the end of a file, flushed to the disk if asked."""
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
+        with os.fdopen(handle, "ab") as file:
+            file.write(data)
+            file.flush()
+            if flush:
+                os.fsync(handle)
+
+    def truncate(self, path: Path, size: int) -> None:
+        with path.open("r+b") as file:
+            file.truncate(size)
+            os.fsync(file.fileno())
+
+    def move(self, source: Path, target: Path) -> None:
+        """Give `source` a name that nobody holds."""
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "name is taken", str(target))
+        source.rename(target)
+
+    def swap(self, new: Path, current: Path) -> None:
+        """Put `new` in the place of `current`; what stood there is then found under `new`'s name.
+
+        Atomic where the kernel can exchange two names. Elsewhere the old file is kept by a second name first,
+        which leaves an editor a few microseconds in which its save is not kept.
+        """
+        exchange = _exchange()
+        if exchange is not None and exchange(os.fsencode(new), os.fsencode(current)):
+            return
+        kept = new.with_name(new.name + ".old")
+        os.link(current, kept)
+        new.replace(current)
+        kept.rename(new)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def flush_folder(self, path: Path) -> None:
+        """Make every rename in this folder survive a power cut."""
+        if sys.platform == "win32":
+            return  # NTFS journals names by itself; a folder cannot be opened for flushing
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def make_folder(self, path: Path) -> None:
+        """The folder and its missing parents, private to the user, and durable."""
+        if path.is_dir():
+            return
+        self.make_folder(path.parent)
+        path.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        self.flush_folder(path.parent)
+
+    def exists(self, path: Path) -> bool:
+        return os.path.lexists(path)
+
+    def signature(self, path: Path) -> Signature | None:
+        """The file's own signature (never a link target's), or None where there is no file."""
+        try:
+            return _signature(os.lstat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def size(self, path: Path) -> int:
+        """Bytes in the file; 0 where there is none."""
+        found = self.signature(path)
+        return found.size if found else 0
+
+    def scan(self, root: Path, suffix: str) -> Iterator[Entry]:
+        """Everything below `root` whose name ends in `suffix` and begins with no dot; links are not followed."""
+        stack = [str(root)]
+        while stack:
+            folder = stack.pop()
+            try:
+                with os.scandir(folder) as found:
+                    entries = list(found)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+                elif entry.name.endswith(suffix) or (entry.is_symlink() and entry.is_dir()):
+                    yield from _seen(entry)
+
+    def list_folder(self, path: Path) -> list[str]:
+        """Names in a folder in order; empty where there is none."""
+        try:
+            return sorted(entry.name for entry in path.iterdir())
+        except FileNotFoundError:
+            return []
+
+
+def _seen(entry: os.DirEntry[str]) -> Iterator[Entry]:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return  # gone between listing and looking
+    kind = "link" if stat.S_ISLNK(status.st_mode) else "file" if stat.S_ISREG(status.st_mode) else "other"
+    yield Entry(entry.path, kind, _signature(status))
+
+
+def _signature(status: os.stat_result) -> Signature:
+    return Signature(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+@functools.cache
+def _exchange() -> Callable[[bytes, bytes], bool] | None:
+    """Linux's renameat2(RENAME_EXCHANGE) through libc, or None where there is none."""
+    if sys.platform != "linux":
+        return None
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return None
+    rename.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+
+    def exchange(first: bytes, second: bytes) -> bool:
+        if rename(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE) == 0:
+            return True
+        code = ctypes.get_errno()
+        if code in (errno.EINVAL, errno.ENOSYS):
+            return False  # this file system cannot
+        raise OSError(code, os.strerror(code), os.fsdecode(second))
+
+    return exchange

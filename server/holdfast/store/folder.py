@@ -1,0 +1,82 @@
+"""Where things lie in the folder (design: the folder), and the only place where a path is put together."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from holdfast.model.memory import GLOBAL_SPACE
+from holdfast.model.spaces import slug, space_name
+
+SUFFIX = ".md"
+
+
+class Folder:
+    """The layout below `home`. Note paths are told to others relative to `memories/`, with forward slashes."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.memories = home / "memories"
+        self.journal = home / "journal"
+        self.history = home / "history"
+        self.trash = home / "trash"
+        self.conflicts = home / "trash" / "conflicts"
+        self.locks = home / "locks"
+        self.derived = home / ".holdfast"
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return (self.memories, self.journal, self.history, self.conflicts, self.locks, self.derived)
+
+    def note_path(self, space: str, title: str, note_id: str) -> str:
+        """The canonical name of a new note's file."""
+        return f"{space}/{slug(title)}.{note_id}{SUFFIX}"
+
+    def absolute(self, path: str) -> Path:
+        """The file of a path that a scan or `note_path` gave.
+
+        Raises:
+            ValueError: the path would leave `memories/`.
+        """
+        return self.inside(f"{self.memories.name}/{path}")
+
+    def inside(self, path: str) -> Path:
+        """The file of a path that is told relative to `home`.
+
+        Raises:
+            ValueError: the path would leave `home`.
+        """
+        pure = PurePosixPath(path)
+        if pure.is_absolute() or ".." in pure.parts:
+            raise ValueError("the path leaves the folder")
+        return self.home.joinpath(*pure.parts)
+
+    def relative(self, path: str) -> str:
+        """A scanned file, relative to `memories/`."""
+        return path[len(str(self.memories)) + 1 :].replace("\\", "/")
+
+    def told(self, path: Path) -> str:
+        """A path below `home`, relative to it, as the journal names it."""
+        return path.relative_to(self.home).as_posix()
+
+    def trash_path(self, path: str, change: str) -> Path:
+        """Where a deleted note's file goes."""
+        return self.trash / f"{change}.{PurePosixPath(path).name}"
+
+    def conflict_path(self, path: str, change: str) -> Path:
+        """Where a text goes that lost a race."""
+        return self.conflicts / f"{change}.{PurePosixPath(path).name}"
+
+    def space_of(self, path: str) -> str:
+        """The space that a file's folder stands for; global at the top or below a folder with an unusable name."""
+        parts = PurePosixPath(path).parts
+        if len(parts) == 1:
+            return GLOBAL_SPACE
+        try:
+            return space_name(parts[0])
+        except ValueError:
+            return GLOBAL_SPACE
+
+
+def is_canonical(path: str, note_id: str) -> bool:
+    """Whether the file still has the name that Holdfast gives: `<slug>.<id>.md`."""
+    return path.endswith(f".{note_id}{SUFFIX}")

@@ -1,0 +1,176 @@
+"""A markdown file with frontmatter, kept as it was written: only the keys that change are written anew.
+
+Canonical frontmatter is `key: <JSON value>` lines, which is valid YAML and fast to read. Block YAML that a person
+wrote is read too; its comments, order and spelling survive, because a change replaces the lines of its key alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import yaml
+
+_OPENING = re.compile(r"\A\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_KEY = re.compile(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t\r\n]|\Z)""")
+_JSON_KEY = re.compile(r"[A-Za-z_][\w.-]*\Z")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+class MalformedError(ValueError):
+    """The file cannot be read as a note; the message says why, without its text."""
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file in three parts: `head` up to the first key, `spans` of raw lines by key, and the `body`.
+
+    `values` are the parsed keys. `spans` is None where the lines cannot be told apart by key (a frontmatter in
+    one flow mapping, say): such a frontmatter is written anew when it changes.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    body: str = ""
+    head: str = ""
+    spans: tuple[tuple[str, str], ...] | None = ()
+    closing: str = "---\n"
+
+    def render(self) -> bytes:
+        """The file's bytes."""
+        if not self.values and not self.head:
+            return self.body.encode()
+        spans = self.spans if self.spans is not None else _canonical_spans(self.values)
+        return "".join([self.head or "---\n", *(text for _, text in spans), self.closing, self.body]).encode()
+
+    def with_values(self, changes: Mapping[str, Any]) -> Document:
+        """The document with these keys set, or taken out where the value is None."""
+        values = {**self.values, **changes}
+        kept = {key: value for key, value in values.items() if not (key in changes and value is None)}
+        spans = None if self.spans is None else _changed_spans(self.spans, changes)
+        return replace(self, values=kept, spans=spans)
+
+    def with_body(self, body: str) -> Document:
+        return replace(self, body=body)
+
+
+def parse(data: bytes) -> Document:
+    """Read a file's bytes.
+
+    Raises:
+        MalformedError: not text, or its frontmatter is not closed, not a mapping, has a key twice or an alias.
+    """
+    if b"\0" in data:
+        raise MalformedError("it holds NUL bytes")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise MalformedError(f"it is not UTF-8 at byte {error.start}") from error
+    opening = _OPENING.match(text)
+    if opening is None:
+        return Document(body=text)
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        raise MalformedError("the frontmatter opened on line 1 is never closed with ---")
+    lines = [line + "\n" for line in text[opening.end() : closing.start()].split("\n")[:-1]]
+    values, spans = _json_lines(lines) or _block_yaml(lines)
+    return Document(values, text[closing.end() :], opening.group(), spans, closing.group())
+
+
+def _json_lines(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]] | None:
+    """Every line `key: <JSON>`: read with one call of the JSON decoder; None where a line is not of that form."""
+    keys = []
+    members = []
+    for line in lines:
+        key, colon, value = line.partition(":")
+        if not colon or _JSON_KEY.match(key) is None:
+            return None
+        keys.append(key)
+        members.append(f'"{key}":{value}')
+    try:
+        values = _JSON.decode("{" + ",".join(members) + "}")
+    except (ValueError, RecursionError):
+        return None
+    return (values, tuple(zip(keys, lines, strict=True))) if list(values) == keys else None
+
+
+def _block_yaml(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...] | None]:
+    text = "".join(lines)
+    spans = _spans(lines)
+    keys = [key for key, _ in spans if key]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise MalformedError(f"the key {twice!r} stands twice in its frontmatter")
+    values = _load_yaml(text)
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise MalformedError("its frontmatter is not a list of keys and values")
+    return values, spans if set(keys) == set(values) else None
+
+
+def _load_yaml(text: str) -> object:
+    try:
+        aliased = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader))
+        values = None if aliased else yaml.load(text, Loader=yaml.CSafeLoader) or {}
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f" on line {mark.line + 2}" if mark else ""
+        raise MalformedError(f"its frontmatter is not valid YAML{where}") from error
+    except (yaml.YAMLError, RecursionError, OverflowError) as error:
+        raise MalformedError("its frontmatter is not valid YAML") from error
+    except ValueError as error:
+        raise MalformedError("its frontmatter has a value that cannot be read") from error
+    if aliased:
+        raise MalformedError("its frontmatter uses YAML aliases, which are not read")
+    return values
+
+
+def _spans(lines: list[str]) -> tuple[tuple[str, str], ...]:
+    """Raw lines grouped under the top-level key they belong to; lines before the first key under ''."""
+    spans: list[tuple[str, list[str]]] = []
+    for line in lines:
+        found = _KEY.match(line)
+        if found is not None:
+            spans.append((next(name for name in found.groups() if name), [line]))
+        elif spans:
+            spans[-1][1].append(line)
+        else:
+            spans.append(("", [line]))
+    return tuple((key, "".join(group)) for key, group in spans)
+
+
+def _changed_spans(spans: tuple[tuple[str, str], ...], changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    there = {key for key, _ in spans}
+    result = []
+    for key, text in spans:
+        if key not in changes:
+            result.append((key, text))
+        elif changes[key] is not None:
+            result.append((key, _line(key, changes[key])))
+    if result and not result[-1][1].endswith("\n"):
+        result[-1] = (result[-1][0], result[-1][1] + "\n")
+    added = [(key, _line(key, value)) for key, value in changes.items() if key not in there and value is not None]
+    return tuple(result + added)
+
+
+def _canonical_spans(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, _line(key, value)) for key, value in values.items())
+
+
+def _line(key: str, value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    spelled = key if _JSON_KEY.match(key) else json.dumps(key, ensure_ascii=False)
+    return f"{spelled}: {_UNPRINTABLE.sub(_escape, text)}\n"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"

@@ -1,0 +1,132 @@
+"""Changes that were announced in the journal and are not known to be whole: what happened to each of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from holdfast.store.codec import content_hash
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.folder import Folder
+from holdfast.store.journal import Record
+
+FileState = Literal["applied", "pending", "untouched", "foreign"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One file of a change. `before` and `after` are content hashes; None where there is no file."""
+
+    note: str
+    path: str
+    before: str | None
+    after: str | None
+    aside: str  # relative to the folder: where the new text waits, then where the old one is kept
+
+    def record(self) -> Record:
+        return {
+            "note": self.note, "path": self.path, "before": self.before, "after": self.after, "aside": self.aside,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class Intent:
+    """A change as the journal announced it."""
+
+    change: str
+    seq: int
+    files: tuple[PlannedFile, ...]
+    passed: set[str] = field(default_factory=set)  # paths that a later change took further
+
+    @property
+    def keys(self) -> set[str]:
+        """The locks that guard it."""
+        return {file.note for file in self.files}
+
+
+def intent_of(record: Record) -> Intent | None:
+    """The intent that a journal record announces, or None where it is none or cannot be trusted."""
+    files = record.get("files")
+    if not isinstance(files, list) or not isinstance(record.get("change"), str):
+        return None
+    try:
+        planned = tuple(PlannedFile(**_only(file)) for file in files)
+    except TypeError:
+        return None
+    return Intent(record["change"], record["seq"], planned)
+
+
+def _only(file: dict[str, Any]) -> dict[str, Any]:
+    return {name: file.get(name) for name in ("note", "path", "before", "after", "aside")}
+
+
+class OpenIntents:
+    """The changes of other processes, living or dead, that have no outcome in the journal yet."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Intent] = {}
+
+    def learn(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self._close(record)
+            intent = intent_of(record)
+            if intent is not None:
+                for earlier in self._open.values():
+                    earlier.passed |= _continued(earlier, intent)
+                self._open[intent.change] = intent
+
+    def forget(self, change: str) -> None:
+        self._open.pop(change, None)
+
+    def touching(self, keys: set[str]) -> list[Intent]:
+        return [intent for intent in self._open.values() if intent.keys & keys]
+
+    def all(self) -> list[Intent]:
+        return sorted(self._open.values(), key=lambda intent: intent.seq)
+
+    def _close(self, record: Record) -> None:
+        for change in (*record.get("done", ()), *record.get("void", ())):
+            self.forget(change)
+        settled = record.get("settled")
+        if isinstance(settled, int):
+            self._open = {name: intent for name, intent in self._open.items() if intent.seq > settled}
+
+
+def _continued(earlier: Intent, later: Intent) -> set[str]:
+    starts = {(file.path, file.before) for file in later.files}
+    return {file.path for file in earlier.files if (file.path, file.after) in starts}
+
+
+def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSystem) -> FileState:
+    """What became of one file of an intent whose writer is gone.
+
+    The new text waits aside until it is exchanged with the file; after that the old text lies there until it is
+    removed. So a missing text aside means that the exchange happened, unless the file is still as before.
+    """
+    current = hash_at(files, folder, file.path)
+    if current == file.after or file.path in intent.passed:
+        return "applied"
+    if file.after is None:
+        return "pending" if current == file.before else "foreign"
+    waiting = _hash_of(files, folder, file.aside)
+    if waiting == file.after:
+        return "pending" if current == file.before else "foreign"
+    if waiting is None and current == file.before:
+        return "untouched"
+    return "applied"
+
+
+def hash_at(files: FileSystem, folder: Folder, path: str) -> str | None:
+    """The content hash of a note's file; None where there is none."""
+    try:
+        return content_hash(files.read(folder.absolute(path)))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _hash_of(files: FileSystem, folder: Folder, aside: str) -> str | None:
+    try:
+        return content_hash(files.read(folder.inside(aside)))
+    except (FileNotFoundError, NotADirectoryError):
+        return None

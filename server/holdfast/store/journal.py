@@ -1,0 +1,213 @@
+"""The journal: an append-only history of every change, one checked line each, in one sequence for all processes.
+
+A line is a JSON object that begins with `sum` (CRC-32 of what follows it) and `len` (its bytes). A line that was torn
+by a crash is cut off, under the lock, before the next one is added. Records with a `change` are intents: they are
+flushed before the files that they name are renamed. A key `done`, written lazily, lists changes that are whole, `void`
+those that never happened; `settled` says that every change up to a sequence is either.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from holdfast.batching import Batcher
+from holdfast.errors import StorageError
+from holdfast.model.times import instant
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.folder import Folder
+from holdfast.store.locks import Lock
+
+Record = dict[str, Any]
+
+_PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{8})","len":(\d{1,9}),')
+_SHORTEST = 30
+_LATEST = 2  # months that may still grow
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    record: Record
+    flush: bool
+
+
+def line_of(record: Record) -> bytes:
+    """One journal line: `{"sum":"<crc32>","len":<bytes>,<the record's own keys>}` and a line end."""
+    rest = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()[1:]
+    return b'{"sum":"%08x","len":%d,' % (zlib.crc32(rest), len(rest)) + rest + b"\n"
+
+
+def read_line(line: bytes) -> Record | None:
+    """The record of a whole, unharmed line (without its line end), else None."""
+    found = _PREFIX.match(line)
+    if found is None:
+        return None
+    rest = line[found.end() :]
+    if len(rest) != int(found.group(2)) or zlib.crc32(rest) != int(found.group(1), 16):
+        return None
+    try:
+        record = json.loads(b"{" + rest)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record.get("seq"), int) else None
+
+
+class Journal:
+    """Appends and reads the records of one folder.
+
+    Args:
+        folder: the layout; files are `journal/YYYY-MM.jsonl`.
+        files: the file system.
+        clock: the time now; it names the month's file and stamps the records, never orders them.
+    """
+
+    def __init__(self, folder: Folder, files: FileSystem, clock: Callable[[], datetime]) -> None:
+        self._folder = folder
+        self._files = files
+        self._clock = clock
+        self._lock = Lock(folder.locks / "journal")
+        self._appends: Batcher[_Entry, int] = Batcher(self._append_all)
+        self._read: dict[str, int] = {}  # bytes of each file that were read and held whole lines
+        self._seq = 0
+        self._appending = False
+        self._fresh: list[Record] = []  # read from the files and not yet handed to `news`
+        self.damaged = 0  # lines in the middle of a file that cannot be read
+
+    async def open(self) -> None:
+        """Find the last sequence number and everything since the last `settled` record."""
+        await anyio.to_thread.run_sync(self._read_back)
+
+    async def append(self, record: Record, *, flush: bool = True) -> int:
+        """Add a record; returns its sequence number, once it is on the disk if `flush` is set.
+
+        Raises:
+            StorageError: the disk refused; the record is not in the journal.
+        """
+        return await self._appends.submit(_Entry(record, flush))
+
+    async def news(self) -> list[Record]:
+        """Records of other processes that were not handed out before. Costs one `stat` when there are none."""
+        if not self._appending and self._grown():  # an append reads what is new by itself
+            async with self._lock.hold():
+                await anyio.to_thread.run_sync(self._read_latest)
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def records(self) -> Iterator[Record]:
+        """Every readable record of every month, in the order of its sequence."""
+        found = [record for name in self._months() for record, _ in _whole_lines(self._bytes(name))]
+        return iter(sorted(found, key=lambda record: int(record["seq"])))
+
+    def close(self) -> None:
+        self._lock.close()
+
+    async def _append_all(self, entries: Sequence[_Entry]) -> Sequence[int]:
+        self._appending = True
+        try:
+            async with self._lock.hold():
+                return await anyio.to_thread.run_sync(self._write, entries)
+        finally:
+            self._appending = False
+
+    def _write(self, entries: Sequence[_Entry]) -> Sequence[int]:
+        now = self._clock()
+        name = f"{now:%Y-%m}.jsonl"
+        path = self._folder.journal / name
+        self._read_latest()
+        self._read_new(name)
+        size = self._read.get(name, 0)
+        data = b""
+        given = []
+        for entry in entries:
+            self._seq += 1
+            given.append(self._seq)
+            data += line_of({"seq": self._seq, "at": instant(now), **entry.record})
+        try:
+            if self._files.size(path) > size:
+                self._files.truncate(path, size)  # a torn tail: nobody else can be writing now
+            new = not self._files.exists(path)
+            self._files.append(path, data, flush=any(entry.flush for entry in entries))
+            if new:
+                self._files.flush_folder(self._folder.journal)
+        except OSError as error:
+            self._undo_append(path, size)
+            raise StorageError(
+                f"The journal cannot be written: {error.strerror}.",
+                "Nothing was stored. Check free space and permissions of the memory folder.",
+            ) from error
+        self._read[name] = size + len(data)
+        return given
+
+    def _undo_append(self, path: Path, size: int) -> None:
+        try:
+            if self._files.size(path) > size:
+                self._files.truncate(path, size)
+        except OSError:
+            return  # what was torn is cut off before the next append
+
+    def _months(self) -> list[str]:
+        return [name for name in self._files.list_folder(self._folder.journal) if name.endswith(".jsonl")]
+
+    def _grown(self) -> bool:
+        now = f"{self._clock():%Y-%m}.jsonl"
+        names = {now, *sorted(self._read)[-1:]}
+        return any(self._files.size(self._folder.journal / name) != self._read.get(name, 0) for name in names)
+
+    def _bytes(self, name: str, start: int = 0) -> bytes:
+        try:
+            return self._files.read(self._folder.journal / name, start=start)
+        except FileNotFoundError:
+            return b""
+
+    def _read_new(self, name: str) -> None:
+        """Take in the whole lines that were added to a file since it was last read."""
+        start = self._read.get(name, 0)
+        size = self._files.size(self._folder.journal / name)
+        if size <= start:
+            if size < start:
+                self._read[name] = size
+            return
+        data = self._bytes(name, start)
+        end = 0
+        for record, stop in _whole_lines(data):
+            self._fresh.append(record)
+            self._seq = max(self._seq, int(record["seq"]))
+            end = stop
+        self.damaged += _unreadable(data[:end])
+        self._read[name] = start + end
+
+    def _read_latest(self) -> None:
+        for name in self._months()[-_LATEST:]:
+            self._read_new(name)
+
+    def _read_back(self) -> None:
+        """Newest month first, until one says that all before it is settled; two at least, for clocks that went back."""
+        found: list[Record] = []
+        for count, name in enumerate(reversed(self._months()), 1):
+            self._read_new(name)
+            found, self._fresh = self._fresh + found, []
+            if count >= _LATEST and any("settled" in record for record in found):
+                break
+        self._fresh = found
+
+
+def _whole_lines(data: bytes) -> Iterator[tuple[Record, int]]:
+    """Each readable line's record and the offset behind it."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        record = read_line(data[start:end]) if end - start >= _SHORTEST else None
+        if record is not None:
+            yield record, end + 1
+        start = end + 1
+
+
+def _unreadable(data: bytes) -> int:
+    return sum(1 for line in data.split(b"\n") if line and read_line(line) is None)

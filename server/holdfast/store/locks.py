@@ -1,0 +1,130 @@
+"""Locks that hold between tasks and between processes: hashed stripes, each a file that is never unlinked."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from holdfast.errors import StorageError
+
+STRIPES = 64
+PATIENCE_SECONDS = 30.0
+LONG_PATIENCE_SECONDS = 1800.0  # for work on the whole folder
+_FIRST_WAIT, _LONGEST_WAIT = 0.0005, 0.01
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            os.lseek(handle, 0, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        os.lseek(handle, 0, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+class Lock:
+    """One lock file. Waiting is polling, so that it can be cancelled and needs no thread."""
+
+    def __init__(self, path: Path, patience: float = PATIENCE_SECONDS) -> None:
+        self._path = path
+        self._patience = patience
+        self._task_lock = anyio.Lock()
+        self._handle: int | None = None
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncIterator[None]:
+        """Own the lock among all tasks and all processes.
+
+        Raises:
+            StorageError: somebody else held it for longer than the patience, or the file cannot be opened.
+        """
+        async with self._task_lock:
+            handle = await self._acquire()
+            try:
+                yield
+            finally:
+                _unlock(handle)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    async def _acquire(self) -> int:
+        wait = _FIRST_WAIT
+        deadline = anyio.current_time() + self._patience
+        while True:
+            handle = self._open()
+            if _try_lock(handle):
+                if self._still_there(handle):
+                    return handle
+                _unlock(handle)
+                self.close()  # somebody replaced the file: lock the one that others will lock
+                continue
+            if anyio.current_time() > deadline:
+                raise StorageError(
+                    f"Another process has held the lock {self._path.name} for {self._patience:.0f} s.",
+                    "Stop the Holdfast process that hangs, then try again.",
+                )
+            await anyio.sleep(wait)
+            wait = min(wait * 1.5, _LONGEST_WAIT)
+
+    def _open(self) -> int:
+        if self._handle is None:
+            try:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise StorageError(
+                    f"The lock file {self._path.name} cannot be opened: {error.strerror}.",
+                    "Check that the memory folder is there and can be written to.",
+                ) from error
+        return self._handle
+
+    def _still_there(self, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+
+class Stripes:
+    """A fixed number of locks; a key is hashed to one of them. Always taken in order, so that none waits in a ring."""
+
+    def __init__(self, folder: Path) -> None:
+        self._locks = [Lock(folder / f"{number:02x}") for number in range(STRIPES)]
+
+    @asynccontextmanager
+    async def hold(self, keys: Iterable[str]) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for stripe in sorted({zlib.crc32(key.encode()) % STRIPES for key in keys}):
+                await stack.enter_async_context(self._locks[stripe].hold())
+            yield
+
+    def close(self) -> None:
+        for lock in self._locks:
+            lock.close()

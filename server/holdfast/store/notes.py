@@ -1,0 +1,174 @@
+"""The store: note files in a folder, read, scanned, locked and changed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import anyio.to_thread
+
+from holdfast.errors import StorageError
+from holdfast.model.times import instant
+from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
+from holdfast.store.filesystem import Entry, FileSystem
+from holdfast.store.folder import SUFFIX, Folder
+from holdfast.store.frontmatter import MalformedError, parse
+from holdfast.store.intents import OpenIntents
+from holdfast.store.journal import Journal, Record
+from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
+from holdfast.store.settle import settle
+from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.writer import Writer
+
+LARGEST_FILE = 384 * 1024
+
+
+class NoteFiles:
+    """All notes of one folder.
+
+    Args:
+        folder: the layout.
+        files: the file system.
+        clock: the time now.
+        change_id: gives a new id for each change.
+    """
+
+    def __init__(
+        self, folder: Folder, files: FileSystem, clock: Callable[[], datetime], change_id: Callable[[], str]
+    ) -> None:
+        self._folder = folder
+        self._files = files
+        self._stripes = Stripes(folder.locks)
+        self._whole = Lock(folder.locks / "folder", LONG_PATIENCE_SECONDS)
+        self._journal = Journal(folder, files, clock)
+        self._writer = Writer(folder, files, self._journal, change_id)
+        self._intents = OpenIntents()
+        self.conflicts: list[str] = []  # texts that lost a race, found while settling
+
+    async def open(self) -> None:
+        """Make the folder where it is missing, and settle every change that a crash left open.
+
+        Raises:
+            StorageError: the folder cannot be made or read.
+        """
+        try:
+            await anyio.to_thread.run_sync(self._make_folders)
+            await self._journal.open()
+        except OSError as error:
+            raise StorageError(
+                f"The memory folder cannot be opened: {error.strerror}.",
+                "Set HOLDFAST_HOME to a folder that can be written to.",
+            ) from error
+        await self._learn()
+        for intent in self._intents.all():
+            async with self.hold(intent.keys):
+                pass
+
+    async def aclose(self) -> None:
+        await self._writer.write_outcomes()
+        self._stripes.close()
+        self._whole.close()
+        self._journal.close()
+
+    @asynccontextmanager
+    async def hold(self, keys: Iterable[str]) -> AsyncIterator[None]:
+        """Own these keys (note ids, sessions, ...) among all tasks and processes, with no open change behind them."""
+        wanted = set(keys)
+        while True:
+            async with self._stripes.hold(wanted):
+                await self._learn()
+                open_here = self._intents.touching(wanted)
+                further = {key for intent in open_here for key in intent.keys} - wanted
+                if not further:
+                    for intent in open_here:
+                        await self._settle(intent.change)
+                    yield
+                    return
+            wanted |= further
+
+    def alone(self) -> AbstractAsyncContextManager[None]:
+        """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
+        return self._whole.hold()
+
+    def commit(self, op: str, changes: Sequence[Change], detail: Record) -> AbstractAsyncContextManager[Committed]:
+        """Write a change of one or more notes; see `Writer.commit`."""
+        return self._writer.commit(op, changes, detail)
+
+    async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
+        """Read files; one that is gone is left out.
+
+        Args:
+            paths: relative to `memories/`.
+            known_ids: ids by path for files whose frontmatter has none yet; they must cover all such files that
+                are to be read, the others are told as unreadable.
+        """
+        return await anyio.to_thread.run_sync(self._load_all, paths, known_ids)
+
+    async def scan(self) -> dict[str, Entry]:
+        """Everything in `memories/` that is or looks like a note, by path."""
+        return await anyio.to_thread.run_sync(self._scan)
+
+    async def adopt(self, stored: Stored) -> Stored | None:
+        """Write the id into a hand-written file, every other byte untouched. The caller holds its id.
+
+        Returns the file as it is then, or None where somebody is still writing it.
+        """
+        data = await anyio.to_thread.run_sync(self._files.read, self._folder.absolute(stored.path))
+        if content_hash(data) != stored.hash:
+            return None
+        change = Change(stored, stored.note, with_id(data, stored.document, stored.note.id))
+        async with self._writer.commit("adopt", [change], {}) as done:
+            return replace(done.stored[0], has_id=True)
+
+    async def record(self, record: Record) -> int:
+        """Add a line to the journal without waiting for the disk."""
+        return await self._journal.append(record, flush=False)
+
+    async def journal(self) -> list[Record]:
+        """Every record of the journal, in order."""
+        return await anyio.to_thread.run_sync(lambda: list(self._journal.records()))
+
+    def _make_folders(self) -> None:
+        for path in self._folder.all:
+            self._files.make_folder(path)
+
+    async def _learn(self) -> None:
+        self._intents.learn(await self._journal.news())
+
+    async def _settle(self, change: str) -> None:
+        intent = next((item for item in self._intents.all() if item.change == change), None)
+        if intent is None:
+            return
+        outcome = await anyio.to_thread.run_sync(settle, intent, self._folder, self._files)
+        self._intents.forget(change)
+        self.conflicts += outcome.conflicts
+        await self._journal.append({"done" if outcome.done else "void": [change]}, flush=False)
+
+    def _scan(self) -> dict[str, Entry]:
+        return {self._folder.relative(entry.path): entry for entry in self._files.scan(self._folder.memories, SUFFIX)}
+
+    def _load_all(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
+        found = (self._load(path, known_ids.get(path)) for path in paths)
+        return [item for item in found if item is not None]
+
+    def _load(self, path: str, known_id: str | None) -> Stored | Unreadable | None:
+        absolute = self._folder.absolute(path)
+        signature = self._files.signature(absolute)
+        if signature is None:
+            return None
+        if signature.size > LARGEST_FILE:
+            return Unreadable(path, f"it is longer than {LARGEST_FILE // 1024} kB", signature)
+        try:
+            data = self._files.read(absolute, LARGEST_FILE + 1)
+            document = parse(data)
+            modified = instant(datetime.fromtimestamp(signature.modified_ns / 1e9, UTC))
+            note = note_of(document, Surroundings(self._folder.space_of(path), modified), known_id)
+        except FileNotFoundError:
+            return None
+        except MalformedError as error:
+            return Unreadable(path, str(error), signature)
+        except OSError as error:
+            return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
+        return Stored(note, path, content_hash(data), signature, document, "id" in document.values)

@@ -1,0 +1,55 @@
+"""Settling what a crash left behind: a change is carried through or called void, never left half done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.folder import Folder
+from holdfast.store.intents import Intent, PlannedFile, state_of
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How an open change ended; `conflicts` are texts that were filed under `trash/conflicts/`."""
+
+    change: str
+    done: bool
+    conflicts: tuple[str, ...] = ()
+
+
+def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
+    """Finish or forget one change whose writer is gone. The caller holds the locks of all its notes.
+
+    One file in its new state carries all the others with it; where none is, the change never happened.
+    """
+    states = {file: state_of(file, intent, folder, files) for file in intent.files}
+    done = "applied" in states.values()
+    conflicts: list[str] = []
+    touched: set[Path] = set()
+    for file, state in states.items():
+        aside = folder.inside(file.aside)
+        target = folder.absolute(file.path)
+        if done and state == "pending":
+            _carry_through(file, target, aside, files)
+            touched |= {target.parent, aside.parent}
+        elif state == "foreign" and file.after is not None:
+            kept = folder.conflict_path(file.path, intent.change)
+            files.move(aside, kept)
+            conflicts.append(folder.told(kept))
+    for parent in touched:
+        files.flush_folder(parent)
+    for file in intent.files:
+        if file.after is not None:
+            files.remove(folder.inside(file.aside))
+    return Settlement(intent.change, done, tuple(conflicts))
+
+
+def _carry_through(file: PlannedFile, target: Path, aside: Path, files: FileSystem) -> None:
+    if file.after is None:
+        files.move(target, aside)
+    elif file.before is None:
+        files.move(aside, target)
+    else:
+        files.swap(aside, target)

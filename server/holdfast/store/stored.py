@@ -1,0 +1,57 @@
+"""A note as it lies on the disk, and what a change makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.model.memory import Note
+from holdfast.store.filesystem import Signature
+from holdfast.store.frontmatter import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A note and its file. `path` is relative to `memories/`; `hash` is the SHA-256 of the file's bytes.
+
+    `has_id` is False for a hand-written file whose id is not in its frontmatter yet.
+    """
+
+    note: Note
+    path: str
+    hash: str
+    signature: Signature
+    document: Document
+    has_id: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file that is quarantined: it stays where it is, marked with the reason."""
+
+    path: str
+    reason: str
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One note made (`before` is None), rewritten, or put into the trash (`after` is None)."""
+
+    before: Stored | None
+    after: Note | None
+    raw: bytes | None = None  # the new file's bytes, where they are not the codec's
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A change that is on the disk, flushed: the notes made or rewritten, in the order asked for, and those gone."""
+
+    change_id: str
+    seq: int
+    op: str
+    stored: tuple[Stored, ...]
+    gone: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*(item.note.id for item in self.stored), *self.gone)

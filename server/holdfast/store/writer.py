@@ -1,0 +1,247 @@
+"""The write path: announce, lay aside, exchange, flush (design: writing). All files of a change, or none."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from holdfast.batching import Batcher, together
+from holdfast.errors import ConflictError, StorageError
+from holdfast.store.codec import changed_document, content_hash, new_document
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.folder import Folder
+from holdfast.store.frontmatter import Document
+from holdfast.store.intents import PlannedFile
+from holdfast.store.journal import Journal, Record
+from holdfast.store.stored import Change, Committed, Stored
+
+Answer = TypeVar("Answer")
+FLUSH_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One file of a change, ready to be written. `document` and `data` are None for a deletion."""
+
+    change: Change
+    plan: PlannedFile
+    target: Path
+    aside: Path
+    document: Document | None
+    data: bytes | None
+
+
+class Writer:
+    """Commits changes of several notes as one. The caller holds the locks of every note that is touched.
+
+    Args:
+        folder: the layout.
+        files: the file system; every step of the path goes through it.
+        journal: where intents are announced.
+        change_id: gives a new id for each change.
+    """
+
+    def __init__(self, folder: Folder, files: FileSystem, journal: Journal, change_id: Callable[[], str]) -> None:
+        self._folder = folder
+        self._files = files
+        self._journal = journal
+        self._change_id = change_id
+        self._threads = anyio.CapacityLimiter(FLUSH_THREADS)
+        self._flushes: Batcher[Path, None] = Batcher(self._flush_folders)
+        self._outcomes: dict[str, list[str]] = {}
+
+    @asynccontextmanager
+    async def commit(self, op: str, changes: Sequence[Change], detail: Record) -> AsyncIterator[Committed]:
+        """Write the files, then hand over to the block, which makes them findable.
+
+        When the block raises, the files are put back as they were. Cannot be cancelled half way.
+
+        Raises:
+            ConflictError: a file is no longer what `before` says; nothing was changed.
+            StorageError: the disk refused a step; nothing was changed.
+        """
+        change = self._change_id()
+        steps = [self._step(change, number, item) for number, item in enumerate(changes)]
+        with anyio.CancelScope(shield=True):
+            try:
+                seq = await self._prepare(change, op, steps, detail)
+                await self._run(self._exchange_all, steps)
+            except (OSError, StorageError, ConflictError) as error:
+                await self._abandon(change, steps)
+                raise _refusal(error) from error
+            try:
+                await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))
+                yield self._committed(change, seq, op, steps)
+            except BaseException as error:
+                await self._run(self._put_back, steps)
+                await self._abandon(change, steps)
+                if isinstance(error, OSError):
+                    raise _refusal(error) from error
+                raise
+            await self._run(self._clear, [step.aside for step in steps if step.change.before and step.data])
+            self._outcomes.setdefault("done", []).append(change)
+
+    async def write_outcomes(self) -> None:
+        """Tell the journal which changes are whole, so that nobody has to look again."""
+        outcomes, self._outcomes = self._outcomes, {}
+        if outcomes:
+            await self._journal.append(dict(outcomes), flush=False)
+
+    async def _run(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
+        return await anyio.to_thread.run_sync(call, *arguments, limiter=self._threads)
+
+    def _step(self, change_id: str, number: int, change: Change) -> _Step:
+        before, after = change.before, change.after
+        if after is not None:
+            document = changed_document(before.document, before.note, after) if before else new_document(after)
+            data = document.render() if change.raw is None else change.raw
+            path = before.path if before else self._folder.note_path(after.space, after.title, after.id)
+            target = self._folder.absolute(path)
+            aside = target.with_name(f".{change_id}.{number}.tmp")
+            note = after.id
+        elif before is not None:
+            document, data, path, note = None, None, before.path, before.note.id
+            target = self._folder.absolute(path)
+            aside = self._folder.trash_path(path, change_id)
+        else:
+            raise ValueError("a change makes, rewrites or deletes a note")
+        plan = PlannedFile(
+            note=note,
+            path=path,
+            before=before.hash if before else None,
+            after=None if data is None else content_hash(data),
+            aside=self._folder.told(aside),
+        )
+        return _Step(change, plan, target, aside, document, data)
+
+    async def _prepare(self, change: str, op: str, steps: Sequence[_Step], detail: Record) -> int:
+        """Announce the change and lay every new text aside, all flushed at the same time."""
+        outcomes, self._outcomes = self._outcomes, {}
+        intent = {"op": op, "change": change, **detail, "files": [step.plan.record() for step in steps], **outcomes}
+        seqs: list[int] = []
+
+        async def announce() -> None:
+            seqs.append(await self._journal.append(intent))
+
+        await together(announce, *(partial(self._run, self._lay_aside, step) for step in steps))
+        if len(steps) > 1:  # whoever settles this must find what waits aside, even after a power cut
+            await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))
+        return seqs[0]
+
+    def _lay_aside(self, step: _Step) -> None:
+        if step.change.before is not None:
+            self._keep_history(step, step.change.before)
+        if step.data is None:
+            return
+        self._files.make_folder(step.target.parent)
+        self._files.create(step.aside, step.data)
+
+    def _keep_history(self, step: _Step, before: Stored) -> None:
+        """Check that the file is still what was read, and keep its text under its hash."""
+        try:
+            data = self._files.read(step.target)
+        except FileNotFoundError as error:
+            raise _conflict() from error
+        if content_hash(data) != before.hash:
+            raise _conflict()
+        kept = self._folder.history / f"{before.hash}.md"
+        if self._files.size(kept) == len(data):
+            return
+        fresh = kept.with_name(f".{before.hash}.{step.aside.name}")
+        self._files.create(fresh, data)
+        self._files.remove(kept)
+        self._files.move(fresh, kept)
+        self._files.flush_folder(kept.parent)
+
+    def _exchange_all(self, steps: Sequence[_Step]) -> None:
+        done: list[_Step] = []
+        try:
+            for step in steps:
+                self._exchange(step)
+                done.append(step)
+        except (OSError, ConflictError):
+            self._put_back(done)
+            raise
+
+    def _exchange(self, step: _Step) -> None:
+        """Put the new text in place; if it took the place of anything but `before`, that is put back at once."""
+        before = step.change.before
+        try:
+            if before is None:
+                self._files.move(step.aside, step.target)
+                return
+            if step.data is None:
+                self._files.move(step.target, step.aside)
+            else:
+                self._files.swap(step.aside, step.target)
+        except (FileNotFoundError, FileExistsError) as error:
+            raise _conflict() from error
+        if content_hash(self._files.read(step.aside)) != before.hash:
+            self._undo(step)
+            raise _conflict()
+
+    def _put_back(self, steps: Sequence[_Step]) -> None:
+        for step in reversed(steps):
+            self._undo(step)
+        for folder in _parents(steps):
+            self._files.flush_folder(folder)
+
+    def _undo(self, step: _Step) -> None:
+        if step.change.before is None:
+            self._files.move(step.target, step.aside)
+        elif step.data is None:
+            self._files.move(step.aside, step.target)
+        else:
+            self._files.swap(step.aside, step.target)
+        if step.data is not None and content_hash(self._files.read(step.aside)) != step.plan.after:
+            # an editor saved over the new text in between: its text is nobody's but the person's
+            self._files.move(step.aside, self._folder.conflict_path(step.plan.path, step.aside.stem.strip(".")))
+
+    async def _abandon(self, change: str, steps: Sequence[_Step]) -> None:
+        await self._run(self._clear, [step.aside for step in steps if step.data is not None])
+        self._outcomes.setdefault("void", []).append(change)
+
+    def _clear(self, asides: Sequence[Path]) -> None:
+        for aside in asides:
+            with suppress(OSError):  # what stays is removed by whoever settles the change
+                self._files.remove(aside)
+
+    async def _flush_folders(self, folders: Sequence[Path]) -> Sequence[None]:
+        await together(*(partial(self._run, self._files.flush_folder, folder) for folder in dict.fromkeys(folders)))
+        return [None] * len(folders)
+
+    def _committed(self, change: str, seq: int, op: str, steps: Sequence[_Step]) -> Committed:
+        stored = []
+        for step in steps:
+            signature = self._files.signature(step.target)
+            if step.change.after and step.document and step.plan.after and signature:
+                stored.append(Stored(step.change.after, step.plan.path, step.plan.after, signature, step.document))
+        gone = tuple(step.plan.note for step in steps if step.data is None)
+        return Committed(change, seq, op, tuple(stored), gone)
+
+
+def _parents(steps: Sequence[_Step]) -> list[Path]:
+    return list(dict.fromkeys(folder for step in steps for folder in (step.target.parent, step.aside.parent)))
+
+
+def _conflict() -> ConflictError:
+    return ConflictError(
+        "The note was changed on disk in the meantime.", "Nothing was written; read it again and repeat the call."
+    )
+
+
+def _refusal(error: Exception) -> Exception:
+    """The disk's own error in the project's words; any other error as it is."""
+    if not isinstance(error, OSError):
+        return error
+    return StorageError(
+        f"The memory folder cannot be written: {error.strerror or type(error).__name__}.",
+        "Nothing was changed. Check free space and permissions.",
+    )

@@ -1,0 +1,54 @@
+"""Failures as a model meets them: the error's name, what was wrong, what to do. Never a value, never a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.server.middleware import Middleware, MiddlewareContext
+from pydantic import ValidationError as PydanticValidationError
+
+from holdfast.errors import HoldfastError, InvalidArgumentError
+
+Answer = TypeVar("Answer")
+
+_SHOWN = 3
+
+
+class PlainErrors(Middleware):
+    """Says what is wrong with arguments in one sentence; the framework's own report would repeat their values."""
+
+    async def on_call_tool(
+        self, context: MiddlewareContext[Any], call_next: Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
+    ) -> Answer:
+        try:
+            return await call_next(context)
+        except ValidationError as error:
+            raise ToolError(_sentence(error.__cause__).public) from None
+
+
+async def answered(call: Awaitable[Answer]) -> Answer:
+    """Await an engine's answer; its errors become tool errors with their public words."""
+    try:
+        return await call
+    except HoldfastError as error:
+        raise ToolError(error.public) from None
+
+
+def _sentence(cause: BaseException | None) -> InvalidArgumentError:
+    if not isinstance(cause, PydanticValidationError):
+        return InvalidArgumentError("The arguments do not fit this tool.", "See its input schema.")
+    found = cause.errors(include_url=False, include_input=False, include_context=False)
+    wrong = [_one(error["type"], error["loc"], error["msg"]) for error in found[:_SHOWN]]
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return InvalidArgumentError("; ".join(wrong) + more + ".", "Nothing was done.")
+
+
+def _one(kind: str, place: tuple[int | str, ...], message: str) -> str:
+    name = str(place[0]) if place else "argument"
+    if kind == "unexpected_keyword_argument":
+        return "there is an argument that this tool does not have"
+    if kind == "missing_argument":
+        return f"{name} is missing"
+    return f"{name}: {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,25 @@
+"""Notes in a model's text: data between marks that no note can forge, names on one line."""
+
+from __future__ import annotations
+
+import secrets
+
+LONGEST_NAME = 200
+_NO_TAGS = str.maketrans("<>", "\u2039\u203a")  # a title cannot look like a fence
+
+
+def new_mark() -> str:
+    """A mark for one answer; nobody who wrote a note could know it."""
+    return secrets.token_hex(4)
+
+
+def fenced(text: str, mark: str) -> str:
+    """A note's text between two lines with the answer's mark."""
+    return f"<note {mark}>\n{text}\n</note {mark}>"
+
+
+def on_one_line(text: str) -> str:
+    """A title, tag or path as one short line without control characters."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    line = " ".join(line.translate(_NO_TAGS).split())
+    return line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1] + "…"

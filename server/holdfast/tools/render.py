@@ -1,0 +1,199 @@
+"""Answers in two forms: structured content, verbatim, and a short text made for a model."""
+
+from __future__ import annotations
+
+from fastmcp.tools import ToolResult
+from mcp_types import TextContent
+
+from holdfast.engine.node import Node
+from holdfast.engine.outdate import Outdated
+from holdfast.engine.ports import Caller
+from holdfast.engine.recall import Hit, Recalled
+from holdfast.engine.remember import Duplicate, Outcome
+from holdfast.tools import results
+from holdfast.tools.fence import fenced, new_mark, on_one_line
+
+
+def remembered(outcome: Outcome) -> ToolResult:
+    note = outcome.note
+    similar = () if isinstance(outcome, Duplicate) else outcome.similar
+    structured: results.RememberResult = {
+        "id": note.id,
+        "title": note.title,
+        "type": note.type,
+        "tier": note.tier,
+        "space": note.space,
+        "created": note.created,
+        "indexed": {"text": True, "vector": outcome.vector},
+        "linked": [
+            {"id": link.id, "title": link.title, "type": link.type, "weight": link.weight} for link in outcome.linked
+        ],
+        "similar": [{"id": item.id, "title": item.title, "relevance": item.relevance} for item in similar],
+        "notices": list(outcome.notices),
+    }
+    verb = "Already stored" if isinstance(outcome, Duplicate) else "Stored"
+    lines = [f"{verb}: {note.id} [{note.type}] {on_one_line(note.title)} (space {note.space})"]
+    lines += [f"Linked: {link.type} {link.id} {on_one_line(link.title)}" for link in outcome.linked]
+    lines += [f"Similar ({item.relevance:.2f}): {item.id} {on_one_line(item.title)}" for item in similar]
+    return _answer([*lines, *_said(outcome.notices)], dict(structured))
+
+
+def recalled(outcome: Recalled, caller: Caller) -> ToolResult:
+    structured: results.RecallResult = {
+        "results": [_hit(hit) for hit in outcome.hits],
+        "related": [
+            {
+                "id": item.note.id,
+                "title": item.note.title,
+                "type": item.note.type,
+                "space": item.note.space,
+                "content": item.note.content,
+                "via": item.via,
+                "edge": item.edge,
+            }
+            for item in outcome.related
+        ],
+        "tensions": [{"a": pair.first, "b": pair.second, "reason": pair.reason} for pair in outcome.tensions],
+        "omitted": {"count": outcome.omitted.count, "ids": list(outcome.omitted.ids)},
+        "read_as": {
+            "after": outcome.after,
+            "before": outcome.before,
+            "space": caller.space,
+            "space_from": caller.space_from,
+        },
+        "event_id": outcome.event_id,
+        "notices": list(outcome.notices),
+    }
+    mark = new_mark()
+    lines = [_heading(outcome, caller)]
+    for place, hit in enumerate(outcome.hits, 1):
+        lines += [_hit_line(place, hit), fenced(hit.note.content, mark)]
+    if outcome.related:
+        lines.append("Related:")
+        lines += [
+            f"- {item.note.id} [{item.note.type}] {on_one_line(item.note.title)} ({item.edge} {item.via})"
+            for item in outcome.related
+        ]
+    lines += [f"Contradiction: {pair.first} and {pair.second} {on_one_line(pair.reason)}" for pair in outcome.tensions]
+    if outcome.omitted.count:
+        lines.append(f"Left out for the budget: {', '.join(outcome.omitted.ids)}")
+    return _answer([*lines, *_said(outcome.notices)], dict(structured))
+
+
+def node(found: Node) -> ToolResult:
+    note = found.note
+    structured: results.NodeResult = {
+        "id": note.id,
+        "type": note.type,
+        "title": note.title,
+        "tier": note.tier,
+        "space": note.space,
+        "tags": list(note.tags),
+        "content": note.content,
+        "confidence": note.confidence,
+        "created": note.created,
+        "updated": note.updated,
+        "event_time": note.event_time,
+        "valid_until": note.valid_until,
+        "outdated": note.is_outdated,
+        "outdated_reason": note.outdated_reason,
+        "superseded_by": note.superseded_by,
+        "subject": note.subject,
+        "session": note.session,
+        "source": note.source,
+        "path": f"memories/{found.path}",
+        "connections": [
+            {
+                "id": item.id,
+                "title": item.title,
+                "type": item.type,
+                "weight": item.weight,
+                "direction": "out" if item.direction == "out" else "in",
+                "reason": item.reason,
+            }
+            for item in found.connections
+        ],
+        "neighbours": [{"id": item.id, "title": item.title, "type": item.type} for item in found.neighbours],
+        "changes": found.changes,
+    }
+    facts = [note.tier, f"space {note.space}", f"created {note.created}", f"confidence {note.confidence:g}"]
+    if note.event_time:
+        facts.append(f"happened {note.event_time}")
+    if note.tags:
+        facts.append(f"tags {on_one_line(', '.join(note.tags))}")
+    lines = [f"{note.id} [{note.type}] {on_one_line(note.title)}", "; ".join(facts)]
+    if note.is_outdated:
+        because = f": {on_one_line(note.outdated_reason)}" if note.outdated_reason else ""
+        now = f"; now see {note.superseded_by}" if note.superseded_by else ""
+        lines.append(f"OUTDATED since {note.valid_until}{because}{now}")
+    lines.append(fenced(note.content, new_mark()))
+    lines += [
+        f"{'→' if item.direction == 'out' else '←'} {item.type} {item.weight:.2f} {item.id} {on_one_line(item.title)}"
+        for item in found.connections
+    ]
+    return _answer(lines, dict(structured))
+
+
+def outdated(outcome: Outdated) -> ToolResult:
+    note = outcome.note
+    structured: results.OutdatedResult = {
+        "id": note.id,
+        "title": note.title,
+        "valid_until": note.valid_until,
+        "superseded_by": note.superseded_by,
+        "change_id": outcome.change_id,
+        "notices": list(outcome.notices),
+    }
+    line = f"Outdated since {note.valid_until}: {note.id} {on_one_line(note.title)}"
+    undo = [f"Undo handle: {outcome.change_id}"] if outcome.change_id else []
+    return _answer([line, *undo, *_said(outcome.notices)], dict(structured))
+
+
+def _heading(outcome: Recalled, caller: Caller) -> str:
+    where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
+    window = (
+        f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
+    )
+    if not outcome.hits:
+        return f"Nothing relevant is stored. Asked from {where}{window}."
+    count = len(outcome.hits)
+    return f"{count} note{'s' if count > 1 else ''}, asked from {where}{window}."
+
+
+def _hit_line(place: int, hit: Hit) -> str:
+    note = hit.note
+    marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "")
+    return (
+        f"{place}. {note.id} [{note.type}] {on_one_line(note.title)} "
+        f"(relevance {hit.ranked.relevance:.2f}, space {note.space}, {note.happened[:10]}){marks}"
+    )
+
+
+def _hit(hit: Hit) -> results.RecallHit:
+    note = hit.note
+    return {
+        "id": note.id,
+        "title": note.title,
+        "type": note.type,
+        "tier": note.tier,
+        "space": note.space,
+        "created": note.created,
+        "event_time": note.event_time,
+        "content": note.content,
+        "relevance": round(hit.ranked.relevance, 4),
+        "score": round(hit.ranked.score, 4),
+        "source": note.source,
+        "confidence": note.confidence,
+        "outdated": note.is_outdated,
+        "weak": hit.ranked.weak,
+        "why": hit.ranked.why,
+    }
+
+
+def _said(notices: tuple[str, ...]) -> list[str]:
+    return [f"Note: {on_one_line(notice)}" for notice in notices]
+
+
+def _answer(lines: list[str], structured: dict[str, object]) -> ToolResult:
+    text = TextContent(type="text", text="\n".join(lines))
+    return ToolResult(content=[text], structured_content=structured)

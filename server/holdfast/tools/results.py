@@ -1,0 +1,161 @@
+"""What the agent tools answer, as structured content. Field for field the contract in the README."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+
+
+class Indexed(TypedDict):
+    text: bool
+    vector: bool | Literal["pending"]
+
+
+class LinkedNote(TypedDict):
+    id: str
+    title: str
+    type: str
+    weight: float
+
+
+class SimilarNote(TypedDict):
+    id: str
+    title: str
+    relevance: float
+
+
+class RememberResult(TypedDict):
+    id: str
+    title: str
+    type: str
+    tier: str
+    space: str
+    created: str
+    indexed: Indexed
+    linked: list[LinkedNote]
+    similar: list[SimilarNote]
+    notices: list[str]
+
+
+class RecallHit(TypedDict):
+    id: str
+    title: str
+    type: str
+    tier: str
+    space: str
+    created: str
+    event_time: str | None
+    content: str
+    relevance: float
+    score: float
+    source: str
+    confidence: float
+    outdated: bool
+    weak: bool
+    why: str
+
+
+class RelatedNote(TypedDict):
+    id: str
+    title: str
+    type: str
+    space: str
+    content: str
+    via: str
+    edge: str
+
+
+class TensionPair(TypedDict):
+    a: str
+    b: str
+    reason: str
+
+
+class OmittedHits(TypedDict):
+    count: int
+    ids: list[str]
+
+
+class ReadAs(TypedDict):
+    after: str | None
+    before: str | None
+    space: str | None
+    space_from: str
+
+
+class RecallResult(TypedDict):
+    results: list[RecallHit]
+    related: list[RelatedNote]
+    tensions: list[TensionPair]
+    omitted: OmittedHits
+    read_as: ReadAs
+    event_id: str
+    notices: list[str]
+
+
+class NodeConnection(TypedDict):
+    id: str
+    title: str
+    type: str
+    weight: float
+    direction: Literal["in", "out"]
+    reason: str
+
+
+class NeighbourNote(TypedDict):
+    id: str
+    title: str
+    type: str
+
+
+class NodeResult(TypedDict):
+    id: str
+    type: str
+    title: str
+    tier: str
+    space: str
+    tags: list[str]
+    content: str
+    confidence: float
+    created: str
+    updated: str
+    event_time: str | None
+    valid_until: str | None
+    outdated: bool
+    outdated_reason: str | None
+    superseded_by: str | None
+    subject: str | None
+    session: str | None
+    source: str
+    path: str
+    connections: list[NodeConnection]
+    neighbours: list[NeighbourNote]
+    changes: int
+
+
+class OutdatedResult(TypedDict):
+    id: str
+    title: str
+    valid_until: str | None
+    superseded_by: str | None
+    change_id: str | None
+    notices: list[str]
+
+
+def schema_of(result: type) -> dict[str, Any]:
+    """The JSON schema of a result, without the titles that a generator adds and a model pays for."""
+    return cast("dict[str, Any]", _bare(TypeAdapter(result).json_schema()))
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_bare(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    properties = value.get("properties")
+    kept = {key: _bare(item) for key, item in value.items() if key not in ("title", "properties")}
+    if isinstance(properties, dict):
+        kept["properties"] = {name: _bare(item) for name, item in properties.items()}
+    return kept

@@ -1,0 +1,113 @@
+"""The README says what is there: tools, settings, files, tests, and blocks that a client can read."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+EXAMPLE = ROOT / "mcp.json.example"
+GOLDEN_TOOLS = Path(__file__).parent / "tools.json"
+
+
+def section(heading: str) -> str:
+    """The text between `## heading` and the next heading of its rank."""
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
+    assert found, f"README.md has no section {heading!r}"
+    return found[1]
+
+
+def first_column(heading: str) -> list[str]:
+    """The `code` in the first cell of each row of the section's table."""
+    return re.findall(r"^\| *`([^`]+)` *\|", section(heading), re.MULTILINE)
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def golden_tool_names() -> list[str]:
+    golden = json.loads(GOLDEN_TOOLS.read_text("utf-8"))
+    tools = golden["tools"] if isinstance(golden, dict) else golden
+    return [tool["name"] for tool in tools]
+
+
+def test_the_tool_table_is_the_tool_list() -> None:
+    assert sorted(first_column("The tools")) == sorted(golden_tool_names())
+
+
+def test_the_settings_table_is_the_list_of_settings() -> None:
+    assert sorted(first_column("Settings")) == sorted(setting.variable for setting in SETTINGS)
+
+
+def test_there_are_two_commands_and_the_second_runs_the_tests() -> None:
+    commands = blocks("sh", section("Two commands"))
+    assert len(commands) == 2
+    assert commands[0].rstrip().endswith("holdfast try")
+    assert commands[1].rstrip().endswith("-m pytest")
+
+
+def test_requirement_files_in_the_commands_exist() -> None:
+    names = re.findall(r" -r (\S+)", section("Two commands"))
+    assert names
+    assert not [name for name in names if not (ROOT / name).is_file()]
+
+
+def test_links_lead_to_files() -> None:
+    targets = [target for target in re.findall(r"\]\(([^)#]+)[^)]*\)", README) if "://" not in target]
+    assert targets
+    assert not [target for target in targets if not (ROOT / target).exists()]
+
+
+def test_paths_in_code_exist_and_tests_in_code_are_defined() -> None:
+    named = re.findall(r"`((?:server|tests|bench|\.ci)/[^`\s]*)`", README)
+    assert named
+    missing = []
+    for name in named:
+        file, _, test = name.partition("::")
+        path = ROOT / file
+        if not path.exists() or (test and test.partition("[")[0] not in functions_of(path)):
+            missing.append(name)
+    assert not missing
+
+
+def functions_of(path: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_a_json_block_configures_a_server(text: str) -> None:
+    assert_servers(json.loads(text)["mcpServers"])
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_a_toml_block_makes_codex_wait_for_the_server(text: str) -> None:
+    assert_waits(tomllib.loads(text))
+
+
+def test_the_example_configures_servers() -> None:
+    assert_servers(json.loads(EXAMPLE.read_text("utf-8"))["mcpServers"])
+
+
+def test_the_example_makes_codex_wait_for_the_server() -> None:
+    lines = json.loads(EXAMPLE.read_text("utf-8"))["_codex_config_toml"]
+    assert_waits(tomllib.loads("\n".join(lines)))
+
+
+def assert_servers(servers: dict[str, dict[str, Any]]) -> None:
+    assert servers
+    assert not [name for name, entry in servers.items() if ("command" in entry) == ("url" in entry)]
+
+
+def assert_waits(config: dict[str, Any]) -> None:
+    assert [entry["required"] for entry in config["mcp_servers"].values()] == [True]
