@@ -47,9 +47,11 @@ def _run(options: argparse.Namespace) -> None:
         run_trial()
         return
     settings = load_settings(os.environ)
-    from holdfast.running import configure_logs, serve_http, serve_stdio  # noqa: PLC0415
+    from holdfast.running import configure_logs, serve_http, serve_stdio, warn_of_unknown  # noqa: PLC0415
 
+    os.umask(0o077)  # what is kept is nobody else's business
     configure_logs(settings.log_level)
+    warn_of_unknown(settings)
     if options.http:
         serve_http(settings, options.host, options.port)
     else:

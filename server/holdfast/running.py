@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +46,12 @@ def configure_logs(level: str) -> None:
     )
 
 
+def warn_of_unknown(settings: Settings) -> None:
+    """Name the keys of config.yaml that nobody reads: they are probably misspelt."""
+    if settings.unknown:
+        structlog.get_logger().warning("unknown_settings", keys=settings.unknown)
+
+
 def serve_stdio(settings: Settings) -> None:
     """Serve one client over stdin and stdout until either ends or a signal comes."""
     memory = build_memory(settings)
@@ -61,23 +70,42 @@ def serve_http(settings: Settings, host: str, port: int) -> None:
             "This version has no authentication and serves this machine alone.",
             "Use --host 127.0.0.1, localhost or ::1.",
         )
-    memory = build_memory(settings)
-    server = build_server(settings, memory, http=True)
-    anyio.run(_until_signal, lambda: _run_http(server, settings, host, port), memory)
+    with _listen(host, port) as listener:
+        memory = build_memory(settings)
+        server = build_server(settings, memory, http=True)
+        anyio.run(_until_signal, lambda: _run_http(server, settings, host, listener), memory)
 
 
-async def _run_http(server: FastMCP[Any], settings: Settings, host: str, port: int) -> None:
-    await server.run_http_async(
-        show_banner=False,
-        host=host,
-        port=port,
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=256)
+    except (OSError, OverflowError) as error:
+        raise SettingsError(
+            f"Port {port} on {host} cannot be listened on.", "Another server may have it: choose one with --port."
+        ) from error
+
+
+async def _run_http(server: FastMCP[Any], settings: Settings, host: str, listener: socket.socket) -> None:
+    import uvicorn  # noqa: PLC0415 - a stdio server does not need it
+
+    app = server.http_app(
         path=MCP_PATH,
         json_response=True,
         host_origin_protection=True,
         allowed_hosts=[*settings.allowed_hosts, host],
         allowed_origins=list(settings.allowed_origins) or None,
-        uvicorn_config={"log_level": "error", "access_log": False, "timeout_graceful_shutdown": 1},
     )
+
+    class Web(uvicorn.Server):
+        """Leaves signals alone: they are ours, see `_until_signal`."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    web = Web(uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, ws="none"))
+    await web.serve(sockets=[listener])
 
 
 async def _until_signal(serve: Callable[[], Awaitable[None]], memory: Memory) -> None:
@@ -90,9 +118,8 @@ async def _until_signal(serve: Callable[[], Awaitable[None]], memory: Memory) ->
 
             async def stop_on_signal() -> None:
                 async for _ in signals:
-                    with anyio.move_on_after(STOP_SECONDS):
-                        await memory.aclose()
-                    sys.stderr.flush()
+                    threading.Timer(STOP_SECONDS, os._exit, [0]).start()
+                    await memory.stop()
                     os._exit(0)
 
             tasks.start_soon(stop_on_signal)

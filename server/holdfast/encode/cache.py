@@ -99,6 +99,7 @@ class CachedEncoder:
         if self._connection is not None and not self._path.exists():
             self._close()
         if self._connection is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 self._connection = _connect(self._path)
             except sqlite3.DatabaseError:

@@ -32,6 +32,9 @@ class Memory:
         self.ports = ports
         self._reconciler = Reconciler(ports)
         self._wake = anyio.Event()
+        self._under_way = 0
+        self._idle = anyio.Event()
+        self._stopping = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -44,6 +47,14 @@ class Memory:
                 tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await self.aclose()
+
+    async def stop(self) -> None:
+        """Take no more requests, let those under way end, then close."""
+        self._stopping = True
+        while self._under_way:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+        await self.aclose()
 
     async def aclose(self) -> None:
         """Tell the journal what is whole, then let go of files and connections."""
@@ -59,10 +70,21 @@ class Memory:
         Raises:
             HoldfastError: whatever the verb raises.
         """
+        if self._stopping:
+            raise StorageError("The server is stopping.", "Call again when it is back.")
+        self._under_way += 1
+        try:
+            return await self._answer(verb)
+        finally:
+            self._under_way -= 1
+            self._idle.set()
+            self._wake.set()
+
+    async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
         for attempt in range(ATTEMPTS):
             await self._reconciler.fresh(force=attempt > 0)
             try:
-                answer = await verb(self.ports)
+                return await verb(self.ports)
             except IndexLostError as error:
                 if attempt == ATTEMPTS - 1:
                     raise StorageError(
@@ -71,9 +93,6 @@ class Memory:
             except ConflictError:
                 if attempt == ATTEMPTS - 1:
                     raise
-            else:
-                self._wake.set()
-                return answer
         raise AssertionError("unreachable: the last attempt answers or raises")
 
     async def _tend(self) -> None:

@@ -107,8 +107,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
     kept, omitted = _within(hits, request.budget)
     related, tensions = await _around(ports, kept, wanted)
     event = _event(ports, caller, request, kept, vector)
-    await ports.recalls.add(event)
-    notices = tuple(text for text in (notice, *await _notices(ports)) if text)
+    unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
+    notices = tuple(text for text in (notice, *await _notices(ports), unrated) if text)
     return Recalled(tuple(kept), related, tensions, omitted, wanted.after, wanted.before, event.id, notices)
 
 

@@ -109,7 +109,10 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
     key = retry_key(note.content, note.type, note.space, note.session)
     encoded = await encode_note(ports, note.title, note.content)
     close = await _close_notes(ports, note, encoded)
-    keys = {note.id, SELF_ID, f"retry:{key}", *(item.note.id for item in old)}
+    keys = {note.id, f"retry:{key}", *(item.note.id for item in old)}
+    selfless = SELF_ID not in await ports.index.notes([SELF_ID])
+    if selfless:
+        keys.add(SELF_ID)
     if note.session:
         keys.add(f"session:{note.space}:{note.session}")
     async with ports.store.hold(keys):
@@ -124,7 +127,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
             for item in old
             if item.note.superseded_by is None
         ]
-        changes = [*await _self_change(ports), Change(None, note), *retired]
+        changes = [*(await _self_change(ports) if selfless else ()), Change(None, note), *retired]
         vectors = {note.id: encoded.chunks} if encoded.chunks else {}
         await commit(ports, caller, "remember", changes, vectors)
     notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice) if text)

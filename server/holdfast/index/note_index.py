@@ -23,6 +23,9 @@ from holdfast.model.query import Candidate, Filter, QueryVector
 
 Answer = TypeVar("Answer")
 
+# Ranges of the index on encoded_by: costs what waits, not what there is.
+_UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
+
 
 class IndexLostError(Exception):
     """The database file is gone, was replaced or cannot be read: rebuild it, then ask again."""
@@ -77,6 +80,7 @@ class NoteIndex:
             IndexSchemaError: a newer Holdfast wrote it.
             IndexLostError: it cannot be read as a database.
         """
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._path.exists():
             self.discard()
         if self._extension and vector_extension():
@@ -241,9 +245,9 @@ class NoteIndex:
             lambda connection: [
                 PendingVector(*row)
                 for row in connection.execute(
-                    "SELECT id, encode_hash, title, content FROM notes "
-                    "WHERE encoded_by IS NOT ? ORDER BY rowid LIMIT ?",
-                    (key, most),
+                    "SELECT id, encode_hash, title, content FROM notes "  # noqa: S608 - own clause
+                    f"WHERE {_UNENCODED} ORDER BY rowid LIMIT ?",
+                    (key, key, most),
                 )
             ]
         )
@@ -251,7 +255,7 @@ class NoteIndex:
     async def count_pending(self, key: str) -> int:
         return await self._read(
             lambda connection: int(
-                connection.execute("SELECT count(*) FROM notes WHERE encoded_by IS NOT ?", (key,)).fetchone()[0]
+                connection.execute(f"SELECT count(*) FROM notes WHERE {_UNENCODED}", (key, key)).fetchone()[0]  # noqa: S608 - own clause
             )
         )
 

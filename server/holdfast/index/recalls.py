@@ -34,8 +34,16 @@ class RecallLog:
         self._path = path
         self._database: Database | None = None
 
-    async def add(self, event: RecallEvent) -> None:
-        """Keep an event. It is not flushed: it may be gone after a power cut."""
+    async def add(self, event: RecallEvent) -> bool:
+        """Keep an event, not flushed; returns whether that worked."""
+        try:
+            await self._add(event)
+        except sqlite3.Error:
+            await self.aclose()  # a database that was deleted or harmed under us is opened anew for the next one
+            return False
+        return True
+
+    async def _add(self, event: RecallEvent) -> None:
         database = await self._open()
         row = (
             event.id,
@@ -70,6 +78,7 @@ class RecallLog:
         if self._database is not None and not self._path.exists():
             await self.aclose()
         if self._database is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._database = await connect(self._path, extension=False)
             await self._database.run(_prepare)
         return self._database

@@ -77,6 +77,8 @@ class Journal:
         self._appends: Batcher[_Entry, int] = Batcher(self._append_all)
         self._read: dict[str, int] = {}  # bytes of each file that were read and held whole lines
         self._seq = 0
+        self._opened_at = 0
+        self._since_settled = 0
         self._appending = False
         self._fresh: list[Record] = []  # read from the files and not yet handed to `news`
         self.damaged = 0  # lines in the middle of a file that cannot be read
@@ -84,6 +86,11 @@ class Journal:
     async def open(self) -> None:
         """Find the last sequence number and everything since the last `settled` record."""
         await anyio.to_thread.run_sync(self._read_back)
+
+    async def mark_settled(self, least: int) -> None:
+        """Say that every change known at `open` is settled, if that spares the next start `least` records."""
+        if self._since_settled >= least:
+            await self.append({"settled": self._opened_at}, flush=False)
 
     async def append(self, record: Record, *, flush: bool = True) -> int:
         """Add a record; returns its sequence number, once it is on the disk if `flush` is set.
@@ -197,6 +204,9 @@ class Journal:
             if count >= _LATEST and any("settled" in record for record in found):
                 break
         self._fresh = found
+        self._opened_at = self._seq
+        marks = [place for place, record in enumerate(found) if "settled" in record]
+        self._since_settled = len(found) - (marks[-1] + 1 if marks else 0)
 
 
 def _whole_lines(data: bytes) -> Iterator[tuple[Record, int]]:

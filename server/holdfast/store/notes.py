@@ -23,6 +23,7 @@ from holdfast.store.stored import Change, Committed, Stored, Unreadable
 from holdfast.store.writer import Writer
 
 LARGEST_FILE = 384 * 1024
+MARK_AFTER = 500  # records; then the next start need not read them again
 
 
 class NoteFiles:
@@ -65,6 +66,7 @@ class NoteFiles:
         for intent in self._intents.all():
             async with self.hold(intent.keys):
                 pass
+        await self._journal.mark_settled(MARK_AFTER)
 
     async def aclose(self) -> None:
         await self._writer.write_outcomes()
