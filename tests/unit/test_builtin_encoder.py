@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -19,7 +19,7 @@ from holdfast.encode.vectorset import VectorSet
 from holdfast.errors import EncoderError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +51,10 @@ def cosine(one: bytes, other: bytes) -> float:
     return sum(a * b for a, b in zip(numbers(one), numbers(other), strict=True))
 
 
+# Never waited for unless a test fails: a thread must not hold the process then.
+PATIENCE = 10
+
+
 class HeldModel:
     """Stands for the model; each run waits until it is let go, and is noted."""
 
@@ -62,7 +66,7 @@ class HeldModel:
         return [[[101, 102]] for _ in texts]
 
     def vectors(self, windows: list[list[int]]) -> list[bytes]:
-        self.go.acquire()
+        assert self.go.acquire(timeout=PATIENCE)
         self.runs.append("documents")
         return [b"vector" for _ in windows]
 
@@ -71,9 +75,10 @@ class HeldModel:
         return [b"vector" for _ in texts]
 
 
-async def until(condition: Any) -> None:
-    while not condition():
-        await lowlevel.checkpoint()
+async def until(condition: Callable[[], object]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not condition():
+            await lowlevel.checkpoint()
 
 
 def test_importing_the_encoder_imports_neither_numpy_nor_onnxruntime() -> None:
@@ -163,10 +168,12 @@ async def test_a_text_has_at_most_sixteen_chunks(encoder: BuiltinEncoder) -> Non
 
 async def test_many_callers_at_once_load_one_model(model: builtin._Model, monkeypatch: pytest.MonkeyPatch) -> None:
     loads = 0
+    everybody_waits = threading.Event()
 
     def load(*_: object) -> builtin._Model:
         nonlocal loads
         loads += 1
+        assert everybody_waits.wait(PATIENCE)
         return model
 
     monkeypatch.setattr(builtin, "_load", load)
@@ -176,6 +183,9 @@ async def test_many_callers_at_once_load_one_model(model: builtin._Model, monkey
             callers.start_soon(encoder.encode_query, f"question {number}")
             callers.start_soon(encoder.encode_documents, [f"note {number}"])
             callers.start_soon(encoder.warm)
+        await until(lambda: encoder._worker.statistics().tasks_waiting >= 15)
+        await until(lambda: encoder.state == "loading")
+        everybody_waits.set()
     assert loads == 1
     assert encoder.state == "ready"
     assert encoder.backlog == 0

@@ -215,6 +215,12 @@ def test_a_secret_that_is_found_twice_is_replaced_once() -> None:
     assert redact(f"GITHUB_TOKEN={token}").text == f"GITHUB_TOKEN=[redacted: {label}]"
 
 
+def test_what_looks_like_a_secret_only_once_another_one_is_gone_is_replaced_too() -> None:
+    (_, aws) = TOKENS[0]
+    redaction = redact(f"bearer {VALUE}-{aws}... and so on")
+    assert redaction.text == "bearer [redacted: bearer token][redacted: AWS access key id]... and so on"
+
+
 def test_a_finding_says_where_and_what_but_not_the_secret() -> None:
     [finding] = find(f"password: {WEAK}")
     assert (finding.start, finding.end, finding.label) == (10, 17, "password")

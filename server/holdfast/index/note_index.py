@@ -17,7 +17,7 @@ from holdfast.index.database import Database, connect, vector_extension
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_notes, put_vectors, remove_notes
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, file_rows, links_of, note_rows
 from holdfast.index.schema import migrate
-from holdfast.index.search import search
+from holdfast.index.search import WIDE_POOL, search
 from holdfast.model.ids import id_range
 from holdfast.model.query import Candidate, Filter, QueryVector
 
@@ -129,10 +129,12 @@ class NoteIndex:
         """
         await self._updates.submit(update)
 
-    async def search(self, query: str, vector: QueryVector | None, wanted: Filter) -> list[Candidate]:
+    async def search(
+        self, query: str, vector: QueryVector | None, wanted: Filter, pool_size: int = WIDE_POOL
+    ) -> list[Candidate]:
         """See `holdfast.index.search.search`."""
         return await self._read(
-            lambda connection: search(connection, self._vectors, self._background, query, vector, wanted)
+            lambda connection: search(connection, self._vectors, self._background, query, vector, wanted, pool_size)
         )
 
     async def subjects(self, words: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from holdfast.index.words import Lexical, search_words
 from holdfast.model.query import Candidate, Filter, QueryVector
 from holdfast.model.words import query_terms
 
-LEXICAL_POOL, VECTOR_POOL = 300, 200
+WIDE_POOL = 300  # candidates of each leg
 SESSION_BEST = 3
 
 
@@ -24,15 +24,16 @@ def search(
     query: str,
     vector: QueryVector | None,
     wanted: Filter,
+    pool_size: int = WIDE_POOL,
 ) -> list[Candidate]:
-    """Every note that a leg finds, unordered, with coverage and z."""
+    """The notes that either leg finds, at most `pool_size` from each, unordered, with coverage and z."""
     where = where_of(wanted)
     lexical = search_words(connection, query_terms(query), where)
-    best = sorted(lexical.coverage, key=lambda rowid: (-lexical.coverage[rowid], rowid))[:LEXICAL_POOL]
+    best = sorted(lexical.coverage, key=lambda rowid: (-lexical.coverage[rowid], rowid))[:pool_size]
     z: dict[int, float] = {}
     if vector is not None:
         mean, deviation = background.statistics(connection, vector.key, vector.mean, vector.deviation)
-        found = vectors.nearest(connection, vector.key, vector.vector, where, VECTOR_POOL)
+        found = vectors.nearest(connection, vector.key, vector.vector, where, pool_size)
         found |= vectors.cosines(connection, vector.key, vector.vector, [rowid for rowid in best if rowid not in found])
         z = {rowid: (cosine - mean) / deviation for rowid, cosine in found.items()}
         pool = dict.fromkeys((*best, *z))
