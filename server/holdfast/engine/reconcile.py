@@ -95,27 +95,25 @@ class Reconciler:
         await self.ports.index.apply(Update(history=rows))
 
     async def _look(self) -> None:
-        started = time.monotonic()
+        started, wall = time.monotonic(), time.time_ns()
         entries = await self.ports.store.scan()
         self._cost = time.monotonic() - started
-        changed = {
-            path for path, entry in entries.items()
-            if self._seen.get(path) != entry.signature or path in self._young
-        }  # fmt: skip
-        first = not self._seen
-        gone = self._seen.keys() - entries.keys()
-        if changed or gone or first:
-            known = await self.ports.index.files(None if first else changed | gone)
-            changed = {path for path in changed if not _unchanged(known.get(path), entries[path])}
-            await self._take_in(entries, changed, known.keys() - entries.keys())
-        now = time.time_ns()
-        self._young = {path for path in changed if now - entries[path].signature.modified_ns < _TICK_NS}
+        touched = {path for path, entry in entries.items() if self._seen.get(path) != entry.signature}
+        young = self._young & entries.keys()
+        if touched or young:
+            known = await self.ports.index.files(touched)
+            changed = {path for path in touched if not _unchanged(known.get(path), entries[path])}
+            await self._take_in(entries, changed | young)
+        if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
+            known = await self.ports.index.files()
+            await self._take_in(entries, known.keys() - entries.keys())
+        self._young = {path for path in touched if wall - entries[path].signature.modified_ns < _TICK_NS}
         self._seen = {path: entry.signature for path, entry in entries.items()}
         self._looked_at = started
 
-    async def _take_in(self, entries: Mapping[str, Entry], changed: Collection[str], gone: Collection[str]) -> None:
+    async def _take_in(self, entries: Mapping[str, Entry], paths: Collection[str]) -> None:
         """Bring changed and vanished files into the index, batch by batch, until nothing more follows from it."""
-        waiting = sorted({*changed, *gone})
+        waiting = sorted(paths)
         for _ in range(_ROUNDS):
             again: set[str] = set()
             for start in range(0, len(waiting), _BATCH):
@@ -186,9 +184,7 @@ class _Batch:
         readable = []
         for path in paths:
             entry = self._entries.get(path)
-            if entry is None:
-                continue
-            if entry.kind == "file":
+            if entry is None or entry.kind == "file":  # one that the scan missed may have been written since
                 readable.append(path)
             else:
                 self._mark(path, entry.signature, _KINDS[entry.kind])
@@ -226,7 +222,7 @@ class _Batch:
             Update(
                 notes=list(rows.values()),
                 gone=sorted(gone),
-                gone_files=[path for path in self._paths if path not in self._entries or path not in self._stored],
+                gone_files=[path for path in self._paths if path not in self._stored],
                 files=self._problems,
             )
         )
@@ -254,7 +250,8 @@ class _Batch:
         )
 
     def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
-        self._mark(loser, self._entries[loser].signature, f"{_TWIN} {winner}", note_id)
+        known = self._stored.get(loser) or self._entries[loser]
+        self._mark(loser, known.signature, f"{_TWIN} {winner}", note_id)
 
 
 _TWIN = "it has the same id as"

@@ -219,6 +219,9 @@ class NoteIndex:
         clause = "path IN (SELECT value FROM json_each(?))"
         return await self._read(lambda connection: file_rows(connection, clause, (wanted,)))
 
+    async def count_files(self) -> int:
+        return await self._read(lambda connection: int(connection.execute("SELECT count(*) FROM files").fetchone()[0]))
+
     async def files_of(self, ids: Collection[str]) -> dict[str, FileRow]:
         """Files that hold, or claim to hold, these notes."""
         wanted = json.dumps(list(ids))
