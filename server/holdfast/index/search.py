@@ -29,7 +29,7 @@ def search(
     """The notes that either leg finds, at most `pool_size` from each, unordered, with coverage and z."""
     where = where_of(wanted)
     lexical = search_words(connection, query_terms(query), where)
-    best = sorted(lexical.coverage, key=lambda rowid: (-lexical.coverage[rowid], rowid))[:pool_size]
+    best = _best(connection, lexical.coverage, pool_size)
     z: dict[int, float] = {}
     if vector is not None:
         mean, deviation = background.statistics(connection, vector.key, vector.mean, vector.deviation)
@@ -44,6 +44,21 @@ def search(
     else:
         pool, session_z = dict.fromkeys(best), {}
     return _candidates(connection, pool, lexical, z, session_z)
+
+
+def _best(connection: sqlite3.Connection, coverage: dict[int, float], count: int) -> list[int]:
+    """The notes with the highest coverage; of equal ones the newest, so that row numbers decide nothing."""
+    best = sorted(coverage, key=lambda rowid: (-coverage[rowid], rowid))
+    if len(best) <= count:
+        return best
+    lowest = coverage[best[count - 1]]
+    above = [rowid for rowid in best if coverage[rowid] > lowest]
+    level = [rowid for rowid in best if coverage[rowid] == lowest]
+    newest = connection.execute(
+        "SELECT rowid FROM notes WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY created DESC, id LIMIT ?",
+        (json.dumps(level), count - len(above)),
+    )
+    return [*above, *(rowid for (rowid,) in newest)]
 
 
 def _siblings(connection: sqlite3.Connection, pool: Iterable[int], where: Where) -> dict[tuple[str, str], list[int]]:

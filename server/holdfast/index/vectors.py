@@ -10,6 +10,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.index.filters import Where
@@ -31,6 +32,21 @@ class VectorSearch(Protocol):
     ) -> dict[int, float]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """All vectors of one set as they were at one change: rows of a matrix, by note."""
+
+    stamp: tuple[str, int]
+    places: dict[int, list[int]]
+    vectors: object
+
+
+def change_seq(connection: sqlite3.Connection) -> int:
+    """Counts the write transactions of an index."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
+    return int(found[0]) if found else 0
+
+
 class SqliteVectors:
     """Brute force inside SQLite. On unit vectors cos = 1 - d^2 / 2; L2 is the distance that sqlite-vec has SIMD for."""
 
@@ -41,7 +57,7 @@ class SqliteVectors:
             connection.execute(
                 "SELECT v.note, min(vec_distance_L2(v.vector, ?)) AS distance "  # noqa: S608 - own clauses
                 f"FROM vectors v JOIN notes n ON n.rowid = v.note WHERE v.vector_set = ? AND {where.clause} "
-                "GROUP BY v.note ORDER BY distance, v.note LIMIT ?",
+                "GROUP BY v.note ORDER BY distance, n.created DESC, n.id LIMIT ?",
                 (query, key, *where.values, count),
             )
         )
@@ -62,17 +78,17 @@ class NumpyVectors:
     """All vectors of one set in memory, read again when the index has changed: the way without an extension."""
 
     def __init__(self) -> None:
-        self._stamp: tuple[str, int] | None = None
-        self._rows: dict[int, list[int]] = {}
-        self._matrix: object = None
+        self._known: _Matrix | None = None  # replaced as a whole: readers are on several threads
 
     def nearest(
         self, connection: sqlite3.Connection, key: str, query: bytes, where: Where, count: int
     ) -> dict[int, float]:
-        statement = f"SELECT n.rowid FROM notes n WHERE {where.clause}"  # noqa: S608 - own clauses
-        allowed = [rowid for (rowid,) in connection.execute(statement, where.values)]
-        found = self.cosines(connection, key, query, allowed)
-        best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:count]
+        allowed = connection.execute(
+            f"SELECT n.rowid FROM notes n WHERE {where.clause} ORDER BY n.created DESC, n.id",  # noqa: S608 - own clauses
+            where.values,
+        )
+        found = self.cosines(connection, key, query, [rowid for (rowid,) in allowed])
+        best = sorted(found.items(), key=lambda item: -item[1])[:count]  # equal ones stay newest first
         return dict(best)
 
     def cosines(
@@ -80,30 +96,33 @@ class NumpyVectors:
     ) -> dict[int, float]:
         import numpy as np  # noqa: PLC0415 - start-up stays light
 
-        self._load(connection, key)
-        if not self._rows:
+        known = self._loaded(connection, key)
+        if not known.places:
             return {}
-        scores = np.asarray(self._matrix) @ np.frombuffer(query, dtype="<f4")
+        scores = np.asarray(known.vectors) @ np.frombuffer(query, dtype="<f4")
         return {
-            rowid: float(max(scores[place] for place in self._rows[rowid])) for rowid in rowids if rowid in self._rows
+            rowid: float(max(scores[place] for place in known.places[rowid]))
+            for rowid in rowids
+            if rowid in known.places
         }
 
-    def _load(self, connection: sqlite3.Connection, key: str) -> None:
+    def _loaded(self, connection: sqlite3.Connection, key: str) -> _Matrix:
         import numpy as np  # noqa: PLC0415
 
-        version = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
-        stamp = (key, version[0] if version else 0)
-        if stamp == self._stamp:
-            return
+        stamp = (key, change_seq(connection))
+        known = self._known
+        if known is not None and known.stamp == stamp:
+            return known
         found = connection.execute(
             "SELECT note, vector FROM vectors WHERE vector_set = ? ORDER BY note, chunk", (key,)
         ).fetchall()
-        self._rows = {}
+        places: dict[int, list[int]] = {}
         for place, (rowid, _) in enumerate(found):
-            self._rows.setdefault(rowid, []).append(place)
-        width = len(found[0][1]) // 4 if found else 0
-        self._matrix = np.frombuffer(b"".join(blob for _, blob in found), dtype="<f4").reshape(-1, width or 1)
-        self._stamp = stamp
+            places.setdefault(rowid, []).append(place)
+        width = len(found[0][1]) // 4 if found else 1
+        matrix = np.frombuffer(b"".join(blob for _, blob in found), dtype="<f4").reshape(-1, width)
+        self._known = known = _Matrix(stamp, places, matrix)
+        return known
 
 
 def _from_distances(rows: Iterable[tuple[int, float]]) -> dict[int, float]:
@@ -124,11 +143,11 @@ class Background:
     def statistics(
         self, connection: sqlite3.Connection, key: str, prior_mean: float, prior_deviation: float
     ) -> tuple[float, float]:
-        """Mean and deviation for the vector set `key`."""
-        count = connection.execute("SELECT count(*) FROM notes").fetchone()[0]
+        """Mean and deviation for the vector set `key`, as its vectors are now."""
+        stamp = change_seq(connection)
         known = self._known.get(key)
-        if known is None or abs(count - known[0]) > known[0] // 50:
-            known = (count, *_measure(connection, key, prior_mean, prior_deviation))
+        if known is None or known[0] != stamp:
+            known = (stamp, *_measure(connection, key, prior_mean, prior_deviation))
             self._known[key] = known
         return known[1], known[2]
 
@@ -140,7 +159,7 @@ def _measure(
 
     blobs = connection.execute(
         "SELECT v.vector FROM notes n CROSS JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid AND v.chunk = 0 "
-        "ORDER BY substr(n.id, -6) LIMIT ?",
+        "ORDER BY substr(n.id, -6), n.id LIMIT ?",
         (key, SAMPLE),
     ).fetchall()
     count = len(blobs)

@@ -59,7 +59,7 @@ def search_words(connection: sqlite3.Connection, words: list[str], where: Where)
         rows = (
             _rows(connection, term, where) if budget >= 0 or not anchor else _anchored(connection, term, anchor, where)
         )
-        if budget >= 0 or not anchor:
+        if rows and (budget >= 0 or not anchor):  # what only stands outside the filter is nothing to hold on to
             anchor.append(term.phrase)
         for rowid, frequency in rows:
             coverage[rowid] += term.idf * min(1.0, frequency) / weight
