@@ -45,7 +45,9 @@ def test_block_yaml_is_read_with_its_comments_dates_and_lists() -> None:
     assert values["notes"] == "# a heading, no comment\ntwo lines\n"
 
 
-@pytest.mark.parametrize("text", [BY_HAND, BY_HAND.replace("\n", "\r\n"), "\ufeff" + BY_HAND, "no frontmatter", ""])
+@pytest.mark.parametrize(
+    "text", [BY_HAND, BY_HAND.replace("\n", "\r\n"), "\ufeff" + BY_HAND, "---\n{a: 1}\n---\n", "no frontmatter", ""]
+)
 def test_a_file_that_is_not_changed_is_rendered_byte_by_byte(text: str) -> None:
     assert parse(text.encode()).render() == text.encode()
 
@@ -80,6 +82,12 @@ def test_a_body_can_follow_a_closing_line_that_ended_the_file() -> None:
     assert parse(document.render()).body == "text\n"
 
 
+@pytest.mark.parametrize("key", ["no", "On", "true", "null", "a b", "1"])
+def test_a_key_that_yaml_would_take_for_something_else_is_quoted(key: str) -> None:
+    data = Document().with_values({key: 1}).render()
+    assert yaml.safe_load(data.decode().split("---\n")[1]) == parse(data).values == {key: 1}
+
+
 @pytest.mark.parametrize("value", [1e-05, 1e22, -3e-7, 0.5, 1, "1e-05", 'a "1e5" b', "\u2028\u0085\x9f\ufeff", "😀"])
 def test_what_is_written_reads_the_same_for_yaml_and_for_us(value: object) -> None:
     data = Document().with_values({"key": value}).render()
@@ -103,6 +111,7 @@ def test_what_is_written_reads_the_same_for_yaml_and_for_us(value: object) -> No
         (b"---\na: !!bool maybe\n---\n", "cannot be read"),
         (b"---\na: !!int ''\n---\n", "cannot be read"),
         (b"---\na: !!timestamp soon\n---\n", "cannot be read"),
+        (b"---\n{a: .nan}\n---\n", "written again"),
         (b"---\na: 2026-13-45\n---\n", "cannot be read"),
         (b'---\ntitle: "\\ud800"\n---\n', "not valid YAML"),
         (b"---\na: " + b"9" * 5000 + b"\n---\n", "cannot be read"),

@@ -9,6 +9,7 @@ from typing import TypeVar
 import anyio
 import anyio.lowlevel
 import structlog
+from anyio.abc import TaskGroup
 
 from holdfast.engine.encoding import drain
 from holdfast.engine.ports import Ports
@@ -21,6 +22,7 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
+_PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
 
 log = structlog.get_logger()
 
@@ -32,6 +34,7 @@ class Memory:
         self.ports = ports
         self._reconciler = Reconciler(ports)
         self._wake = anyio.Event()
+        self._draining = False
         self._under_way = 0
         self._idle = anyio.Event()
         self._stopping = False
@@ -40,7 +43,7 @@ class Memory:
     async def running(self) -> AsyncIterator[None]:
         """Work in the background until the block ends, then close everything."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._tend)
+            tasks.start_soon(self._tend, tasks)
             try:
                 yield
             finally:
@@ -95,7 +98,7 @@ class Memory:
                     raise
         raise AssertionError("unreachable: the last attempt answers or raises")
 
-    async def _tend(self) -> None:
+    async def _tend(self, tasks: TaskGroup) -> None:
         """Adopt new files and make missing vectors, after requests and now and then."""
         await anyio.sleep(START_SECONDS)
         woken = False
@@ -105,13 +108,28 @@ class Memory:
                 if not woken:  # a request has just looked
                     await self._reconciler.fresh()
                 due = await self._reconciler.adopt()
-                while await drain(self.ports):
-                    await anyio.lowlevel.checkpoint()
-            except IndexLostError as error:
-                log.info("index_lost", reason=str(error))  # the next request opens or rebuilds it
-            except (HoldfastError, OSError) as error:
-                log.warning("background_work_failed", error=type(error).__name__, reason=str(error))
+            except _PASSING as error:
+                _report(error)
+            if not self._draining:  # an encoder may take its time: nothing else waits for it
+                tasks.start_soon(self._drain)
             with anyio.move_on_after(min(due or IDLE_SECONDS, IDLE_SECONDS)):
                 await self._wake.wait()
             woken = self._wake.is_set()
             self._wake = anyio.Event()
+
+    async def _drain(self) -> None:
+        self._draining = True
+        try:
+            while await drain(self.ports):
+                await anyio.lowlevel.checkpoint()
+        except _PASSING as error:
+            _report(error)
+        finally:
+            self._draining = False
+
+
+def _report(error: Exception) -> None:
+    if isinstance(error, IndexLostError):
+        log.info("index_lost", reason=str(error))  # the next request opens or rebuilds it
+    else:
+        log.warning("background_work_failed", error=type(error).__name__, reason=str(error))

@@ -20,6 +20,7 @@ _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t\r\n]|\Z)""")
 _JSON_KEY = re.compile(r"[A-Za-z_][\w.-]*\Z")
 _STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(-?\d+)(e[+-]\d+)')
+_NO_TEXTS = {"yes", "no", "on", "off", "true", "false", "null"}  # to YAML 1.1, unless they are quoted
 _DEEPEST = 32
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -40,7 +41,7 @@ class Document:
     """A file in three parts: `head` up to the first key, `spans` of raw lines by key, and the `body`.
 
     `values` are the parsed keys. `spans` is None where the lines cannot be told apart by key (a frontmatter in
-    one flow mapping, say): such a frontmatter is written anew when it changes.
+    one flow mapping, say): such a frontmatter is kept in `whole`, and written anew when a key changes.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -48,19 +49,20 @@ class Document:
     head: str = ""
     spans: tuple[tuple[str, str], ...] | None = ()
     closing: str = "---\n"
+    whole: str = ""
 
     def render(self) -> bytes:
         """The file's bytes."""
         if not self.values and not self.head:
             return self.body.encode()
-        spans = self.spans if self.spans is not None else _canonical_spans(self.values)
-        return "".join([self.head or "---\n", *(text for _, text in spans), self.closing, self.body]).encode()
+        lines = [self.whole] if self.spans is None else [text for _, text in self.spans]
+        return "".join([self.head or "---\n", *lines, self.closing, self.body]).encode()
 
     def with_values(self, changes: Mapping[str, Any]) -> Document:
         """The document with these keys set, or taken out where the value is None."""
         values = {**self.values, **changes}
         kept = {key: value for key, value in values.items() if not (key in changes and value is None)}
-        spans = None if self.spans is None else _changed_spans(self.spans, changes)
+        spans = _canonical_spans(kept) if self.spans is None else _changed_spans(self.spans, changes)
         return replace(self, values=kept, spans=spans)
 
     def with_body(self, body: str) -> Document:
@@ -88,7 +90,8 @@ def parse(data: bytes) -> Document:
         raise MalformedError("the frontmatter opened on line 1 is never closed with ---")
     lines = [line + "\n" for line in text[opening.end() : closing.start()].split("\n")[:-1]]
     values, spans = _json_lines(lines) or _block_yaml(lines)
-    return Document(values, text[closing.end() :], opening.group(), spans, closing.group())
+    whole = "" if spans is not None else text[opening.end() : closing.start()]
+    return Document(values, text[closing.end() :], opening.group(), spans, closing.group(), whole)
 
 
 def _json_lines(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]] | None:
@@ -120,7 +123,13 @@ def _block_yaml(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str]
     values = _load_yaml(text)
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise MalformedError("its frontmatter is not a list of keys and values")
-    return values, spans if set(keys) == set(values) else None
+    if set(keys) == set(values):
+        return values, spans
+    try:
+        _canonical_spans(values)
+    except (ValueError, TypeError) as error:
+        raise MalformedError("its frontmatter has a value that could not be written again") from error
+    return values, None
 
 
 def _load_yaml(text: str) -> object:
@@ -190,7 +199,7 @@ def _canonical_spans(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def _line(key: str, value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     text = _STRING_OR_EXPONENT.sub(_with_point, text)
-    spelled = key if _JSON_KEY.match(key) else json.dumps(key, ensure_ascii=False)
+    spelled = key if _JSON_KEY.match(key) and key.lower() not in _NO_TEXTS else json.dumps(key, ensure_ascii=False)
     return f"{spelled}: {_UNPRINTABLE.sub(_escape, text)}\n"
 
 
