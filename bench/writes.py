@@ -1,0 +1,109 @@
+"""Durable stores a second, with 1 and 50 writers, beside a naive path on the same disk in the same run.
+
+    python bench/writes.py [--stores N]
+
+Naive is what one would write first: a temporary file, flush, rename, flush the folder, a flushed journal line; one
+store after the other. Ours does the same and answers no earlier; it shares flushes among those who wait.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+from worlds import notes
+
+from holdfast.app import build_memory
+from holdfast.engine.memory import Memory
+from holdfast.engine.ports import Caller
+from holdfast.engine.remember import Remember, remember
+from holdfast.model.memory import Note
+from holdfast.settings import load_settings
+from holdfast.store.codec import new_document
+from holdfast.store.journal import line_of
+
+CALLER = Caller("bench", "bench", "bench")
+
+
+def naive_store(home: Path, note: Note) -> None:
+    data = new_document(note).render()
+    target = home / f"{note.id}.md"
+    temporary = target.with_suffix(".tmp")
+    _flushed(temporary, os.O_CREAT | os.O_EXCL, data)
+    temporary.rename(target)
+    folder = os.open(home, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+    _flushed(home / "journal.jsonl", os.O_CREAT | os.O_APPEND, line_of({"seq": 1, "note": note.id}))
+
+
+def _flushed(path: Path, flags: int, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | flags, 0o600)
+    os.write(handle, data)
+    os.fsync(handle)
+    os.close(handle)
+
+
+def naive(home: Path, count: int) -> list[float]:
+    seconds = []
+    for note in notes(count):
+        began = time.perf_counter()
+        naive_store(home, note)
+        seconds.append(time.perf_counter() - began)
+    return seconds
+
+
+async def ours(home: Path, count: int, writers: int) -> tuple[float, list[float]]:
+    """Seconds for all stores, and of each."""
+    memory = build_memory(load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none"}))
+    waiting = [note.content for note in notes(count)]
+    seconds: list[float] = []
+    async with memory.running():
+        await _store(memory, "the first store makes the folder", [])
+        began = time.perf_counter()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(writers):
+                tasks.start_soon(_writer, memory, waiting, seconds)
+        return time.perf_counter() - began, seconds
+
+
+async def _writer(memory: Memory, waiting: list[str], seconds: list[float]) -> None:
+    while waiting:
+        await _store(memory, waiting.pop(), seconds)
+
+
+async def _store(memory: Memory, content: str, seconds: list[float]) -> None:
+    began = time.perf_counter()
+    await memory.attend(lambda ports: remember(ports, CALLER, Remember(content)))
+    seconds.append(time.perf_counter() - began)
+
+
+def row(name: str, count: int, total: float, seconds: list[float]) -> str:
+    ranked = sorted(seconds)
+    median, late = statistics.median(ranked), ranked[int(len(ranked) * 0.95)]
+    return f"{name:24} {count / total:9.0f}/s   p50 {median * 1e3:7.2f} ms   p95 {late * 1e3:7.2f} ms"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--stores", type=int, default=400)
+    count = parser.parse_args().stores
+    with TemporaryDirectory(dir=Path.cwd()) as folder:  # the checkout's disk: a temporary one may be memory
+        home = Path(folder)
+        (home / "naive").mkdir()
+        seconds = naive(home / "naive", count)
+        print(row("naive, one by one", count, sum(seconds), seconds))
+        for writers in (1, 50):
+            run = partial(ours, home / f"writers-{writers}", count, writers)
+            total, seconds = anyio.run(run)
+            print(row(f"holdfast, {writers} writer{'s'[: writers > 1]}", count, total, seconds))
+
+
+if __name__ == "__main__":
+    main()
