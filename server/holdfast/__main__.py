@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 
 from holdfast import __version__
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, SettingsError
 from holdfast.settings import load_settings
 
 
@@ -29,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what the command line asks for; returns the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.command is None and not options.http and sys.stdin.isatty():
+    if options.command is None and not options.http and sys.stdin and sys.stdin.isatty():
         parser.print_help()
         return 0
     try:
@@ -46,6 +47,10 @@ def _run(options: argparse.Namespace) -> None:
 
         run_trial()
         return
+    if not options.http and not sys.stdin:
+        raise SettingsError("There is no input to read requests from.", "Start it on a pipe, or with --http.")
+    for number in (signal.SIGTERM, signal.SIGINT):  # until the server listens to them: nothing is promised yet
+        signal.signal(number, lambda *_: os._exit(0))
     settings = load_settings(os.environ)
     from holdfast.running import configure_logs, serve_http, serve_stdio, warn_of_unknown  # noqa: PLC0415
 

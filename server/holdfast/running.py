@@ -56,7 +56,10 @@ def serve_stdio(settings: Settings) -> None:
     """Serve one client over stdin and stdout until either ends or a signal comes."""
     memory = build_memory(settings)
     server = build_server(settings, memory)
-    anyio.run(_until_signal, lambda: server.run_stdio_async(show_banner=False), memory)
+    try:
+        anyio.run(_until_signal, lambda: server.run_stdio_async(show_banner=False), memory)
+    except* BrokenPipeError:  # a client that no longer listens has ended its server
+        structlog.get_logger().info("client_gone")
 
 
 def serve_http(settings: Settings, host: str, port: int) -> None:

@@ -93,15 +93,14 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     values: dict[str, Any] = {}
     for setting in SETTINGS:
         given = environ.get(setting.variable) or file.get(setting.key) or setting.default
-        text = given if isinstance(given, str) else json.dumps(given)
         try:
-            values[setting.key] = setting.read(text)
+            values[setting.key] = setting.read(_text_of(given))
         except ValueError as error:
             raise SettingsError(f"{setting.variable} cannot be used: {error}.", setting.sentence) from error
     model = values["builtin_model"]
     if bool(model) != bool(values["builtin_model_sha256"]):
         raise SettingsError("HOLDFAST_BUILTIN_MODEL and HOLDFAST_BUILTIN_MODEL_SHA256 go together.", "Set both.")
-    values |= {"home": home, "builtin_model": Path(model).expanduser() if model else None}
+    values |= {"home": home, "builtin_model": _path("HOLDFAST_BUILTIN_MODEL", model) if model else None}
     return Settings(**values, unknown=tuple(sorted(set(file) - known)))
 
 
@@ -120,20 +119,41 @@ def quieten_framework(environ: MutableMapping[str, str]) -> None:
 def _home(environ: Mapping[str, str]) -> Path:
     given = environ.get(PREFIX + "HOME")
     if given:
-        return Path(given).expanduser().absolute()
+        return _path(PREFIX + "HOME", given).absolute()
     import platformdirs  # noqa: PLC0415 - only where it is needed
 
     return Path(platformdirs.user_data_dir("holdfast", appauthor=False))
 
 
+def _text_of(given: object) -> str:
+    """A value of `config.yaml` as it would stand in the environment."""
+    match given:
+        case list():
+            return json.dumps([str(item) for item in given])
+        case bool():
+            return str(given).lower()
+        case _:
+            return str(given)
+
+
+def _path(variable: str, given: str) -> Path:
+    try:
+        return Path(given).expanduser()
+    except RuntimeError as error:
+        raise SettingsError(f"{variable} begins with the home folder of nobody.", "Write the whole path.") from error
+
+
 def _config_file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
+    try:
+        if not path.is_file():
+            return {}
+    except OSError as error:
+        raise SettingsError(f"HOLDFAST_HOME cannot be used: {error.strerror}.", "Name another folder.") from error
     import yaml  # noqa: PLC0415 - only where there is such a file
 
     try:
         found = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
         raise SettingsError("config.yaml cannot be read.", "Mend it or move it away.") from error
     if found is None:
         return {}

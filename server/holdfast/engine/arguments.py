@@ -51,6 +51,11 @@ class Door:
             return None
         return " ".join(self.text(name, value, LONGEST_LINE).split())
 
+    def space(self, value: str | None) -> str | None:
+        """A space's one spelling; None where there is none."""
+        named = self.line("space", value)
+        return None if named is None else space("space", named)
+
     def tags(self, values: Iterable[str]) -> tuple[str, ...]:
         tags = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
         if len(tags) > MOST_TAGS or any(len(tag) > LONGEST_TAG for tag in tags):
@@ -91,21 +96,26 @@ def check_count(name: str, values: list[str]) -> list[str]:
 
 def space(name: str, value: str) -> str:
     """A space's one spelling."""
-    return _read(name, value, space_name, "Use letters, digits, - and _.")
+    try:
+        return space_name(value)
+    except ValueError as error:
+        raise InvalidArgumentError(f"{name} cannot be used: {error}.", "Use letters, digits, - and _.") from error
 
 
 def when(name: str, value: str | None) -> str | None:
     """An instant, or None where there is none."""
-    return None if value is None else _read(name, value, read_instant, "Write 2026-11-20 or 2026-11-20T10:15:00Z.")
+    return None if value is None else _time(name, value, read_instant)
 
 
 def until(name: str, value: str | None) -> str | None:
     """The last second that a date or time covers, or None where there is none."""
-    return None if value is None else _read(name, value, end_of, "Write 2026-11-20 or 2026-11-20T10:15:00Z.")
+    return None if value is None else _time(name, value, end_of)
 
 
-def _read(name: str, value: str, read: Callable[[str], str], remedy: str) -> str:
+def _time(name: str, value: str, read: Callable[[str], str]) -> str:
     try:
         return read(value)
-    except ValueError as error:
-        raise InvalidArgumentError(f"{name} cannot be used: {error}.", remedy) from error
+    except ValueError:  # its words repeat the value
+        raise InvalidArgumentError(
+            f"{name} is not an ISO-8601 date or time.", "Write 2026-11-20 or 2026-11-20T10:15:00Z."
+        ) from None

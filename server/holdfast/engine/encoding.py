@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import anyio
 
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import Encoder, Ports
 from holdfast.errors import EncoderError
 from holdfast.index.note_index import Update
 from holdfast.index.projection import MadeVectors, text_to_encode
+from holdfast.index.rows import PendingVector
 from holdfast.model.query import QueryVector
 
 PATIENCE_SECONDS = 8.0  # the first call loads the model
 DEEP_BACKLOG = 12  # texts; behind these a store does not wait for its vector
 DRAIN_BATCH = 64
+HOPELESS = 3  # texts that fail one after the other, and none before them that did not
 
 VectorState = Literal[True, False, "pending"]
 
@@ -72,14 +75,42 @@ def query_vector(ports: Ports, vector: bytes) -> QueryVector | None:
 
 
 async def drain(ports: Ports) -> int:
-    """Encode one batch of the notes that wait for a vector; returns how many that was."""
+    """Encode one batch of the notes that wait for a vector; returns how many got theirs.
+
+    Raises:
+        EncoderError: the encoder cannot encode.
+    """
     if ports.encoder is None:
         return 0
     key = ports.encoder.vector_set.key
     waiting = await ports.index.pending_vectors(key, DRAIN_BATCH)
     if not waiting:
         return 0
-    vectors = await ports.encoder.encode_documents([text_to_encode(item.title, item.content) for item in waiting])
-    made = [MadeVectors(item.id, item.encode_hash, key, chunks) for item, chunks in zip(waiting, vectors, strict=True)]
+    made = await _encode_each(ports.encoder, waiting)
     await ports.index.apply(Update(vectors=made))
-    return len(waiting)
+    return len(made)
+
+
+async def _encode_each(encoder: Encoder, waiting: Sequence[PendingVector]) -> list[MadeVectors]:
+    """Vectors of notes; a text that the encoder cannot take holds up no other."""
+    try:
+        return await _encode(encoder, waiting)
+    except EncoderError:
+        if len(waiting) == 1:
+            raise
+    made: list[MadeVectors] = []
+    failures = 0
+    for item in waiting:
+        try:
+            made += await _encode(encoder, [item])
+        except EncoderError:
+            failures += 1
+            if failures == HOPELESS and not made:  # it is the encoder, not the text
+                raise
+    return made
+
+
+async def _encode(encoder: Encoder, waiting: Sequence[PendingVector]) -> list[MadeVectors]:
+    vectors = await encoder.encode_documents([text_to_encode(item.title, item.content) for item in waiting])
+    key = encoder.vector_set.key
+    return [MadeVectors(item.id, item.encode_hash, key, chunks) for item, chunks in zip(waiting, vectors, strict=True)]

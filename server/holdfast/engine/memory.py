@@ -82,8 +82,8 @@ class Memory:
 
     async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
         for attempt in range(ATTEMPTS):
-            await self._reconciler.fresh(force=attempt > 0)
             try:
+                await self._reconciler.fresh(force=attempt > 0)
                 return await verb(self.ports)
             except IndexLostError as error:
                 if attempt == ATTEMPTS - 1:
@@ -107,7 +107,9 @@ class Memory:
                 due = await self._reconciler.adopt()
                 while await drain(self.ports):
                     await anyio.lowlevel.checkpoint()
-            except (HoldfastError, IndexLostError) as error:
+            except IndexLostError as error:
+                log.info("index_lost", reason=str(error))  # the next request opens or rebuilds it
+            except (HoldfastError, OSError) as error:
                 log.warning("background_work_failed", error=type(error).__name__, reason=str(error))
             with anyio.move_on_after(min(due or IDLE_SECONDS, IDLE_SECONDS)):
                 await self._wake.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -103,7 +104,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
     if request.explain and not ranked:
         ranked = rank(candidates, request.query, caller.space, limit=request.limit, gated=False)
     notes = await ports.index.notes([item.candidate.id for item in ranked])
-    hits = [Hit(notes[item.candidate.id].note, item) for item in ranked if item.candidate.id in notes]
+    hits = _corrected([Hit(notes[item.candidate.id].note, item) for item in ranked if item.candidate.id in notes])
     kept, omitted = _within(hits, request.budget)
     related, tensions = await _around(ports, kept, wanted)
     event = _event(ports, caller, request, kept, vector)
@@ -139,7 +140,7 @@ def _filter(ports: Ports, request: Recall) -> Filter:
         spaces=tuple(space("spaces", name) for name in request.spaces),
         types=tuple(request.types),
         tiers=tuple(request.tiers),
-        tags=tuple(request.tags),
+        tags=tuple(" ".join(tag.split()) for tag in request.tags),  # as they are stored
         after=when("created_after", request.created_after),
         before=until("created_before", request.created_before),
         include_outdated=request.include_outdated,
@@ -149,6 +150,23 @@ def _filter(ports: Ports, request: Recall) -> Filter:
 def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
     if any(value not in allowed for value in values):
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
+
+
+def _corrected(hits: list[Hit]) -> list[Hit]:
+    """Hits in order, but a superseded note behind the note that replaced it, with no higher a score."""
+    shown = {hit.note.id: hit for hit in hits}
+    ordered: dict[str, Hit] = {}
+    for hit in hits:
+        chain: list[Hit] = []
+        step: Hit | None = hit
+        while step is not None and step not in chain and step.note.id not in ordered:
+            chain.append(step)
+            step = shown.get(step.note.superseded_by or "")
+        best = math.inf if step is None else ordered.get(step.note.id, step).ranked.score
+        for later in reversed(chain):
+            best = min(best, later.ranked.score)
+            ordered[later.note.id] = replace(later, ranked=replace(later.ranked, score=best))
+    return sorted(ordered.values(), key=lambda hit: -hit.ranked.score)
 
 
 def _within(hits: list[Hit], budget: int | None) -> tuple[list[Hit], Omitted]:
@@ -212,7 +230,8 @@ async def _notices(ports: Ports) -> list[str]:
     if ports.encoder is not None:
         pending = await ports.index.count_pending(ports.encoder.vector_set.key)
         if pending:
-            notices.append(f"{pending} notes have no vector yet (pending); they are found by their words.")
+            these = "1 note has" if pending == 1 else f"{pending} notes have"
+            notices.append(f"{these} no vector yet (pending): found by words until then.")
     problems = await ports.index.problems()
     if problems:
         path, reason = problems[0]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -13,6 +13,7 @@ from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import HistoryRow, IndexLostError, Update
 from holdfast.index.projection import FileRow, NoteRow
+from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import is_canonical
@@ -23,6 +24,7 @@ SHARE = 20  # a slower one at most for a twentieth of the time,
 OLDEST_SECONDS = 2.0  # and always after two seconds
 STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
 _TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
+_NEVER = 0  # as a file's time of change: equal to none
 _BATCH = 256
 _ROUNDS = 4
 
@@ -69,27 +71,37 @@ class Reconciler:
     async def _open_index(self) -> None:
         """Open the index, or whoever finds it gone makes it anew, all others waiting."""
         async with self.ports.store.alone():
-            await self.ports.index.aclose()
             try:
-                built = await self.ports.index.open()
-            except IndexLostError:
+                await self._build_index()
+            except IndexLostError:  # it cannot be read, or was deleted meanwhile: from the beginning
                 self.ports.index.discard()
-                built = await self.ports.index.open()
+                await self._build_index()
+
+    async def _build_index(self) -> None:
+        await self.ports.index.aclose()
+        whole = False
+        try:
+            built = await self.ports.index.open()
             self._seen, self._young = {}, set()
             if not built:
                 await self._replay_journal()
             await self._look()
             if not built:
                 await self.ports.index.mark_built()
+            whole = True
+        finally:
+            if not whole:  # a half-built index answers nobody: the next request begins again
+                with anyio.CancelScope(shield=True):
+                    await self.ports.index.aclose()
 
     async def _replay_journal(self) -> None:
-        """History of changes, from the journal."""
+        """History of changes, from the journal. That a file was given its id is no change of its note."""
         records = await self.ports.store.journal()
         void = {change for record in records for change in record.get("void", ())}
         rows = [
             HistoryRow(file["note"], record["seq"], record["change"], record["op"], record["at"])
             for record in records
-            if record.get("change") and record["change"] not in void
+            if record.get("change") and record["change"] not in void and record["op"] != "adopt"
             for file in record.get("files", ())
         ]
         await self.ports.index.apply(Update(history=rows))
@@ -102,12 +114,13 @@ class Reconciler:
         young = self._young & entries.keys()
         if touched or young:
             known = await self.ports.index.files(touched)
+            young |= {path for path in touched if _is_young(entries[path].signature, wall)}
             changed = {path for path in touched if not _unchanged(known.get(path), entries[path])}
             await self._take_in(entries, changed | young)
         if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
             known = await self.ports.index.files()
             await self._take_in(entries, known.keys() - entries.keys())
-        self._young = {path for path in touched if wall - entries[path].signature.modified_ns < _TICK_NS}
+        self._young = {path for path in young if _is_young(entries[path].signature, wall)}
         self._seen = {path: entry.signature for path, entry in entries.items()}
         self._looked_at = started
 
@@ -174,6 +187,7 @@ class _Batch:
         self._stored: dict[str, Stored] = {}
         self._problems: list[FileRow] = []
         self._paths: Collection[str] = ()
+        self._read_at = time.time_ns()
 
     @property
     def ids(self) -> set[str]:
@@ -204,35 +218,53 @@ class _Batch:
         """Write the batch to the index; returns files that must be looked at again because of it."""
         holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
         place = {note_id: row.path for note_id, row in holders.items()}
-        rows: dict[str, NoteRow] = {}
-        for path, stored in sorted(self._stored.items()):
-            note_id = stored.note.id
-            rival = rows[note_id].file.path if note_id in rows else place.get(note_id)
-            if rival is not None and rival != path and self._still_holds(rival, note_id):
-                winner, loser = _winner(note_id, path, rival)
-                self._mark_twin(loser, winner, note_id)
-                if winner == rival:
-                    continue
-            rows[note_id] = note_row(stored)
+        rows = {row.note.id: row for row in self._winners(place)}
         gone = {
             row.note for path, row in self._known.items()
             if row.note and row.note not in rows and place.get(row.note) == path
         }  # fmt: skip
-        await self._ports.index.apply(
-            Update(
-                notes=list(rows.values()),
-                gone=sorted(gone),
-                gone_files=[path for path in self._paths if path not in self._stored],
-                files=self._problems,
-            )
+        update = Update(
+            notes=[self._wary(row) for row in rows.values() if not self._is_known(row, holders)],
+            gone=sorted(gone),
+            gone_files=[path for path in self._paths if path not in self._stored and path in self._known],
+            files=self._problems,
         )
-        return await self._follow_up(gone | {row.note for row in self._known.values() if row.note and row.note in rows})
+        if update != Update(notes=[], gone=[], gone_files=[], files=[]):
+            await self._ports.index.apply(update)
+        moved = {note_id for note_id, row in rows.items() if place.get(note_id, row.file.path) != row.file.path}
+        return await self._follow_up(gone | moved)
 
-    def _still_holds(self, path: str, note_id: str) -> bool:
-        """Whether the other file is there and, if it is of this batch, still has the id."""
-        if path in self._paths:
-            return path in self._stored and self._stored[path].note.id == note_id
-        return path in self._entries
+    def _winners(self, place: Mapping[str, str]) -> Iterator[NoteRow]:
+        """The notes of this batch. Of files with one id the canonically named one is the note, else the smallest path.
+
+        Args:
+            place: the file that the index has for a note.
+        """
+        claims: dict[str, list[str]] = {}
+        for path, stored in self._stored.items():
+            claims.setdefault(stored.note.id, []).append(path)
+        for note_id, paths in claims.items():
+            rival = place.get(note_id)
+            if rival is not None and rival not in self._paths and rival in self._entries:
+                paths.append(rival)
+            winner, *losers = sorted(paths, key=lambda path: (not is_canonical(path, note_id), path))
+            for loser in losers:
+                self._mark_twin(loser, winner, note_id)
+            if winner in self._stored:
+                yield note_row(self._stored[winner])
+
+    def _is_known(self, row: NoteRow, holders: Mapping[str, IndexedNote]) -> bool:
+        """Whether the index has this very file already: somebody else read or wrote it."""
+        holder = holders.get(row.note.id)
+        return holder is not None and holder.hash == row.hash and self._known.get(row.file.path) == row.file
+
+    def _wary(self, row: NoteRow) -> NoteRow:
+        return replace(row, file=self._wary_file(row.file))
+
+    def _wary_file(self, row: FileRow) -> FileRow:
+        """A file that could change again within the same tick of its clock is remembered as never seen whole."""
+        mark = Signature(row.modified, row.changed, row.size, row.inode)
+        return replace(row, changed=_NEVER) if _is_young(mark, self._read_at) else row
 
     async def _follow_up(self, ids: Collection[str]) -> set[str]:
         """Twins of notes whose file went away or moved: one of them may be the note now."""
@@ -245,9 +277,8 @@ class _Batch:
         }  # fmt: skip
 
     def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
-        self._problems.append(
-            FileRow(path, signature.modified_ns, signature.changed_ns, signature.size, signature.inode, note, reason)
-        )
+        mark = (signature.modified_ns, signature.changed_ns, signature.size, signature.inode)
+        self._problems.append(self._wary_file(FileRow(path, *mark, note, reason)))
 
     def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
         known = self._stored.get(loser) or self._entries[loser]
@@ -257,10 +288,9 @@ class _Batch:
 _TWIN = "it has the same id as"
 
 
-def _winner(note_id: str, path: str, rival: str) -> tuple[str, str]:
-    """Of two files with one id the canonically named one wins, else the smaller path."""
-    first, second = sorted((path, rival), key=lambda item: (not is_canonical(item, note_id), item))
-    return first, second
+def _is_young(mark: Signature, now_ns: int) -> bool:
+    """Whether the file changed so recently that it may change again without a new time."""
+    return any(abs(now_ns - at) < _TICK_NS for at in (mark.modified_ns, mark.changed_ns))
 
 
 def _unchanged(row: FileRow | None, entry: Entry) -> bool:

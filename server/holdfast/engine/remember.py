@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from holdfast.engine.arguments import LARGEST_CONTENT, Door, check_count, space, when
+from holdfast.engine.arguments import LARGEST_CONTENT, Door, check_count, when
 from holdfast.engine.commit import commit, load_current
 from holdfast.engine.encoding import Encoded, VectorState, encode_note, query_vector
 from holdfast.engine.ports import Caller, Ports
@@ -119,6 +119,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
     async with ports.store.hold(keys):
         twin = await ports.index.recent_twin(key, instant(ports.clock() - timedelta(minutes=RETRY_MINUTES)))
         if twin is not None:
+            await _replace_by_twin(ports, caller, twin, old)
             return await _duplicate(ports, twin)
         if note.session:
             note = replace(note, seq=1 + await ports.index.last_seq(note.space, note.session))
@@ -147,7 +148,7 @@ def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
         updated=ports.now,
         type=request.type,
         tier=request.tier,
-        space=space("space", request.space) if request.space else caller.space or GLOBAL_SPACE,
+        space=door.space(request.space) or caller.space or GLOBAL_SPACE,
         tags=door.tags(request.tags),
         confidence=request.confidence,
         source=caller.source,
@@ -219,6 +220,15 @@ def _superseded(old: OnDisk, note: Note, now: str) -> Change:
         old.note, superseded_by=note.id, valid_until=old.note.valid_until or note.event_time or now, updated=now
     )
     return Change(old, closed)
+
+
+async def _replace_by_twin(ports: Ports, caller: Caller, twin: str, old: Sequence[IndexedNote]) -> None:
+    """A repeated call may name notes to replace that the first one did not."""
+    note = (await ports.index.notes([twin]))[twin].note
+    current = [item for item in old if item.note.superseded_by is None and item.note.id != twin]
+    if current:
+        retired = [_superseded(await load_current(ports, item), note, ports.now) for item in current]
+        await commit(ports, caller, "remember", retired)
 
 
 async def _self_change(ports: Ports) -> list[Change]:

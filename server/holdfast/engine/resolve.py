@@ -8,6 +8,7 @@ from holdfast.engine.ports import Index
 from holdfast.errors import AmbiguousIdError, MemoryNotFoundError, QuarantinedError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import id_range, is_note_id
+from holdfast.model.memory import title_of
 
 _SHOWN = 5
 
@@ -29,7 +30,7 @@ async def resolve(index: Index, given: str, *, what: str = "node_id") -> Indexed
         await _tell_quarantine(index, given)
         raise MemoryNotFoundError(f"No note has the {what} that was given.", "Find it with recall.")
     if len(found) > 1:
-        shown = "; ".join(f"{note_id} ({title})" for note_id, title in found[:_SHOWN])
+        shown = "; ".join(f"{note_id} ({title_of(title)})" for note_id, title in found[:_SHOWN])
         more = " and more" if len(found) > _SHOWN else ""
         raise AmbiguousIdError(f"{what} begins several ids: {shown}{more}.", "Give more of the id.")
     note = (await index.notes([found[0][0]])).get(found[0][0])

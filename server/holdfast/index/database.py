@@ -62,15 +62,28 @@ async def connect(path: Path, *, extension: bool = True) -> Database:
         if extension:
             vector_extension()  # must be registered before the connection is opened
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
-        if extension and vector_extension() == "official":
-            load_officially(connection)
+        try:
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+            if extension and vector_extension() == "official":
+                load_officially(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     database = Database(open_file, iter_chunk_size=64)
     await database
     return database
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Which file is at a path now; None where there is none. A deleted file that is still open is another one."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def load_officially(connection: sqlite3.Connection) -> None:

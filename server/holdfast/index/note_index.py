@@ -6,13 +6,16 @@ import json
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import anyio
+
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
-from holdfast.index.database import Database, connect, vector_extension
+from holdfast.index.database import Database, connect, file_identity, vector_extension
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_notes, put_vectors, remove_notes
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, file_rows, links_of, note_rows
 from holdfast.index.schema import migrate
@@ -33,6 +36,10 @@ _UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
 
 class IndexLostError(Exception):
     """The database file is gone, was replaced or cannot be read: rebuild it, then ask again."""
+
+
+class IndexHarmedError(IndexLostError):
+    """The database file is there and cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ class NoteIndex:
         self._readers: list[Database] = []
         self._turn = 0
         self._identity: tuple[int, int] | None = None
+        self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
         self._finder: Finder | None = None
         self.uses_extension = False  # whether sqlite-vec is loaded
@@ -83,39 +91,59 @@ class NoteIndex:
         Raises:
             IndexSchemaError: a newer Holdfast wrote it.
             IndexLostError: it cannot be read as a database.
+            StorageError: it cannot be opened now.
         """
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self._path.exists():
-            self.discard()
-        if self._extension and vector_extension():
-            self.uses_extension = True
         try:
-            self._writer = await connect(self._path, extension=self._extension)
-            await self._writer.run(migrate)
-            self._readers = [await connect(self._path, extension=self._extension) for _ in range(os.cpu_count() or 1)]
-            self._identity = _identity(self._path)
-            return await self._writer.run(lambda connection: _meta(connection, "built") is not None)
-        except sqlite3.DatabaseError as error:
-            await self.aclose()
-            raise IndexLostError(str(error)) from error
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise _refusal(error.strerror) from error
+        if not self._path.exists() or file_identity(self._path) == self._unreadable:
+            self.discard()
+        self._unreadable = None
+        self._finder = None
+        self.uses_extension = self._extension and vector_extension() != ""
+        try:
+            return await _guarded(self._open())
+        finally:
+            if self._identity is None:
+                with anyio.CancelScope(shield=True):
+                    await self.aclose()
+
+    async def _open(self) -> bool:
+        self._writer = await connect(self._path, extension=self._extension)
+        await self._writer.run(migrate)
+        for _ in range(os.cpu_count() or 1):
+            self._readers.append(await connect(self._path, extension=self._extension))
+        built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
+        self._identity = file_identity(self._path)
+        return built
 
     async def aclose(self) -> None:
-        for connection in (*self._readers, self._writer):
+        connections = (*self._readers, self._writer)
+        self._readers, self._writer, self._identity = [], None, None
+        for connection in connections:
             if connection is not None:
-                await connection.close()
-        self._readers, self._writer, self._identity, self._finder = [], None, None, None
+                with suppress(sqlite3.Error):  # a harmed file cannot be put in order, and need not be
+                    await connection.close()
 
     @property
     def lost(self) -> bool:
-        """Whether the file that was opened is no longer the one at the path."""
-        return self._identity is None or self._identity != _identity(self._path)
+        """Whether the file that was opened is no longer the one at the path, or cannot be read any more."""
+        return self._identity in (None, self._unreadable) or self._identity != file_identity(self._path)
 
     def discard(self) -> None:
-        """Put an unreadable database aside, and take away what a deleted one left behind."""
-        if self._path.exists():
-            self._path.replace(self._path.with_suffix(".unreadable"))
-        for end in ("-wal", "-shm", "-journal"):
-            Path(f"{self._path}{end}").unlink(missing_ok=True)
+        """Put an unreadable database aside, and take away what a deleted one left behind.
+
+        Raises:
+            StorageError: the folder cannot be written to.
+        """
+        try:
+            if self._path.exists():
+                self._path.replace(self._path.with_suffix(".unreadable"))
+            for end in ("-wal", "-shm", "-journal"):
+                Path(f"{self._path}{end}").unlink(missing_ok=True)
+        except OSError as error:
+            raise _refusal(error.strerror) from error
 
     async def mark_built(self) -> None:
         await self._write(lambda connection: _set_meta(connection, "built", 1))
@@ -159,7 +187,7 @@ class NoteIndex:
                 subject
                 for (subject,) in connection.execute(
                     "SELECT DISTINCT n.subject FROM texts JOIN notes n ON n.rowid = texts.rowid "
-                    "WHERE texts MATCH ? AND n.subject IS NOT NULL LIMIT 50",
+                    "WHERE texts MATCH ? AND n.subject IS NOT NULL ORDER BY n.subject LIMIT 50",
                     (phrase,),
                 )
             ]
@@ -280,15 +308,25 @@ class NoteIndex:
         if not self._readers:
             raise IndexLostError("not open")
         self._turn = (self._turn + 1) % len(self._readers)
-        return await _guarded(self._readers[self._turn].run(work))
+        return await self._noticing(_guarded(self._readers[self._turn].run(work)))
 
     async def _write(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if self._writer is None:
             raise IndexLostError("not open")
-        answer = await _guarded(self._writer.write(work))
+        answer = await self._noticing(_guarded(self._writer.write(work)))
         if self.lost:
             raise IndexLostError("deleted while it was written")
         return answer
+
+    async def _noticing(self, answer: Awaitable[Answer]) -> Answer:
+        """Remember when the file that is open turns out to be harmed, so that it is opened no more."""
+        opened = self._identity
+        try:
+            return await answer
+        except IndexHarmedError:
+            if opened is not None and opened == self._identity == file_identity(self._path):
+                self._unreadable = opened
+            raise
 
     async def _apply_all(self, updates: Sequence[Update]) -> Sequence[None]:
         def work(connection: sqlite3.Connection) -> None:
@@ -309,20 +347,14 @@ async def _guarded(answer: Awaitable[Answer]) -> Answer:
         raise IndexLostError(str(error)) from error
     except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
         if "malformed" in str(error) or "no such table" in str(error) or "readonly" in str(error):
-            raise IndexLostError(str(error)) from error
-        raise StorageError(
-            f"The index cannot be used: {error}.", "Nothing was stored. Check free space, then try again."
-        ) from error
+            raise IndexHarmedError(str(error)) from error
+        raise _refusal(error) from error
     except sqlite3.DatabaseError as error:
-        raise IndexLostError(str(error)) from error
+        raise IndexHarmedError(str(error)) from error
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
+def _refusal(reason: object) -> StorageError:
+    return StorageError(f"The index cannot be used: {reason}.", "Nothing was stored. Check free space, then try again.")
 
 
 def _meta(connection: sqlite3.Connection, key: str) -> int | None:

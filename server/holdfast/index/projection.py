@@ -211,13 +211,13 @@ def _adjacent(
 
 def _put_text(connection: sqlite3.Connection, rowid: int) -> None:
     """Write the searchable texts of one note, with the words of its neighbours in the session."""
-    (space, session, seq, created, note_id, title, content, tags, subject) = connection.execute(
-        "SELECT space, session, coalesce(seq, -1), created, id, title, content, tags, subject FROM notes "
-        "WHERE rowid = ?",
+    (space, session, seq, created, note_id, title, content, tags, subject, retired) = connection.execute(
+        "SELECT space, session, coalesce(seq, -1), created, id, title, content, tags, subject, "
+        "outdated OR merged_into IS NOT NULL FROM notes WHERE rowid = ?",
         (rowid,),
     ).fetchone()
     earlier = later = ""
-    if session is not None:
+    if session is not None and not retired:  # a retired note neither lends words nor borrows any
         place = (space, session, seq, created, note_id)
         earlier = "\n".join(text for _, text in _adjacent(connection, place, later=False, count=EARLIER))
         later = "\n".join(text for _, text in _adjacent(connection, place, later=True, count=LATER))

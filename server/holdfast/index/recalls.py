@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.index.database import Database, connect
+import anyio
+
+from holdfast.index.database import Database, connect, file_identity
 
 KEPT_DAYS = 14
 MOST_KEPT = 20_000
@@ -33,15 +36,23 @@ class RecallLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._database: Database | None = None
+        self._identity: tuple[int, int] | None = None
+        self._opening = anyio.Lock()
 
     async def add(self, event: RecallEvent) -> bool:
         """Keep an event, not flushed; returns whether that worked."""
-        try:
-            await self._add(event)
-        except sqlite3.Error:
-            await self.aclose()  # a database that was deleted or harmed under us is opened anew for the next one
-            return False
-        return True
+        for _ in range(2):
+            try:
+                await self._add(event)
+            except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError):
+                await self.aclose()  # it is opened anew for the next one
+                return False
+            except sqlite3.Error:
+                await self.aclose()
+                self._discard()
+            else:
+                return True
+        return False
 
     async def _add(self, event: RecallEvent) -> None:
         database = await self._open()
@@ -70,18 +81,27 @@ class RecallLog:
         return RecallEvent(note_id, at, query, space, pairs, vector_set, vector)
 
     async def aclose(self) -> None:
-        if self._database is not None:
-            await self._database.close()
-            self._database = None
+        database, self._database = self._database, None
+        if database is not None:
+            with suppress(sqlite3.Error):
+                await database.close()
 
     async def _open(self) -> Database:
-        if self._database is not None and not self._path.exists():
-            await self.aclose()
-        if self._database is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._database = await connect(self._path, extension=False)
-            await self._database.run(_prepare)
-        return self._database
+        async with self._opening:
+            if self._database is not None and self._identity != file_identity(self._path):
+                await self.aclose()
+            if self._database is None:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                database = await connect(self._path, extension=False)
+                self._database, self._identity = database, file_identity(self._path)
+                await database.run(_prepare)
+            return self._database
+
+    def _discard(self) -> None:
+        """Throw an unreadable log away."""
+        with suppress(OSError):
+            for end in ("", "-wal", "-shm"):
+                Path(f"{self._path}{end}").unlink(missing_ok=True)
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

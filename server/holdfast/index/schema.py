@@ -90,10 +90,8 @@ def migrate(connection: sqlite3.Connection) -> None:
             "Start the newer Holdfast, or stop all of them and delete .holdfast/: it is rebuilt from the notes.",
         )
     for number in range(version, len(MIGRATIONS)):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with connection:  # commits what was done, or undoes what failed half way
+            connection.execute("BEGIN IMMEDIATE")
             if connection.execute("PRAGMA user_version").fetchone()[0] == number:
                 MIGRATIONS[number](connection)
                 connection.execute(f"PRAGMA user_version = {number + 1}")
-        finally:
-            connection.commit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -120,11 +119,13 @@ def with_id(data: bytes, document: Document, note_id: str) -> bytes:
     if not document.head:
         return f"---\n{line}---\n".encode() + data
     head = document.head.encode()
+    if document.spans is None:  # one flow mapping, say: a line above it would not be part of it
+        return document.with_values({"id": note_id}).render()
     return head + line.encode() + data[len(head) :]
 
 
 def _body(content: str) -> str:
-    return content + "\n"
+    return content + ("\r\n" if content.endswith("\r") else "\n")  # `_content` takes exactly this off again
 
 
 def _content(body: str) -> str:
@@ -152,11 +153,22 @@ def _id(values: Mapping[str, Any], given: str | None) -> str:
 
 def _text(values: Mapping[str, Any], key: str) -> str | None:
     found = values.get(key)
-    if found is None or isinstance(found, dict | list):
-        if found is None:
-            return None
+    if found is None:
+        return None
+    if isinstance(found, dict | list):
         raise MalformedError(f"{key} is not a text")
-    return str(found).strip() or None
+    return _plain(found, key) or None
+
+
+def _plain(found: object, key: str) -> str:
+    """A single value as text, however it was spelled."""
+    try:
+        text = str(found).strip()
+    except ValueError as error:  # a number of thousands of digits
+        raise MalformedError(f"{key} is not a text") from error
+    if "\0" in text:
+        raise MalformedError(f"{key} holds a NUL")
+    return text
 
 
 def _choice(values: Mapping[str, Any], key: str, allowed: tuple[str, ...], default: str) -> str:
@@ -172,7 +184,7 @@ def _time(values: Mapping[str, Any], key: str) -> str | None:
         return None
     try:
         return read_instant(found)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise MalformedError(f"{key} is not an ISO-8601 date or time") from error
 
 
@@ -192,17 +204,16 @@ def _tags(found: object) -> tuple[str, ...]:
     items = found.split(",") if isinstance(found, str) else found
     if not isinstance(items, list) or any(isinstance(item, dict | list) for item in items):
         raise MalformedError("tags is not a list of words")
-    return tuple(dict.fromkeys(tag for item in items if (tag := str(item).strip().removeprefix("#"))))
+    return tuple(dict.fromkeys(tag for item in items if (tag := _plain(item, "tags").removeprefix("#"))))
 
 
 def _fraction(values: Mapping[str, Any], key: str, default: float) -> float:
     found = values.get(key, default)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise MalformedError(f"{key} is not a number from 0 to 1")
-    number = float(found)
-    if not math.isfinite(number) or not 0.0 <= number <= 1.0:
+    if not 0 <= found <= 1:  # compared as it is: a whole number may be too large for a float, and nan is neither
         raise MalformedError(f"{key} is not a number from 0 to 1")
-    return number
+    return float(found)
 
 
 def _count(values: Mapping[str, Any], key: str) -> int | None:

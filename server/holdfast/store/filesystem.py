@@ -10,16 +10,20 @@ import ctypes
 import errno
 import functools
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+KEPT = ".old"  # ends the second name of a file that is being replaced
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python spells bytes in a name that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +36,12 @@ class Signature:
     inode: int
 
 
+NO_SIGNATURE = Signature(0, 0, -1, 0)  # equals that of no file
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing found by a scan: `kind` is file, link or other (device, socket, fifo)."""
+    """One thing found by a scan: `kind` is file, link, other (device, socket, fifo) or name (not valid UTF-8)."""
 
     path: str
     kind: str
@@ -55,12 +62,17 @@ class FileSystem:
             return file.read(most)
 
     def create(self, path: Path, data: bytes) -> None:
-        """A new file, flushed to the disk; fails where the name is taken."""
+        """A new file, flushed to the disk; fails where the name is taken, and then leaves nothing behind."""
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(handle)
+        except OSError:
+            with suppress(OSError):
+                path.unlink()
+            raise
 
     def append(self, path: Path, data: bytes, *, flush: bool) -> None:
         """Add to the end of a file, flushed to the disk if asked."""
@@ -91,10 +103,18 @@ class FileSystem:
         exchange = _exchange()
         if exchange is not None and exchange(os.fsencode(new), os.fsencode(current)):
             return
-        kept = new.with_name(new.name + ".old")
+        kept = new.with_name(new.name + KEPT)
         os.link(current, kept)
-        new.replace(current)
-        kept.rename(new)
+        try:
+            new.replace(current)
+        except OSError:
+            kept.unlink()
+            raise
+        try:
+            kept.rename(new)
+        except OSError:
+            kept.replace(current)
+            raise
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
@@ -148,7 +168,11 @@ class FileSystem:
                 if entry.is_dir(follow_symlinks=False):
                     stack.append(entry.path)
                 elif entry.name.endswith(suffix) or (entry.is_symlink() and entry.is_dir()):
-                    yield from _seen(entry)
+                    yield from _seen(entry, len(str(root)))
+
+    def list_hidden(self, root: Path) -> list[Path]:
+        """Files below `root` whose names begin with a dot; links are not followed."""
+        return [Path(folder, name) for folder, _, names in os.walk(root) for name in names if name.startswith(".")]
 
     def list_folder(self, path: Path) -> list[str]:
         """Names in a folder in order; empty where there is none."""
@@ -158,13 +182,16 @@ class FileSystem:
             return []
 
 
-def _seen(entry: os.DirEntry[str]) -> Iterator[Entry]:
+def _seen(entry: os.DirEntry[str], root: int) -> Iterator[Entry]:
+    """What stands at an entry; `root` is how many characters of its path were given and are not judged."""
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return  # gone between listing and looking
     kind = "link" if stat.S_ISLNK(status.st_mode) else "file" if stat.S_ISREG(status.st_mode) else "other"
-    yield Entry(entry.path, kind, _signature(status))
+    given, name = entry.path[:root], entry.path[root:]
+    text = _NO_TEXT.sub(lambda found: f"%{ord(found.group()) & 0xFF:02x}", name)
+    yield Entry(given + text, kind if text == name else "name", _signature(status))
 
 
 def _signature(status: os.stat_result) -> Signature:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.spaces import slug, space_name
 
 SUFFIX = ".md"
+_LAID_ASIDE = re.compile(r"\.chg_.*\.tmp(\.old)?", re.DOTALL)
 
 
 class Folder:
@@ -75,6 +77,11 @@ class Folder:
             return space_name(parts[0])
         except ValueError:
             return GLOBAL_SPACE
+
+
+def is_laid_aside(name: str) -> bool:
+    """Whether a file has a name that only a change under way gives."""
+    return _LAID_ASIDE.fullmatch(name) is not None
 
 
 def is_canonical(path: str, note_id: str) -> bool:

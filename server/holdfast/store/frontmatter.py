@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,8 @@ _OPENING = re.compile(r"\A\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t\r\n]|\Z)""")
 _JSON_KEY = re.compile(r"[A-Za-z_][\w.-]*\Z")
+_STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(-?\d+)(e[+-]\d+)')
+_DEEPEST = 32
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -61,7 +64,8 @@ class Document:
         return replace(self, values=kept, spans=spans)
 
     def with_body(self, body: str) -> Document:
-        return replace(self, body=body)
+        closing = self.closing if not body or self.closing.endswith("\n") else self.closing + "\n"
+        return replace(self, body=body, closing=closing)
 
 
 def parse(data: bytes) -> Document:
@@ -99,6 +103,8 @@ def _json_lines(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str]
         members.append(f'"{key}":{value}')
     try:
         values = _JSON.decode("{" + ",".join(members) + "}")
+        if any("\\u" in line for line in lines):
+            json.dumps(values, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError):
         return None
     return (values, tuple(zip(keys, lines, strict=True))) if list(values) == keys else None
@@ -108,7 +114,7 @@ def _block_yaml(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str]
     text = "".join(lines)
     spans = _spans(lines)
     keys = [key for key, _ in spans if key]
-    twice = next((key for key in keys if keys.count(key) > 1), None)
+    twice = next((key for key, count in Counter(keys).items() if count > 1), None)
     if twice is not None:
         raise MalformedError(f"the key {twice!r} stands twice in its frontmatter")
     values = _load_yaml(text)
@@ -119,33 +125,48 @@ def _block_yaml(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str]
 
 def _load_yaml(text: str) -> object:
     try:
-        aliased = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader))
-        values = None if aliased else yaml.load(text, Loader=yaml.CSafeLoader) or {}
+        _check_events(text)
+        values = yaml.load(text, Loader=yaml.CSafeLoader)
+    except MalformedError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" on line {mark.line + 2}" if mark else ""
         raise MalformedError(f"its frontmatter is not valid YAML{where}") from error
     except (yaml.YAMLError, RecursionError, OverflowError) as error:
         raise MalformedError("its frontmatter is not valid YAML") from error
-    except ValueError as error:
+    except (ValueError, LookupError, AttributeError, TypeError) as error:  # a tag on a value that it does not fit
         raise MalformedError("its frontmatter has a value that cannot be read") from error
-    if aliased:
-        raise MalformedError("its frontmatter uses YAML aliases, which are not read")
-    return values
+    return {} if values is None else values
+
+
+def _check_events(text: str) -> None:
+    """Refuse, before anything is built, what would take the C loader beyond its stack or without end."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise MalformedError("its frontmatter uses YAML aliases, which are not read")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise MalformedError("its frontmatter is nested too deeply")
 
 
 def _spans(lines: list[str]) -> tuple[tuple[str, str], ...]:
     """Raw lines grouped under the top-level key they belong to; lines before the first key under ''."""
-    spans: list[tuple[str, list[str]]] = []
+    spans: list[tuple[str, list[str]]] = [("", [])]
     for line in lines:
         found = _KEY.match(line)
         if found is not None:
-            spans.append((next(name for name in found.groups() if name), [line]))
-        elif spans:
-            spans[-1][1].append(line)
+            spans += [(next(name for name in found.groups() if name), [line]), ("", [])]
+        elif line.startswith("#") or not line.strip() or len(spans) == 1:
+            spans[-1][1].append(line)  # a comment outlives the key that it follows,
         else:
-            spans.append(("", [line]))
-    return tuple((key, "".join(group)) for key, group in spans)
+            spans[-2][1].extend([*spans[-1][1], line])  # unless it stands amid that key's value
+            spans[-1][1].clear()
+    return tuple((key, "".join(group)) for key, group in spans if group)
 
 
 def _changed_spans(spans: tuple[tuple[str, str], ...], changes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -168,8 +189,14 @@ def _canonical_spans(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _line(key: str, value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    text = _STRING_OR_EXPONENT.sub(_with_point, text)
     spelled = key if _JSON_KEY.match(key) else json.dumps(key, ensure_ascii=False)
     return f"{spelled}: {_UNPRINTABLE.sub(_escape, text)}\n"
+
+
+def _with_point(found: re.Match[str]) -> str:
+    """1e-05 as 1.0e-05: without the point it is a text to YAML 1.1."""
+    return f"{found[1]}.0{found[2]}" if found[1] else found[0]
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.store.codec import content_hash
@@ -102,31 +103,25 @@ def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSyste
     """What became of one file of an intent whose writer is gone.
 
     The new text waits aside until it is exchanged with the file; after that the old text lies there until it is
-    removed. So a missing text aside means that the exchange happened, unless the file is still as before.
+    removed. So a missing text aside means that the exchange happened, unless the file is still as before; a torn one
+    means that it did not.
     """
-    current = hash_at(files, folder, file.path)
+    current = hash_of(files, folder.absolute(file.path))
     if current == file.after or file.path in intent.passed:
         return "applied"
     if file.after is None:
         return "pending" if current == file.before else "foreign"
-    waiting = _hash_of(files, folder, file.aside)
+    waiting = hash_of(files, folder.inside(file.aside))
     if waiting == file.after:
         return "pending" if current == file.before else "foreign"
-    if waiting is None and current == file.before:
+    if current == file.before:
         return "untouched"
-    return "applied"
+    return "applied" if waiting in (None, file.before) else "foreign"
 
 
-def hash_at(files: FileSystem, folder: Folder, path: str) -> str | None:
-    """The content hash of a note's file; None where there is none."""
+def hash_of(files: FileSystem, path: Path) -> str | None:
+    """The content hash of a file; None where there is none."""
     try:
-        return content_hash(files.read(folder.absolute(path)))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _hash_of(files: FileSystem, folder: Folder, aside: str) -> str | None:
-    try:
-        return content_hash(files.read(folder.inside(aside)))
+        return content_hash(files.read(path))
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -29,6 +29,7 @@ from holdfast.store.locks import Lock
 Record = dict[str, Any]
 
 _PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{8})","len":(\d{1,9}),')
+_MONTH = re.compile(r"\d{4}-\d\d\.jsonl")
 _SHORTEST = 30
 _LATEST = 2  # months that may still grow
 
@@ -80,12 +81,14 @@ class Journal:
         self._opened_at = 0
         self._since_settled = 0
         self._appending = False
+        self._durable = ""  # the month whose name is known to be flushed
         self._fresh: list[Record] = []  # read from the files and not yet handed to `news`
         self.damaged = 0  # lines in the middle of a file that cannot be read
 
     async def open(self) -> None:
         """Find the last sequence number and everything since the last `settled` record."""
-        await anyio.to_thread.run_sync(self._read_back)
+        async with self._lock.hold():
+            await anyio.to_thread.run_sync(self._read_back)
 
     async def mark_settled(self, least: int) -> None:
         """Say that every change known at `open` is settled, if that spares the next start `least` records."""
@@ -101,7 +104,7 @@ class Journal:
         return await self._appends.submit(_Entry(record, flush))
 
     async def news(self) -> list[Record]:
-        """Records of other processes that were not handed out before. Costs one `stat` when there are none."""
+        """Records of other processes that were not handed out before. Costs a look at two files when there are none."""
         if not self._appending and self._grown():  # an append reads what is new by itself
             async with self._lock.hold():
                 await anyio.to_thread.run_sync(self._read_latest)
@@ -126,10 +129,12 @@ class Journal:
 
     def _write(self, entries: Sequence[_Entry]) -> Sequence[int]:
         now = self._clock()
-        name = f"{now:%Y-%m}.jsonl"
+        try:
+            name = max([f"{now:%Y-%m}.jsonl", *self._months()[-1:]])  # a clock that went back opens no old month
+            self._read_latest()
+        except OSError as error:
+            raise _refused(error) from error
         path = self._folder.journal / name
-        self._read_latest()
-        self._read_new(name)
         size = self._read.get(name, 0)
         data = b""
         given = []
@@ -140,16 +145,13 @@ class Journal:
         try:
             if self._files.size(path) > size:
                 self._files.truncate(path, size)  # a torn tail: nobody else can be writing now
-            new = not self._files.exists(path)
             self._files.append(path, data, flush=any(entry.flush for entry in entries))
-            if new:
+            if self._durable != name:  # whoever made the file may have died before its name was flushed
                 self._files.flush_folder(self._folder.journal)
+                self._durable = name
         except OSError as error:
             self._undo_append(path, size)
-            raise StorageError(
-                f"The journal cannot be written: {error.strerror}.",
-                "Nothing was stored. Check free space and permissions of the memory folder.",
-            ) from error
+            raise _refused(error) from error
         self._read[name] = size + len(data)
         return given
 
@@ -161,11 +163,10 @@ class Journal:
             return  # what was torn is cut off before the next append
 
     def _months(self) -> list[str]:
-        return [name for name in self._files.list_folder(self._folder.journal) if name.endswith(".jsonl")]
+        return [name for name in self._files.list_folder(self._folder.journal) if _MONTH.fullmatch(name)]
 
     def _grown(self) -> bool:
-        now = f"{self._clock():%Y-%m}.jsonl"
-        names = {now, *sorted(self._read)[-1:]}
+        names = self._months()[-_LATEST:]
         return any(self._files.size(self._folder.journal / name) != self._read.get(name, 0) for name in names)
 
     def _bytes(self, name: str, start: int = 0) -> bytes:
@@ -207,6 +208,13 @@ class Journal:
         self._opened_at = self._seq
         marks = [place for place, record in enumerate(found) if "settled" in record]
         self._since_settled = len(found) - (marks[-1] + 1 if marks else 0)
+
+
+def _refused(error: OSError) -> StorageError:
+    return StorageError(
+        f"The journal cannot be written: {error.strerror}.",
+        "Nothing was stored. Check free space and permissions of the memory folder.",
+    )
 
 
 def _whole_lines(data: bytes) -> Iterator[tuple[Record, int]]:

@@ -54,6 +54,7 @@ class Lock:
         self._patience = patience
         self._task_lock = anyio.Lock()
         self._handle: int | None = None
+        self._held = False
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[None]:
@@ -64,13 +65,16 @@ class Lock:
         """
         async with self._task_lock:
             handle = await self._acquire()
+            self._held = True
             try:
                 yield
             finally:
+                self._held = False
                 _unlock(handle)
 
     def close(self) -> None:
-        if self._handle is not None:
+        """Let go of the file. A lock that is held stays locked until its holder is done, or the process is."""
+        if self._handle is not None and not self._held:
             os.close(self._handle)
             self._handle = None
 
@@ -123,6 +127,14 @@ class Stripes:
         async with AsyncExitStack() as stack:
             for stripe in sorted({zlib.crc32(key.encode()) % STRIPES for key in keys}):
                 await stack.enter_async_context(self._locks[stripe].hold())
+            yield
+
+    @asynccontextmanager
+    async def hold_all(self) -> AsyncIterator[None]:
+        """Own every key: nobody is in the middle of a change."""
+        async with AsyncExitStack() as stack:
+            for lock in self._locks:
+                await stack.enter_async_context(lock.hold())
             yield
 
     def close(self) -> None:

@@ -6,21 +6,25 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio.to_thread
 
 from holdfast.errors import StorageError
 from holdfast.model.times import instant
 from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
-from holdfast.store.filesystem import Entry, FileSystem
-from holdfast.store.folder import SUFFIX, Folder
+from holdfast.store.filesystem import KEPT, Entry, FileSystem, Signature
+from holdfast.store.folder import SUFFIX, Folder, is_laid_aside
 from holdfast.store.frontmatter import MalformedError, parse
-from holdfast.store.intents import OpenIntents
+from holdfast.store.intents import OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.settle import settle
 from holdfast.store.stored import Change, Committed, Stored, Unreadable
 from holdfast.store.writer import Writer
+
+Answer = TypeVar("Answer")
 
 LARGEST_FILE = 384 * 1024
 MARK_AFTER = 500  # records; then the next start need not read them again
@@ -44,8 +48,8 @@ class NoteFiles:
         self._stripes = Stripes(folder.locks)
         self._whole = Lock(folder.locks / "folder", LONG_PATIENCE_SECONDS)
         self._journal = Journal(folder, files, clock)
-        self._writer = Writer(folder, files, self._journal, change_id)
         self._intents = OpenIntents()
+        self._writer = Writer(folder, files, self._journal, self._intents, change_id)
         self.conflicts: list[str] = []  # texts that lost a race, found while settling
 
     async def open(self) -> None:
@@ -66,13 +70,21 @@ class NoteFiles:
         for intent in self._intents.all():
             async with self.hold(intent.keys):
                 pass
+        await self._sweep()
         await self._journal.mark_settled(MARK_AFTER)
 
     async def aclose(self) -> None:
-        await self._writer.write_outcomes()
-        self._stripes.close()
-        self._whole.close()
-        self._journal.close()
+        """Tell the journal what is whole, then let go of the folder.
+
+        Raises:
+            StorageError: the journal cannot be written; the folder is let go of all the same.
+        """
+        try:
+            await self._writer.write_outcomes()
+        finally:
+            self._stripes.close()
+            self._whole.close()
+            self._journal.close()
 
     @asynccontextmanager
     async def hold(self, keys: Iterable[str]) -> AsyncIterator[None]:
@@ -106,20 +118,21 @@ class NoteFiles:
             known_ids: ids by path for files whose frontmatter has none yet; they must cover all such files that
                 are to be read, the others are told as unreadable.
         """
-        return await anyio.to_thread.run_sync(self._load_all, paths, known_ids)
+        return await _on_disk(self._load_all, paths, known_ids)
 
     async def scan(self) -> dict[str, Entry]:
         """Everything in `memories/` that is or looks like a note, by path."""
-        return await anyio.to_thread.run_sync(self._scan)
+        return await _on_disk(self._scan)
 
     async def adopt(self, stored: Stored) -> Stored | None:
         """Write the id into a hand-written file, every other byte untouched. The caller holds its id.
 
         Returns the file as it is then, or None where somebody is still writing it.
         """
-        data = await anyio.to_thread.run_sync(self._files.read, self._folder.absolute(stored.path))
-        if content_hash(data) != stored.hash:
+        path = self._folder.absolute(stored.path)
+        if await _on_disk(hash_of, self._files, path) != stored.hash:
             return None
+        data = await _on_disk(self._files.read, path)
         change = Change(stored, stored.note, with_id(data, stored.document, stored.note.id))
         async with self._writer.commit("adopt", [change], {}) as done:
             return replace(done.stored[0], has_id=True)
@@ -137,13 +150,37 @@ class NoteFiles:
             self._files.make_folder(path)
 
     async def _learn(self) -> None:
-        self._intents.learn(await self._journal.news())
+        try:
+            self._intents.learn(await self._journal.news())
+        except OSError as error:
+            raise _unreadable(error) from error
+
+    async def _sweep(self) -> None:
+        """Remove what dead processes laid aside and no intent speaks of: they died before they announced it."""
+        if not await _on_disk(self._laid_aside):
+            return
+        async with self._stripes.hold_all():  # whatever lies aside while nobody changes anything is nobody's
+            await self._learn()
+            spoken_of = {file.aside for intent in self._intents.all() for file in intent.files}
+            for path in await _on_disk(self._laid_aside):
+                if self._folder.told(path) not in spoken_of:
+                    await _on_disk(self._discard, path)
+
+    def _laid_aside(self) -> list[Path]:
+        roots = (self._folder.memories, self._folder.history)
+        return [path for root in roots for path in self._files.list_hidden(root) if is_laid_aside(path.name)]
+
+    def _discard(self, path: Path) -> None:
+        if path.suffix == KEPT and not self._files.exists(self._folder.history / f"{hash_of(self._files, path)}.md"):
+            self._files.move(path, self._folder.conflict_path(path.name.strip("."), "swap"))
+        else:
+            self._files.remove(path)
 
     async def _settle(self, change: str) -> None:
         intent = next((item for item in self._intents.all() if item.change == change), None)
         if intent is None:
             return
-        outcome = await anyio.to_thread.run_sync(settle, intent, self._folder, self._files)
+        outcome = await _on_disk(settle, intent, self._folder, self._files)
         self._intents.forget(change)
         self.conflicts += outcome.conflicts
         await self._journal.append({"done" if outcome.done else "void": [change]}, flush=False)
@@ -165,8 +202,8 @@ class NoteFiles:
         try:
             data = self._files.read(absolute, LARGEST_FILE + 1)
             document = parse(data)
-            modified = instant(datetime.fromtimestamp(signature.modified_ns / 1e9, UTC))
-            note = note_of(document, Surroundings(self._folder.space_of(path), modified), known_id)
+            around = Surroundings(self._folder.space_of(path), _time_of(signature))
+            note = note_of(document, around, known_id)
         except FileNotFoundError:
             return None
         except MalformedError as error:
@@ -174,3 +211,25 @@ class NoteFiles:
         except OSError as error:
             return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
         return Stored(note, path, content_hash(data), signature, document, "id" in document.values)
+
+
+async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
+    try:
+        return await anyio.to_thread.run_sync(call, *arguments)
+    except OSError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> StorageError:
+    return StorageError(
+        f"The memory folder cannot be used: {error.strerror or type(error).__name__}.",
+        "Nothing was changed. Check that it is there, its permissions and the free space.",
+    )
+
+
+def _time_of(signature: Signature) -> str:
+    """When the file was last changed, as far as a calendar goes."""
+    try:
+        return instant(datetime.fromtimestamp(signature.modified_ns / 1e9, UTC))
+    except (ValueError, OverflowError):
+        return Surroundings().modified

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.intents import Intent, PlannedFile, state_of
+from holdfast.store.intents import Intent, PlannedFile, hash_of, state_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,18 @@ def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
         if done and state == "pending":
             _carry_through(file, target, aside, files)
             touched |= {target.parent, aside.parent}
-        elif state == "foreign" and file.after is not None:
-            kept = folder.conflict_path(file.path, intent.change)
+        elif state == "pending" and file.after is None and hash_of(files, aside) == file.before:
+            files.remove(aside)  # a power cut left the file under both names
+        left = None if file.after is None else hash_of(files, aside)
+        if left is None:
+            continue
+        touched.add(target.parent)  # its writer did not come as far as to flush the exchange, or not much further
+        mine = left in (file.before, file.after)
+        if state == "foreign" or (state != "untouched" and not mine):  # nobody else has this text
+            kept = folder.conflict_path(file.path, aside.stem.strip("."))
             files.move(aside, kept)
             conflicts.append(folder.told(kept))
+            touched.add(kept.parent)
     for parent in touched:
         files.flush_folder(parent)
     for file in intent.files:
@@ -47,7 +55,9 @@ def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
 
 
 def _carry_through(file: PlannedFile, target: Path, aside: Path, files: FileSystem) -> None:
-    if file.after is None:
+    if file.after is None and hash_of(files, aside) == file.before:
+        files.remove(target)  # a power cut left the file under both names
+    elif file.after is None:
         files.move(target, aside)
     elif file.before is None:
         files.move(aside, target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,10 @@ import anyio.to_thread
 from holdfast.batching import Batcher, together
 from holdfast.errors import ConflictError, StorageError
 from holdfast.store.codec import changed_document, content_hash, new_document
-from holdfast.store.filesystem import FileSystem
+from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
 from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import Document
-from holdfast.store.intents import PlannedFile
+from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.stored import Change, Committed, Stored
 
@@ -45,13 +45,22 @@ class Writer:
         folder: the layout.
         files: the file system; every step of the path goes through it.
         journal: where intents are announced.
+        unsettled: where a change goes that the disk let neither end nor be taken back; the next holder settles it.
         change_id: gives a new id for each change.
     """
 
-    def __init__(self, folder: Folder, files: FileSystem, journal: Journal, change_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        files: FileSystem,
+        journal: Journal,
+        unsettled: OpenIntents,
+        change_id: Callable[[], str],
+    ) -> None:
         self._folder = folder
         self._files = files
         self._journal = journal
+        self._unsettled = unsettled
         self._change_id = change_id
         self._threads = anyio.CapacityLimiter(FLUSH_THREADS)
         self._flushes: Batcher[Path, None] = Batcher(self._flush_folders)
@@ -65,28 +74,34 @@ class Writer:
 
         Raises:
             ConflictError: a file is no longer what `before` says; nothing was changed.
-            StorageError: the disk refused a step; nothing was changed.
+            StorageError: the disk refused a step; nothing was changed, or it says that this is not known.
         """
         change = self._change_id()
         steps = [self._step(change, number, item) for number, item in enumerate(changes)]
+        announced: list[Record] = []
+        exchanged: list[_Step] = []
         with anyio.CancelScope(shield=True):
             try:
-                seq = await self._prepare(change, op, steps, detail)
-                await self._run(self._exchange_all, steps)
-            except (OSError, StorageError, ConflictError) as error:
-                await self._abandon(change, steps)
-                raise _refusal(error) from error
-            try:
+                await self._prepare({"op": op, "change": change, **detail}, steps, announced)
+                await self._run(self._exchange_all, steps, exchanged)
                 await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))
-                yield self._committed(change, seq, op, steps)
+                yield await self._run(self._committed, announced[0], steps)
             except BaseException as error:
-                await self._run(self._put_back, steps)
-                await self._abandon(change, steps)
+                undone = await self._run(self._take_back, steps, exchanged)
+                self._end("void", change, announced, whole=undone)
+                if not undone and exchanged:
+                    raise _unknown() from error
                 if isinstance(error, OSError):
                     raise _refusal(error) from error
                 raise
-            await self._run(self._clear, [step.aside for step in steps if step.change.before and step.data])
-            self._outcomes.setdefault("done", []).append(change)
+            old = [step for step in steps if step.change.before]
+            self._end("done", change, announced, whole=await self._run(self._clear, old))
+
+    def _end(self, outcome: str, change: str, announced: Sequence[Record], *, whole: bool) -> None:
+        if whole:
+            self._outcomes.setdefault(outcome, []).append(change)
+        else:
+            self._unsettled.learn(announced)
 
     async def write_outcomes(self) -> None:
         """Tell the journal which changes are whole, so that nobody has to look again."""
@@ -121,19 +136,22 @@ class Writer:
         )
         return _Step(change, plan, target, aside, document, data)
 
-    async def _prepare(self, change: str, op: str, steps: Sequence[_Step], detail: Record) -> int:
+    async def _prepare(self, record: Record, steps: Sequence[_Step], announced: list[Record]) -> None:
         """Announce the change and lay every new text aside, all flushed at the same time."""
-        outcomes, self._outcomes = self._outcomes, {}
-        intent = {"op": op, "change": change, **detail, "files": [step.plan.record() for step in steps], **outcomes}
-        seqs: list[int] = []
+        intent = {**record, "files": [step.plan.record() for step in steps]}
 
         async def announce() -> None:
-            seqs.append(await self._journal.append(intent))
+            outcomes, self._outcomes = self._outcomes, {}
+            try:
+                announced.append({**intent, "seq": await self._journal.append({**intent, **outcomes})})
+            except StorageError:
+                for outcome, changes in outcomes.items():
+                    self._outcomes.setdefault(outcome, []).extend(changes)
+                raise
 
         await together(announce, *(partial(self._run, self._lay_aside, step) for step in steps))
         if len(steps) > 1:  # whoever settles this must find what waits aside, even after a power cut
             await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))
-        return seqs[0]
 
     def _lay_aside(self, step: _Step) -> None:
         if step.change.before is not None:
@@ -154,44 +172,42 @@ class Writer:
         kept = self._folder.history / f"{before.hash}.md"
         if self._files.size(kept) == len(data):
             return
-        fresh = kept.with_name(f".{before.hash}.{step.aside.name}")
+        fresh = kept.with_name(f".{step.aside.name.strip('.')}.tmp")
         self._files.create(fresh, data)
         self._files.remove(kept)
         self._files.move(fresh, kept)
         self._files.flush_folder(kept.parent)
 
-    def _exchange_all(self, steps: Sequence[_Step]) -> None:
-        done: list[_Step] = []
-        try:
-            for step in steps:
-                self._exchange(step)
-                done.append(step)
-        except (OSError, ConflictError):
-            self._put_back(done)
-            raise
+    def _exchange_all(self, steps: Sequence[_Step], exchanged: list[_Step]) -> None:
+        """Put every new text in place; a conflict if one took the place of anything but `before`."""
+        for step in steps:
+            self._exchange(step)
+            exchanged.append(step)
+            before = step.change.before
+            if before is not None and content_hash(self._files.read(step.aside)) != before.hash:
+                raise _conflict()
 
     def _exchange(self, step: _Step) -> None:
-        """Put the new text in place; if it took the place of anything but `before`, that is put back at once."""
-        before = step.change.before
         try:
-            if before is None:
+            if step.change.before is None:
                 self._files.move(step.aside, step.target)
-                return
-            if step.data is None:
+            elif step.data is None:
                 self._files.move(step.target, step.aside)
             else:
                 self._files.swap(step.aside, step.target)
         except (FileNotFoundError, FileExistsError) as error:
             raise _conflict() from error
-        if content_hash(self._files.read(step.aside)) != before.hash:
-            self._undo(step)
-            raise _conflict()
 
-    def _put_back(self, steps: Sequence[_Step]) -> None:
-        for step in reversed(steps):
-            self._undo(step)
-        for folder in _parents(steps):
-            self._files.flush_folder(folder)
+    def _take_back(self, steps: Sequence[_Step], exchanged: Sequence[_Step]) -> bool:
+        """Put everything back as it was; False where the disk refuses that too, and nothing more is touched then."""
+        try:
+            for step in reversed(exchanged):
+                self._undo(step)
+            for folder in _parents(exchanged):
+                self._files.flush_folder(folder)
+        except OSError:
+            return False
+        return self._clear(steps)
 
     def _undo(self, step: _Step) -> None:
         if step.change.before is None:
@@ -204,27 +220,33 @@ class Writer:
             # an editor saved over the new text in between: its text is nobody's but the person's
             self._files.move(step.aside, self._folder.conflict_path(step.plan.path, step.aside.stem.strip(".")))
 
-    async def _abandon(self, change: str, steps: Sequence[_Step]) -> None:
-        await self._run(self._clear, [step.aside for step in steps if step.data is not None])
-        self._outcomes.setdefault("void", []).append(change)
-
-    def _clear(self, asides: Sequence[Path]) -> None:
-        for aside in asides:
-            with suppress(OSError):  # what stays is removed by whoever settles the change
-                self._files.remove(aside)
+    def _clear(self, steps: Sequence[_Step]) -> bool:
+        """Remove what lies aside; False where something stays, for whoever settles the change."""
+        try:
+            for step in steps:
+                if step.data is not None:
+                    self._files.remove(step.aside)
+        except OSError:
+            return False
+        return True
 
     async def _flush_folders(self, folders: Sequence[Path]) -> Sequence[None]:
         await together(*(partial(self._run, self._files.flush_folder, folder) for folder in dict.fromkeys(folders)))
         return [None] * len(folders)
 
-    def _committed(self, change: str, seq: int, op: str, steps: Sequence[_Step]) -> Committed:
+    def _committed(self, record: Record, steps: Sequence[_Step]) -> Committed:
         stored = []
         for step in steps:
-            signature = self._files.signature(step.target)
-            if step.change.after and step.document and step.plan.after and signature:
+            if step.change.after and step.document and step.plan.after:
+                signature = self._signature(step.target, step.plan.after)
                 stored.append(Stored(step.change.after, step.plan.path, step.plan.after, signature, step.document))
         gone = tuple(step.plan.note for step in steps if step.data is None)
-        return Committed(change, seq, op, tuple(stored), gone)
+        return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone)
+
+    def _signature(self, path: Path, expected: str) -> Signature:
+        """The file's signature, or one that no file has where somebody has saved over it already."""
+        signature = self._files.signature(path)
+        return signature if signature and hash_of(self._files, path) == expected else NO_SIGNATURE
 
 
 def _parents(steps: Sequence[_Step]) -> list[Path]:
@@ -237,10 +259,15 @@ def _conflict() -> ConflictError:
     )
 
 
-def _refusal(error: Exception) -> Exception:
-    """The disk's own error in the project's words; any other error as it is."""
-    if not isinstance(error, OSError):
-        return error
+def _unknown() -> StorageError:
+    return StorageError(
+        "The memory folder failed in the middle of a change, and again while it was taken back.",
+        "The change is completed or dropped as a whole before the notes are next written; look before you repeat it.",
+    )
+
+
+def _refusal(error: OSError) -> StorageError:
+    """The disk's own error in the project's words."""
     return StorageError(
         f"The memory folder cannot be written: {error.strerror or type(error).__name__}.",
         "Nothing was changed. Check free space and permissions.",

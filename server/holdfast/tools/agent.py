@@ -40,8 +40,6 @@ remember with `supersedes` instead. Can be undone with the change_id."""
 
 
 class LinkTo(TypedDict):
-    """A link with its type."""
-
     to: str
     type: EdgeType
 

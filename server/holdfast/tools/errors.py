@@ -10,9 +10,11 @@ from fastmcp.server.middleware import Middleware, MiddlewareContext
 from pydantic import ValidationError as PydanticValidationError
 
 from holdfast.errors import HoldfastError, InvalidArgumentError
+from holdfast.tools.fence import on_one_line
 
 Answer = TypeVar("Answer")
 
+LONGEST_FAILURE = 2000
 _SHOWN = 3
 
 
@@ -33,7 +35,7 @@ async def answered(call: Awaitable[Answer]) -> Answer:
     try:
         return await call
     except HoldfastError as error:
-        raise ToolError(error.public) from None
+        raise ToolError(on_one_line(error.public, LONGEST_FAILURE)) from None  # it may name notes
 
 
 def _sentence(cause: BaseException | None) -> InvalidArgumentError:

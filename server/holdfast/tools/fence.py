@@ -18,8 +18,8 @@ def fenced(text: str, mark: str) -> str:
     return f"<note {mark}>\n{text}\n</note {mark}>"
 
 
-def on_one_line(text: str) -> str:
+def on_one_line(text: str, longest: int = LONGEST_NAME) -> str:
     """A title, tag or path as one short line without control characters."""
     line = "".join(letter if letter.isprintable() else " " for letter in text)
     line = " ".join(line.translate(_NO_TAGS).split())
-    return line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1] + "…"
+    return line if len(line) <= longest else line[: longest - 1] + "…"

@@ -124,7 +124,7 @@ def node(found: Node) -> ToolResult:
     lines = [f"{note.id} [{note.type}] {on_one_line(note.title)}", "; ".join(facts)]
     if note.is_outdated:
         because = f": {on_one_line(note.outdated_reason)}" if note.outdated_reason else ""
-        now = f"; now see {note.superseded_by}" if note.superseded_by else ""
+        now = f"; now see {on_one_line(note.superseded_by)}" if note.superseded_by else ""
         lines.append(f"OUTDATED since {note.valid_until}{because}{now}")
     lines.append(fenced(note.content, new_mark()))
     lines += [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastmcp import FastMCP
+from fastmcp.tools import Tool
 
 
 class _NoSessionState:
@@ -25,8 +27,24 @@ class _NoSessionState:
 
 
 class MemoryServer(FastMCP[Any]):
-    """FastMCP without session state."""
+    """FastMCP without session state, and with input schemas that a model need not pay twice for."""
+
+    async def list_tools(self, *, run_middleware: bool = True) -> Sequence[Tool]:
+        tools = await super().list_tools(run_middleware=run_middleware)
+        return [tool.model_copy(update={"parameters": _short(tool.parameters)}) for tool in tools]
 
     @property
     def _state_store(self) -> Any:
         return _NoSessionState()
+
+
+def _short(schema: dict[str, Any]) -> dict[str, Any]:
+    """An input schema in which null, where it may be given for a parameter, goes without saying."""
+    properties = schema.get("properties", {})
+    return schema | {"properties": {name: _without_null(value) for name, value in properties.items()}}
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    return kept | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})

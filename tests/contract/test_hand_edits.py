@@ -1,0 +1,296 @@
+"""Notes edited by hand: two servers on one folder see each edit at the next recall, and agree on what it says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client
+from fastmcp.exceptions import ToolError
+
+from worlds import call, results, serving, until
+
+pytestmark = pytest.mark.anyio
+
+Pair = tuple[Client, Client]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+async def servers(anyio_backend: str, home: Path) -> AsyncIterator[Pair]:
+    """Two processes that serve all tests of this module."""
+    async with AsyncExitStack() as stack:
+        first, second = [await stack.enter_async_context(serving(home)) for _ in range(2)]
+        yield first, second
+
+
+@pytest.fixture
+def memories(home: Path) -> Path:
+    """The folder of notes, emptied by hand."""
+    folder = home / "memories"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "work").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+async def both(servers: Pair, memories: Path) -> Pair:
+    """The two servers, which have both seen that nothing is left."""
+    assert [await results(client, "winch oil ferry pier") for client in servers] == [[], []]
+    return servers
+
+
+async def seen(both: Pair, query: str, **given: Any) -> list[dict[str, Any]]:
+    """What both find, which must be the same."""
+    first, second = [
+        [{key: hit[key] for key in ("id", "title", "space", "content", "outdated")} for hit in hits]
+        for hits in [await results(client, query, **given) for client in both]
+    ]
+    assert first == second
+    return first
+
+
+async def texts(both: Pair, query: str, **given: Any) -> list[str]:
+    return [hit["content"] for hit in await seen(both, query, **given)]
+
+
+async def stored(both: Pair, memories: Path, content: str, **given: Any) -> tuple[str, Path]:
+    """A note that the first server stored, and its file."""
+    note_id = str((await call(both[0], "remember", content=content, **given))["id"])
+    return note_id, file_of(note_id, memories)
+
+
+def file_of(note_id: str, memories: Path) -> Path:
+    (path,) = memories.rglob(f"*{note_id}.md")
+    return path
+
+
+def id_line(data: bytes) -> bytes:
+    return next(line for line in data.split(b"\n") if line.startswith(b"id: "))
+
+
+def tick_after(path: Path, probe: Path) -> Callable[[], bool]:
+    """Whether what is written now is given a later time than the file has."""
+
+    def passed() -> bool:
+        probe.write_bytes(b"")
+        return probe.stat().st_mtime_ns > path.stat().st_mtime_ns
+
+    return passed
+
+
+async def adopted(path: Path, before: bytes) -> bytes:
+    """The file's bytes when its id has been written into it."""
+
+    def changed() -> bytes:
+        data = path.read_bytes()
+        return b"" if data == before else data
+
+    return await until(changed)
+
+
+async def test_an_edited_body_is_found_by_its_new_words_and_no_more_by_its_old_ones(both: Pair, memories: Path) -> None:
+    note_id, path = await stored(both, memories, "The ferry leaves from pier seven.")
+    assert [hit["id"] for hit in await seen(both, "which pier")] == [note_id]
+    path.write_text(path.read_text("utf-8").replace("pier seven", "gate nineteen"), "utf-8")
+    assert await texts(both, "gate nineteen") == ["The ferry leaves from gate nineteen."]
+    assert await texts(both, "pier") == []
+
+
+async def test_edited_keys_count(both: Pair, memories: Path) -> None:
+    note_id, path = await stored(both, memories, "The ferry leaves from pier seven.", title="Ferry")
+    text = path.read_text("utf-8")
+    text = text.replace('title: "Ferry"', 'title: "Boat times"').replace('tier: "working"', 'tier: "core"')
+    path.write_text(text.replace("tags: []", 'tags: ["Harbour"]'), "utf-8")
+    (hit,) = await seen(both, "boat times", tags=["harbour"], tiers=["core"])
+    assert (hit["id"], hit["title"]) == (note_id, "Boat times")
+
+
+async def test_a_note_marked_outdated_by_hand_is_left_out(both: Pair, memories: Path) -> None:
+    _, path = await stored(both, memories, "The ferry leaves from pier seven.")
+    path.write_text(path.read_text("utf-8").replace("---\nThe", "outdated: true\n---\nThe"), "utf-8")
+    assert await texts(both, "ferry pier") == []
+    assert [hit["outdated"] for hit in await seen(both, "ferry pier", include_outdated=True)] == [True]
+
+
+@pytest.mark.parametrize("frontmatter", ["", "---\ntitle: Winch\n---\n", "---\ntitle: Winch\ntags:\n  - deck\n---\n"])
+async def test_a_new_file_is_found_at_once_and_given_its_id_once(both: Pair, memories: Path, frontmatter: str) -> None:
+    path = memories / "work" / "winch.md"
+    data = f"{frontmatter}The winch needs oil every spring.\r\n\r\n  Trailing spaces stay.  \n\n".encode()
+    path.write_bytes(data)
+    (hit,) = await seen(both, "winch oil")
+    after = await adopted(path, data)
+    line = id_line(after)
+    assert line == f'id: "{hit["id"]}"'.encode()
+    if frontmatter:
+        assert after == data.replace(b"---\n", b"---\n" + line + b"\n", 1)
+    else:
+        assert after == b"---\n" + line + b"\n---\n" + data
+    for _ in range(3):
+        assert [again["id"] for again in await seen(both, "winch oil")] == [hit["id"]]
+    assert path.read_bytes() == after, "the id was written twice"
+
+
+async def test_a_new_file_that_is_still_being_written_is_left_alone(both: Pair, memories: Path) -> None:
+    path = memories / "work" / "draft.md"
+    text = ""
+    for word in ("winch", "winch needs", "winch needs oil"):
+        text = word
+        path.write_text(text, "utf-8")
+        assert await texts(both, "winch") == [text]
+        assert path.read_text("utf-8") == text
+    assert (await adopted(path, text.encode())).endswith(b"\n---\nwinch needs oil")
+
+
+async def test_a_new_file_with_an_id_of_its_own_keeps_every_byte(both: Pair, memories: Path) -> None:
+    path = memories / "work" / "anchor.md"
+    data = b"---\nid: mem_01hf7yat00000000\ntitle: Anchor  # mine\n---\nThe anchor weighs two tons.\n"
+    path.write_bytes(data)
+    assert [hit["id"] for hit in await seen(both, "anchor tons")] == ["mem_01hf7yat00000000"]
+    other = memories / "work" / "other.md"
+    other.write_text("A file that is adopted after it.", "utf-8")
+    await seen(both, "adopted")
+    await adopted(other, b"A file that is adopted after it.")
+    assert path.read_bytes() == data
+
+
+async def test_a_renamed_file_is_the_same_note(both: Pair, memories: Path) -> None:
+    note_id, path = await stored(both, memories, "The ferry leaves from pier seven.")
+    path.rename(path.with_name("my own name for it.md"))
+    assert [hit["id"] for hit in await seen(both, "ferry pier")] == [note_id]
+    for client in both:
+        assert (await call(client, "recall_node", node_id=note_id))["path"].endswith("my own name for it.md")
+
+
+async def test_a_note_that_names_its_space_keeps_it_wherever_its_file_is_put(both: Pair, memories: Path) -> None:
+    note_id, path = await stored(both, memories, "The ferry leaves from pier seven.")
+    (memories / "harbour").mkdir()
+    path.rename(memories / "harbour" / path.name)
+    (hit,) = await seen(both, "ferry pier", spaces=["work"])
+    assert hit["id"] == note_id
+
+
+async def test_a_note_without_a_space_of_its_own_follows_its_folder(both: Pair, memories: Path) -> None:
+    path = memories / "work" / "winch.md"
+    path.write_text("---\nid: mem_01hf7yat00000000\n---\nThe winch needs oil.\n", "utf-8")
+    assert [hit["space"] for hit in await seen(both, "winch oil")] == ["work"]
+    (memories / "Öl & Fett").mkdir()
+    path.rename(memories / "Öl & Fett" / "winch.md")
+    assert [(hit["id"], hit["space"]) for hit in await seen(both, "winch oil")] == [("mem_01hf7yat00000000", "öl-fett")]
+    assert await seen(both, "winch oil", spaces=["work"]) == []
+
+
+async def test_a_deleted_file_is_a_deleted_note(both: Pair, memories: Path) -> None:
+    note_id, path = await stored(both, memories, "The ferry leaves from pier seven.")
+    assert await texts(both, "ferry pier") != []
+    path.unlink()
+    assert await texts(both, "ferry pier") == []
+    for client in both:
+        with pytest.raises(ToolError, match=r"^MemoryNotFoundError"):
+            await call(client, "recall_node", node_id=note_id)
+
+
+async def test_a_deleted_folder_takes_all_its_notes_with_it_and_they_come_back_with_it(
+    both: Pair, memories: Path
+) -> None:
+    for number in range(5):
+        await stored(both, memories, f"Ferry number {number} leaves at {number}.")
+    assert len(await texts(both, "ferry number leaves")) == 5
+    (memories / "work").rename(memories.parent / "elsewhere")
+    assert await texts(both, "ferry number leaves") == []
+    (memories.parent / "elsewhere").rename(memories / "work")
+    assert len(await texts(both, "ferry number leaves")) == 5
+
+
+async def test_two_files_that_change_places_are_two_notes_that_change_places(
+    both: Pair, home: Path, memories: Path
+) -> None:
+    ferry, one = await stored(both, memories, "The ferry leaves from pier seven.")
+    winch, two = await stored(both, memories, "The winch needs oil.")
+    one.rename(memories / "kept.tmp")
+    two.rename(one)
+    (memories / "kept.tmp").rename(two)
+    for client in both:
+        assert (await call(client, "recall_node", node_id=ferry))["path"] == two.relative_to(home).as_posix()
+        assert (await call(client, "recall_node", node_id=winch))["path"] == one.relative_to(home).as_posix()
+
+
+async def test_every_one_of_many_fast_edits_of_the_same_size_is_seen(both: Pair, memories: Path) -> None:
+    """Within one tick of the clock neither the size nor the times of the file change."""
+    _, path = await stored(both, memories, "The berth is number 1000.")
+    head = path.read_bytes().rpartition(b"The berth")[0]
+    await until(tick_after(path, memories.parent / "probe"))
+    for number in range(1001, 1061):
+        with path.open("r+b") as file:
+            file.write(head + f"The berth is number {number}.".encode())
+        client = both[number % 2]
+        assert [hit["content"] for hit in await results(client, "berth")] == [f"The berth is number {number}."]
+
+
+NAMES = (
+    "会議の記録.md", "การประชุม.md", "встреча.md", "बैठक.md", "اجتماع.md", "e\u0301te\u0301.md", "\u00e9t\u00e9.md",
+    "with space and 'quotes\".md", "line\nbreak.md", "tab\there.md", "-rf.md", "%s%n.md", "a" * 240 + ".md",
+    "mem_zzzz.md", "x.mem_01hf7yat00000009.md", "CON.md", "\u202ereversed.md", "😀.md",
+    pytest.param(
+        "back\\slash.md",
+        marks=pytest.mark.xfail(strict=True, reason="Folder.relative takes every backslash for a separator"),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names that only a POSIX file system can hold")
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_file_may_have_any_name(both: Pair, memories: Path, name: str) -> None:
+    path = memories / "work" / name
+    path.write_text("The winch needs oil every spring.", "utf-8")
+    (hit,) = await seen(both, "winch oil")
+    after = await adopted(path, b"The winch needs oil every spring.")
+    assert hit["id"].encode() in id_line(after)
+    assert [again["id"] for again in await seen(both, "winch oil")] == [hit["id"]]
+
+
+def notices(answers: Sequence[dict[str, Any]]) -> list[str]:
+    return [notice for answer in answers for notice in answer["notices"]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of bytes that are no text exist on Linux only")
+@pytest.mark.parametrize("place", ["file", "folder"])
+async def test_a_name_that_is_no_text_is_quarantined_and_harms_nothing(both: Pair, memories: Path, place: str) -> None:
+    await stored(both, memories, "The ferry leaves from pier seven.")
+    name = os.fsdecode(b"wi\xffnch")
+    path = memories / "work" / f"{name}.md" if place == "file" else memories / name / "winch.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("The winch needs oil every spring.", "utf-8")
+    answers = [await call(client, "recall", query="winch oil ferry pier") for client in both]
+    for answer in answers:
+        assert [hit["content"] for hit in answer["results"]] == ["The ferry leaves from pier seven."]
+        (notice,) = notices([answer])[-1:]
+        assert "its name is not valid UTF-8" in notice
+        assert "wi%ffnch" in notice
+    path.rename(memories / "work" / "winch.md")
+    assert await texts(both, "winch oil") == ["The winch needs oil every spring."]
+    for client in both:
+        assert not [text for text in notices([await call(client, "recall", query="winch")]) if "UTF-8" in text]
+
+
+async def test_what_one_server_stores_the_other_finds_at_once(both: Pair) -> None:
+    first, second = both
+    for number in range(5):
+        stored_by, asked = (first, second) if number % 2 else (second, first)
+        note_id = (await call(stored_by, "remember", content=f"Buoy {number}q is red."))["id"]
+        assert [hit["id"] for hit in await results(asked, f"{number}q")] == [note_id]

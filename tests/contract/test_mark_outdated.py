@@ -1,0 +1,159 @@
+"""mark_outdated: a note is kept and no longer counts as current."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from served import SELF, Agent, made_up_secret, serving
+
+pytestmark = pytest.mark.anyio
+
+RESULT = {"id", "title", "valid_until", "superseded_by", "change_id", "notices"}
+
+
+async def test_a_note_leaves_recall_and_stays_readable(agent: Agent) -> None:
+    stored = await agent.remember("The crane lifts forty tonnes.")
+    answer = await agent.outdate(stored["id"], reason="It was scrapped.")
+    assert answer.structured.keys() == RESULT
+    assert (answer["id"], answer["title"], answer["superseded_by"]) == (stored["id"], stored["title"], None)
+    assert answer["valid_until"] >= stored["created"]
+    assert answer["change_id"].startswith("chg_")
+    assert answer["change_id"] in answer.text
+    assert (await agent.recall("crane")).found == []
+    node = await agent.node(stored["id"])
+    assert (node["outdated"], node["outdated_reason"], node["valid_until"]) == (
+        True,
+        "It was scrapped.",
+        answer["valid_until"],
+    )
+    assert node["content"] == "The crane lifts forty tonnes."  # the reason is no part of the text
+
+
+async def test_a_successor_is_named_and_connected(agent: Agent) -> None:
+    old = await agent.remember("The crane lifts forty tonnes.")
+    new = await agent.remember("The crane lifts sixty tonnes.")
+    answer = await agent.outdate(old["id"], superseded_by=new["id"])
+    assert answer["superseded_by"] == new["id"]
+    assert (await agent.recall("crane tonnes")).found == [new["id"]]
+    edges = [(edge["id"], edge["type"], edge["direction"]) for edge in (await agent.node(new["id"]))["connections"]]
+    assert (old["id"], "evolved_from", "out") in edges
+
+
+async def test_the_beginning_of_an_id_is_enough(agent: Agent) -> None:
+    stored = await agent.remember("A buoy.")
+    assert (await agent.outdate(stored["id"][:-1]))["id"] == stored["id"]
+
+
+async def test_the_same_call_again_changes_nothing_and_has_nothing_to_undo(agent: Agent) -> None:
+    stored = await agent.remember("A buoy.")
+    first = await agent.outdate(stored["id"], reason="It sank.")
+    before = agent.notes_on_disk()
+    agent.clock.forward(minutes=5)
+    again = await agent.outdate(stored["id"], reason="It sank.")
+    assert again["change_id"] is None
+    assert again["valid_until"] == first["valid_until"]
+    assert again["notices"]
+    assert agent.notes_on_disk() == before
+
+
+async def test_a_later_call_may_add_a_reason_and_a_successor_and_keeps_the_end(agent: Agent) -> None:
+    stored = await agent.remember("A buoy.")
+    other = await agent.remember("Seven lamps.")
+    first = await agent.outdate(stored["id"])
+    agent.clock.forward(minutes=5)
+    later = await agent.outdate(stored["id"], reason="It sank.", superseded_by=other["id"])
+    node = await agent.node(stored["id"])
+    assert (node["valid_until"], node["outdated_reason"], node["superseded_by"]) == (
+        first["valid_until"],
+        "It sank.",
+        other["id"],
+    )
+    assert later["change_id"] != first["change_id"]
+
+
+async def test_a_planned_expiry_that_lies_ahead_gives_way(agent: Agent) -> None:
+    agent.write_by_hand(
+        "harbour/a.md", '---\nid: "mem_01aaaaaaaaaaaaaa"\nvalid_until: "2999-01-01T00:00:00Z"\n---\nA crane.\n'
+    )
+    assert (await agent.outdate("mem_01aaaaaaaaaaaaaa"))["valid_until"] < "2999"
+    assert (await agent.recall("crane")).found == []
+
+
+async def test_self_is_protected(agent: Agent) -> None:
+    await agent.remember("A buoy.")
+    before = agent.notes_on_disk()
+    assert "ProtectedNoteError" in await agent.refused("mark_outdated", node_id=SELF)
+    assert agent.notes_on_disk() == before
+
+
+async def test_a_note_cannot_replace_itself_nor_what_replaced_it(agent: Agent) -> None:
+    one = await agent.remember("The crane lifts forty tonnes.")
+    two = await agent.remember("The crane lifts fifty tonnes.", supersedes=[one["id"]])
+    three = await agent.remember("The crane lifts sixty tonnes.", supersedes=[two["id"]])
+    before = agent.notes_on_disk()
+    for successor in (three, one):
+        text = await agent.refused("mark_outdated", node_id=three["id"], superseded_by=successor["id"])
+        assert "InvalidArgumentError" in text
+    assert agent.notes_on_disk() == before
+
+
+@pytest.mark.parametrize("field", ["node_id", "superseded_by"])
+@pytest.mark.parametrize("given", ["*", "%", "mem_", "mem_%", "../x", "mem_7zzzzzzzzzzzzzzz"])
+async def test_an_id_of_no_note_changes_nothing(agent: Agent, field: str, given: str) -> None:
+    stored = await agent.remember("A buoy.")
+    before = agent.notes_on_disk()
+    text = await agent.refused("mark_outdated", **{"node_id": stored["id"]} | {field: given})
+    assert "MemoryNotFoundError" in text
+    assert field in text
+    assert agent.notes_on_disk() == before
+
+
+async def test_a_beginning_that_several_notes_share_changes_nothing(agent: Agent) -> None:
+    await agent.remember("A buoy.")
+    before = agent.notes_on_disk()
+    assert "AmbiguousIdError" in await agent.refused("mark_outdated", node_id="mem_0")
+    assert agent.notes_on_disk() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"node_id": ["zanzibar"]}, {"reason": "zanzibar" * 100}, {"reason": 7}, {"superseded_by": {}}, {"zanzibar": "x"}],
+)
+async def test_a_bad_argument_is_refused_and_its_value_is_not_repeated(agent: Agent, arguments: dict[str, Any]) -> None:
+    stored = await agent.remember("A buoy.")
+    before = agent.notes_on_disk()
+    assert "zanzibar" not in await agent.refused("mark_outdated", **{"node_id": stored["id"]} | arguments)
+    assert agent.notes_on_disk() == before
+
+
+async def test_a_secret_in_the_reason_never_reaches_the_disk(agent: Agent) -> None:
+    secret = made_up_secret()
+    stored = await agent.remember("A buoy.")
+    answer = await agent.outdate(stored["id"], reason=f"The token {secret} expired.")
+    assert any("GitHub token" in notice for notice in answer["notices"])
+    assert "[redacted: GitHub token]" in (await agent.node(stored["id"]))["outdated_reason"]
+    assert secret not in answer.text
+    assert agent.holding(secret[4:]) == []
+
+
+async def test_a_server_that_refuses_secrets_changes_nothing(anyio_backend: str, era: str, tmp_path: Path) -> None:
+    secret = made_up_secret()
+    async with serving(tmp_path, era, secrets="refuse") as agent:
+        stored = await agent.remember("A buoy.")
+        before = agent.notes_on_disk()
+        text = await agent.refused("mark_outdated", node_id=stored["id"], reason=secret)
+        assert "SecretRefusedError" in text
+        assert "reason" in text
+        assert agent.notes_on_disk() == before
+        assert agent.holding(secret[4:]) == []
+
+
+async def test_a_server_that_allows_secrets_keeps_the_reason(anyio_backend: str, era: str, tmp_path: Path) -> None:
+    secret = made_up_secret()
+    async with serving(tmp_path, era, secrets="allow") as agent:
+        stored = await agent.remember("A buoy.")
+        await agent.outdate(stored["id"], reason=secret)
+        assert (await agent.node(stored["id"]))["outdated_reason"] == secret

@@ -1,0 +1,579 @@
+"""remember: what it takes, what it answers, and what is on the disk then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from holdfast.model.ids import is_note_id
+from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS
+from served import SELF, SPACE, Agent, Clock, made_up_secret, serving
+
+pytestmark = pytest.mark.anyio
+
+RESULT = {"id", "title", "type", "tier", "space", "created", "indexed", "linked", "similar", "notices"}
+UNKNOWN = "mem_7zzzzzzzzzzzzzzz"
+
+
+def frontmatter(path: Path) -> dict[str, Any]:
+    """The canonical keys of a note file: `key: <JSON value>` lines."""
+    head = path.read_text("utf-8").split("---\n")[1]
+    return {key: json.loads(value) for key, value in (line.split(": ", 1) for line in head.splitlines())}
+
+
+def body(path: Path) -> str:
+    return path.read_text("utf-8").split("---\n", 2)[2]
+
+
+# --- what is stored -------------------------------------------------------------------------------
+
+
+async def test_a_note_needs_nothing_but_its_text(agent: Agent) -> None:
+    answer = await agent.remember("# The crane\nIt lifts forty tonnes.")
+    assert answer.structured.keys() == RESULT
+    assert is_note_id(answer["id"])
+    assert answer["title"] == "The crane"
+    assert (answer["type"], answer["tier"], answer["space"]) == ("fact", "working", SPACE)
+    assert answer["indexed"] == {"text": True, "vector": False}
+    stored = frontmatter(agent.file_of(answer["id"]))
+    assert stored["confidence"] == 1.0
+    assert stored["source"] != ""
+    assert stored["created"] == stored["updated"] == answer["created"]
+    assert body(agent.file_of(answer["id"])) == "# The crane\nIt lifts forty tonnes.\n"
+
+
+async def test_every_parameter_reaches_the_file(agent: Agent) -> None:
+    other = await agent.remember("The old crane was sold in spring.")
+    answer = await agent.remember(
+        "We bought a second crane.",
+        type="decision",
+        tier="core",
+        title="Second crane",
+        space="Quay Side",
+        tags=["crane", " heavy   lift ", "crane", ""],
+        about_self=True,
+        confidence=0.7,
+        links=[{"to": other["id"], "type": "depends_on"}],
+        supersedes=[],
+        session="talk-1",
+        subject="Crane two",
+        event_time="2026-03-02",
+    )
+    stored = frontmatter(agent.file_of(answer["id"]))
+    assert {key: stored[key] for key in ("type", "tier", "title", "space", "tags", "about_self", "confidence")} == {
+        "type": "decision",
+        "tier": "core",
+        "title": "Second crane",
+        "space": "quay-side",
+        "tags": ["crane", "heavy lift"],
+        "about_self": True,
+        "confidence": 0.7,
+    }
+    assert (stored["session"], stored["seq"], stored["subject"]) == ("talk-1", 1, "Crane two")
+    assert stored["event_time"] == "2026-03-02T00:00:00Z"
+    assert [(link["to"], link["type"]) for link in stored["connections"]] == [(other["id"], "depends_on")]
+    assert (answer["type"], answer["tier"], answer["space"]) == ("decision", "core", "quay-side")
+
+
+async def test_every_type_and_every_tier_can_be_stored(agent: Agent) -> None:
+    for kind in NOTE_TYPES:
+        assert (await agent.remember(f"It floats: {kind}.", type=kind))["type"] == kind
+    for tier in TIERS:
+        assert (await agent.remember(f"It sinks: {tier}.", tier=tier))["tier"] == tier
+
+
+async def test_null_stands_for_a_parameter_that_is_left_out(agent: Agent) -> None:
+    left_out = ("title", "space", "tags", "links", "supersedes", "session", "subject", "event_time")
+    plain = await agent.remember("A buoy.", **dict.fromkeys(left_out))
+    assert (plain["title"], plain["space"]) == ("A buoy.", SPACE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Der Kai ist naß.",
+        "港の起重機は四十トンを持ち上げる。",
+        "الرافعة في الميناء",
+        "🦀" * 40,
+        "---\nid: mem_x\n---\nfence",
+        "a\r\nb\r\n",
+    ],
+)
+async def test_a_text_of_any_script_comes_back_as_it_was_given(agent: Agent, content: str) -> None:
+    stored = await agent.remember(content)
+    assert (await agent.node(stored["id"]))["content"] == content
+
+
+async def test_what_was_stored_is_found_by_its_words_at_once(agent: Agent) -> None:
+    stored = await agent.remember("The tide table hangs behind the door.")
+    assert (await agent.recall("tide table")).found == [stored["id"]]
+
+
+async def test_the_text_is_short_and_does_not_repeat_the_note(agent: Agent) -> None:
+    answer = await agent.remember("The crane lifts forty tonnes.\n" + "Many more words about it. " * 200)
+    assert answer["id"] in answer.text
+    assert "Many more words" not in answer.text
+    assert len(answer.text) < 500
+
+
+async def test_the_notes_of_a_session_are_numbered_in_their_order(agent: Agent) -> None:
+    ids = [(await agent.remember(f"Remark number {word}.", session="s"))["id"] for word in ("one", "two", "three")]
+    assert [frontmatter(agent.file_of(note_id))["seq"] for note_id in ids] == [1, 2, 3]
+
+
+async def test_with_an_encoder_the_note_has_its_vector_when_it_is_answered(
+    anyio_backend: str, era: str, tmp_path: Path
+) -> None:
+    async with serving(tmp_path, era, encoder="builtin") as agent:
+        assert (await agent.remember("The crane lifts forty tonnes."))["indexed"] == {"text": True, "vector": True}
+
+
+async def test_an_encoder_that_cannot_be_loaded_costs_nothing_but_a_notice(
+    anyio_backend: str, era: str, tmp_path: Path
+) -> None:
+    absent = tmp_path / "absent.onnx"
+    async with serving(
+        tmp_path / "home", era, encoder="builtin", builtin_model=absent, builtin_model_sha256="0" * 64
+    ) as agent:
+        answer = await agent.remember("The crane lifts forty tonnes.")
+        assert answer["indexed"] == {"text": True, "vector": "pending"}
+        assert answer["notices"]
+        assert (await agent.recall("crane tonnes")).found == [answer["id"]]
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+async def test_links_are_ids_or_ids_with_a_type_or_beginnings_of_ids(agent: Agent) -> None:
+    notes = [(await agent.remember(text))["id"] for text in ("A buoy.", "Seven lamps.", "Old rope.")]
+    answer = await agent.remember(
+        "Gulls nest on the roof.",
+        links=[notes[0], {"to": notes[1], "type": "part_of"}, notes[2].removeprefix("mem_").upper()],
+    )
+    assert [(link["id"], link["type"]) for link in answer["linked"]] == [
+        (notes[0], "related_to"),
+        (notes[1], "part_of"),
+        (notes[2], "related_to"),
+    ]
+    assert [link["title"] for link in answer["linked"]] == ["A buoy.", "Seven lamps.", "Old rope."]
+
+
+async def test_every_type_of_link_can_be_asked_for(agent: Agent) -> None:
+    other = await agent.remember("A buoy.")
+    links = [{"to": other["id"], "type": kind} for kind in EDGE_TYPES]
+    answer = await agent.remember("Gulls nest on the roof.", links=links)
+    assert {(link["id"], link["type"]) for link in answer["linked"]} == {(other["id"], kind) for kind in EDGE_TYPES}
+
+
+@pytest.mark.parametrize(
+    "links", [[UNKNOWN], [{"to": UNKNOWN, "type": "supports"}], ["*"], [""], [{"to": "%", "type": "supports"}]]
+)
+async def test_a_link_to_no_note_stores_nothing(agent: Agent, links: list[Any]) -> None:
+    await agent.remember("A buoy.")
+    before = agent.notes_on_disk()
+    assert "MemoryNotFoundError" in await agent.refused("remember", content="Gulls.", links=links)
+    assert agent.notes_on_disk() == before
+
+
+@pytest.mark.parametrize(
+    "link", [{"to": SELF, "type": "friend_of"}, {"to": SELF}, {"type": "supports"}, 7, None, [SELF]]
+)
+async def test_a_link_of_another_shape_stores_nothing(agent: Agent, link: Any) -> None:
+    await agent.remember("A buoy.")
+    before = agent.notes_on_disk()
+    assert "InvalidArgumentError" in await agent.refused("remember", content="Gulls.", links=[link])
+    assert agent.notes_on_disk() == before
+
+
+async def test_close_notes_are_linked_by_themselves(agent: Agent) -> None:
+    old = await agent.remember("The harbour crane lifts forty tonnes of steel.")
+    new = await agent.remember("The harbour crane lifts forty tonnes of steel, says its plate.")
+    assert [(link["id"], link["type"]) for link in new["linked"]] == [(old["id"], "related_to")]
+    assert 0 < new["linked"][0]["weight"] <= 1
+
+
+async def test_every_stored_note_has_a_link(agent: Agent) -> None:
+    first = await agent.remember("A buoy.")
+    alone = await agent.remember("Completely different: jazz on Fridays.")
+    elsewhere = await agent.remember("Pancakes need eggs.", space="kitchen")
+    mine = await agent.remember("Likes tea.", about_self=True)
+    newer = await agent.remember("No jazz any more.", supersedes=[alone["id"]])
+    assert [(link["id"], link["type"]) for link in first["linked"]] == [(SELF, "related_to")]
+    assert [(link["id"], link["type"], link["weight"]) for link in alone["linked"]] == [
+        (first["id"], "preceded_by", 0.1)
+    ]
+    assert [(link["id"], link["type"]) for link in elsewhere["linked"]] == [(SELF, "related_to")]
+    for note in (first, alone, elsewhere, mine, newer):
+        assert (await agent.node(note["id"]))["connections"], note["title"]
+
+
+async def test_a_note_that_says_nearly_the_same_is_reported_and_not_the_note_itself(agent: Agent) -> None:
+    old = await agent.remember("The harbour crane lifts forty tonnes.")
+    new = await agent.remember("The harbour crane lifts forty tonnes!", title="Crane")
+    assert [(item["id"], item["title"]) for item in new["similar"]] == [(old["id"], old["title"])]
+    assert 0.8 <= new["similar"][0]["relevance"] <= 1
+    assert old["id"] in new.text
+    assert (await agent.remember("Jazz on Fridays."))["similar"] == []
+
+
+# --- the Self note --------------------------------------------------------------------------------
+
+
+async def test_the_self_note_is_made_once_however_many_begin(agent: Agent) -> None:
+    async with anyio.create_task_group() as tasks:
+        for word in ("buoy", "lamp", "rope", "gull", "tide", "mole"):
+            tasks.start_soon(agent.remember, f"A {word}.")
+    assert [path.name for path in agent.home.glob(f"memories/**/*{SELF}*")] == [f"self.{SELF}.md"]
+    node = await agent.node(SELF)
+    assert (node["type"], node["tier"], node["title"]) == ("person", "core", "Self")
+
+
+async def test_what_is_about_the_user_is_defined_on_self(agent: Agent) -> None:
+    await agent.remember("A buoy.")
+    before = agent.file_of(SELF).read_bytes()
+    note = await agent.remember("The user drinks tea.", about_self=True)
+    edges = [(edge["id"], edge["type"], edge["direction"]) for edge in (await agent.node(SELF))["connections"]]
+    assert (note["id"], "defines", "out") in edges
+    edges = [(edge["id"], edge["type"], edge["direction"]) for edge in (await agent.node(note["id"]))["connections"]]
+    assert (SELF, "defines", "in") in edges
+    assert agent.file_of(SELF).read_bytes() == before
+
+
+async def test_the_self_note_cannot_be_superseded(agent: Agent) -> None:
+    await agent.remember("A buoy.")
+    before = agent.notes_on_disk()
+    assert "ProtectedNoteError" in await agent.refused("remember", content="Someone else.", supersedes=[SELF])
+    assert agent.notes_on_disk() == before
+
+
+# --- retries --------------------------------------------------------------------------------------
+
+
+async def test_the_same_call_within_ten_minutes_answers_with_the_same_note(agent: Agent) -> None:
+    first = await agent.remember("A buoy.", session="s", type="event")
+    agent.clock.forward(minutes=9)
+    before = agent.notes_on_disk()
+    again = await agent.remember("A buoy.", session="s", type="event", title="Another title")
+    assert again["id"] == first["id"]
+    assert again["linked"] == first["linked"]
+    assert "stored" in again["notices"][0]
+    assert agent.notes_on_disk() == before
+
+
+async def test_the_same_call_later_is_a_new_note(agent: Agent) -> None:
+    first = await agent.remember("A buoy.")
+    agent.clock.forward(minutes=11)
+    assert (await agent.remember("A buoy."))["id"] != first["id"]
+
+
+@pytest.mark.parametrize("other", [{"type": "goal"}, {"space": "quay"}, {"session": "t"}, {"content": "A buoy"}])
+async def test_a_call_that_differs_is_a_new_note(agent: Agent, other: dict[str, str]) -> None:
+    call = {"content": "A buoy.", "type": "fact", "session": "s"}
+    first = await agent.call("remember", **call)
+    assert (await agent.call("remember", **call | other))["id"] != first["id"]
+
+
+async def test_calls_at_the_same_moment_store_one_note(agent: Agent) -> None:
+    ids: list[str] = []
+
+    async def store() -> None:
+        ids.append((await agent.remember("A buoy."))["id"])
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(6):
+            tasks.start_soon(store)
+    assert len(ids) == 6
+    assert len(set(ids)) == 1
+
+
+async def test_a_retired_note_is_not_an_answer_to_a_retry(agent: Agent) -> None:
+    first = await agent.remember("A buoy.")
+    await agent.outdate(first["id"])
+    again = await agent.remember("A buoy.")
+    assert again["id"] != first["id"]
+    assert (await agent.recall("buoy")).found == [again["id"]]
+
+
+async def test_a_retry_that_names_what_it_replaces_still_replaces_it(agent: Agent) -> None:
+    old = await agent.remember("The crane lifts forty tonnes.")
+    new = await agent.remember("The crane lifts sixty tonnes.")
+    again = await agent.remember("The crane lifts sixty tonnes.", supersedes=[old["id"]])
+    assert again["id"] == new["id"]
+    assert (await agent.node(old["id"]))["superseded_by"] == new["id"]
+    assert (await agent.recall("crane tonnes")).found == [new["id"]]
+
+
+async def test_a_note_cannot_replace_itself_by_being_said_twice(agent: Agent) -> None:
+    first = await agent.remember("A buoy.")
+    again = await agent.remember("A buoy.", supersedes=[first["id"]])
+    assert again["id"] == first["id"]
+    assert not (await agent.node(first["id"]))["outdated"]
+
+
+# --- supersedes -----------------------------------------------------------------------------------
+
+
+async def test_a_superseded_note_is_closed_in_the_same_step(agent: Agent) -> None:
+    old = await agent.remember("The crane lifts forty tonnes.")
+    new = await agent.remember("The crane lifts sixty tonnes.", supersedes=[old["id"]])
+    node = await agent.node(old["id"])
+    assert (node["outdated"], node["superseded_by"], node["valid_until"]) == (True, new["id"], new["created"])
+    assert (await agent.recall("crane tonnes")).found == [new["id"]]
+    edges = [(edge["id"], edge["type"], edge["direction"]) for edge in (await agent.node(new["id"]))["connections"]]
+    assert (old["id"], "evolved_from", "out") in edges
+    assert old["id"] not in [item["id"] for item in new["similar"]]
+
+
+async def test_a_chain_of_corrections_leaves_only_the_last(agent: Agent) -> None:
+    chain = [await agent.remember("The crane lifts forty tonnes.")]
+    for weight in ("fifty", "sixty", "seventy"):
+        chain.append(await agent.remember(f"The crane lifts {weight} tonnes.", supersedes=[chain[-1]["id"]]))
+    assert (await agent.recall("crane lifts tonnes")).found == [chain[-1]["id"]]
+    everything = (await agent.recall("the crane lifts forty tonnes", include_outdated=True)).found
+    assert everything == [note["id"] for note in reversed(chain)]
+
+
+async def test_several_notes_are_replaced_by_one(agent: Agent) -> None:
+    old = [(await agent.remember(text))["id"] for text in ("Crane: forty tonnes.", "Crane: blue.")]
+    new = await agent.remember("The crane was scrapped.", supersedes=[*old, old[0]])
+    assert [(await agent.node(note_id))["superseded_by"] for note_id in old] == [new["id"], new["id"]]
+
+
+async def test_what_was_replaced_before_keeps_its_first_successor_and_the_answer_says_so(agent: Agent) -> None:
+    old = await agent.remember("The crane lifts forty tonnes.")
+    new = await agent.remember("The crane lifts sixty tonnes.", supersedes=[old["id"]])
+    third = await agent.remember("The crane is red.", supersedes=[old["id"]])
+    assert (await agent.node(old["id"]))["superseded_by"] == new["id"]
+    assert any(old["id"] in notice for notice in third["notices"])
+
+
+@pytest.mark.parametrize("unknown", [UNKNOWN, "*", "%", "", "../x"])
+async def test_an_unknown_id_among_the_superseded_stores_nothing_at_all(agent: Agent, unknown: str) -> None:
+    old = await agent.remember("The crane lifts forty tonnes.")
+    before = agent.notes_on_disk()
+    text = await agent.refused("remember", content="Sixty tonnes.", supersedes=[old["id"], unknown])
+    assert "MemoryNotFoundError" in text
+    assert agent.notes_on_disk() == before
+    assert (await agent.recall("crane tonnes")).found == [old["id"]]
+
+
+async def test_an_ambiguous_beginning_among_the_superseded_stores_nothing_at_all(agent: Agent) -> None:
+    for text in ("A buoy.", "A lamp."):
+        await agent.remember(text)
+    before = agent.notes_on_disk()
+    assert "AmbiguousIdError" in await agent.refused("remember", content="Sixty tonnes.", supersedes=["mem_0"])
+    assert agent.notes_on_disk() == before
+
+
+# --- spaces ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (None, SPACE),
+        ("auto", SPACE),
+        ("", SPACE),
+        ("  ", SPACE),
+        ("global", "global"),
+        ("Quay", "quay"),
+        ("Ünder_Wasser 2.0", "ünder_wasser-2.0"),
+        ("港", "港"),
+    ],
+)
+async def test_the_space_is_the_one_given_else_the_default(agent: Agent, given: str | None, stored: str) -> None:
+    note = await agent.remember("A buoy.", space=given)
+    assert note["space"] == stored
+    assert agent.file_of(note["id"]).parent.name == stored
+
+
+@pytest.mark.parametrize("given", ["..", "///", "con", "COM1", "-", "🦀"])
+async def test_what_cannot_be_a_space_is_refused(agent: Agent, given: str) -> None:
+    assert "InvalidArgumentError" in await agent.refused("remember", content="A buoy.", space=given)
+    assert not list(agent.home.glob("memories/**/*.md"))
+
+
+async def test_a_space_that_looks_like_a_path_stays_inside_the_folder(agent: Agent) -> None:
+    note = await agent.remember("A buoy.", space="../../etc/passwd")
+    assert agent.file_of(note["id"]).parent.parent == agent.home / "memories"
+
+
+@pytest.mark.parametrize(
+    ("work", "space", "how"),
+    [
+        ("person/code/Lighthouse/src/deep", "lighthouse", "git folder"),
+        ("person/code/lamp-fix", "lamp-fix", "git folder"),
+        ("person/plain", "plain", "working folder"),
+        ("person", None, "none"),
+    ],
+)
+async def test_without_a_setting_the_space_is_found_from_the_folder_that_the_server_works_in(
+    anyio_backend: str,
+    era: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    work: str,
+    space: str | None,
+    how: str,
+) -> None:
+    (tmp_path / "person/code/Lighthouse/.git").mkdir(parents=True)
+    (tmp_path / "person/code/Lighthouse/src/deep").mkdir(parents=True)
+    (tmp_path / "person/code/lamp-fix").mkdir(parents=True)
+    (tmp_path / "person/code/lamp-fix/.git").write_text("gitdir: ../Lighthouse/.git/worktrees/lamp-fix\n")
+    (tmp_path / "person/plain").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    monkeypatch.chdir(tmp_path / work)
+    async with serving(tmp_path / "home", era, space=None) as agent:
+        assert (await agent.remember("A buoy."))["space"] == (space or "global")
+        read_as = (await agent.recall("buoy"))["read_as"]
+        assert read_as["space"] == space
+        assert read_as["space_from"].startswith(how)
+
+
+async def test_the_setting_wins_over_the_folder_and_an_explicit_space_over_both(
+    anyio_backend: str, era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project/.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    async with serving(tmp_path / "home", era, space="chosen") as agent:
+        assert (await agent.remember("A buoy."))["space"] == "chosen"
+        assert (await agent.remember("A lamp.", space="other"))["space"] == "other"
+        assert (await agent.recall("buoy"))["read_as"]["space_from"] == "HOLDFAST_SPACE"
+
+
+async def test_over_http_the_folder_of_the_server_says_nothing(
+    anyio_backend: str, era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project/.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    async with serving(tmp_path / "home", era, space=None, http=True) as agent:
+        assert (await agent.remember("A buoy."))["space"] == "global"
+        assert (await agent.recall("buoy"))["read_as"]["space"] is None
+
+
+# --- secrets --------------------------------------------------------------------------------------
+
+SECRET_IN = {
+    "content": lambda secret: {"content": f"The token is {secret} for now."},
+    "title": lambda secret: {"content": "About the token.", "title": f"Token {secret}"},
+    "tags": lambda secret: {"content": "About the token.", "tags": ["token", secret]},
+    "subject": lambda secret: {"content": "About the token.", "subject": secret},
+    "session": lambda secret: {"content": "About the token.", "session": secret},
+    "space": lambda secret: {"content": "About the token.", "space": secret},
+}
+FIELDS = list(SECRET_IN)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+async def test_a_secret_is_replaced_before_anything_reaches_the_disk(agent: Agent, field: str) -> None:
+    secret = made_up_secret()
+    answer = await agent.call("remember", **SECRET_IN[field](secret))
+    assert any("GitHub token" in notice for notice in answer["notices"])
+    assert secret.lower() not in (answer.text + str(answer.structured)).lower()
+    await agent.recall("token")
+    assert agent.holding(secret[4:]) == []
+
+
+@pytest.mark.parametrize("field", FIELDS)
+async def test_a_server_that_refuses_secrets_stores_nothing_and_names_the_field(
+    anyio_backend: str, era: str, tmp_path: Path, field: str
+) -> None:
+    secret = made_up_secret()
+    async with serving(tmp_path, era, secrets="refuse") as agent:
+        text = await agent.refused("remember", **SECRET_IN[field](secret))
+        assert "SecretRefusedError" in text
+        assert field in text
+        assert secret.lower() not in text.lower()
+        assert not list(agent.home.glob("memories/**/*.md"))
+        assert agent.holding(secret[4:]) == []
+
+
+@pytest.mark.parametrize("field", FIELDS)
+async def test_a_server_that_allows_secrets_keeps_them(
+    anyio_backend: str, era: str, tmp_path: Path, field: str
+) -> None:
+    secret = made_up_secret()
+    async with serving(tmp_path, era, secrets="allow") as agent:
+        answer = await agent.call("remember", **SECRET_IN[field](secret))
+        assert answer["notices"] == []
+        assert secret.lower() in agent.file_of(answer["id"]).read_text().lower()
+
+
+@pytest.mark.parametrize("mode", ["redact", "refuse"])
+async def test_a_secret_that_is_asked_for_is_not_kept_either(
+    anyio_backend: str, era: str, tmp_path: Path, mode: str
+) -> None:
+    secret = made_up_secret()
+    async with serving(tmp_path, era, secrets=mode) as agent:
+        await agent.remember("About the token.")
+        assert secret not in str((await agent.recall(f"token {secret}")).structured)
+        assert agent.holding(secret[4:]) == []
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+VALUE = "zanzibar-8841"
+
+
+BAD: list[dict[str, Any]] = [
+    {"type": VALUE},
+    {"tier": VALUE},
+    {"event_time": VALUE},
+    {"confidence": VALUE},
+    {"confidence": 8841},
+    {"about_self": VALUE},
+    {"tags": VALUE},
+    {"tags": [VALUE * 9]},
+    {"tags": [f"{VALUE}-{number}" for number in range(40)]},
+    {"links": [VALUE]},
+    {"links": VALUE},
+    {"links": [{"to": VALUE, "type": "supports"}]},
+    {"links": [{"to": SELF, "type": VALUE}]},
+    {"links": [VALUE] * 60},
+    {"supersedes": [VALUE]},
+    {"supersedes": {VALUE: VALUE}},
+    {"title": VALUE * 60},
+    {"title": [VALUE]},
+    {"session": VALUE * 60},
+    {"subject": {"name": VALUE}},
+    {"space": [VALUE]},
+    {"content": ""},
+    {"content": " \n\t"},
+    {"content": VALUE + "\0"},
+    {"content": VALUE * 30_000},
+    {"content": [VALUE]},
+    {VALUE: "an argument that there is not"},
+    {"nonsense": VALUE},
+    {"content": None},
+]
+
+
+async def test_a_bad_argument_is_named_and_its_value_is_not_repeated(agent: Agent) -> None:
+    for arguments in BAD:
+        text = await agent.refused("remember", **{"content": "A buoy."} | arguments)
+        assert "zanzibar" not in text
+        assert "8841" not in text
+        assert len(text) < 500
+    assert not list(agent.home.glob("memories/**/*.md"))
+
+
+async def test_a_call_without_content_says_so(agent: Agent) -> None:
+    assert "content is missing" in await agent.refused("remember")
+
+
+async def test_content_of_the_largest_size_is_stored_and_one_byte_more_is_not(agent: Agent) -> None:
+    largest = ("word " * (256 * 1024 // 5)).ljust(256 * 1024, "w")
+    stored = await agent.remember(largest)
+    assert (await agent.node(stored["id"]))["content"] == largest
+    assert "LimitExceededError" in await agent.refused("remember", content=largest + "x")
+
+
+def test_the_clock_of_these_tests_moves() -> None:
+    clock = Clock()
+    before = clock()
+    clock.forward(minutes=11)
+    assert (clock() - before).total_seconds() > 600

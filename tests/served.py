@@ -1,0 +1,163 @@
+"""A memory served in this process, and an agent that asks it in one of the two protocol eras."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import jsonschema
+from fastmcp import Client
+
+import holdfast.app
+from holdfast.app import build_memory, build_server
+from holdfast.settings import Settings
+
+ERAS = ("legacy", "2026-07-28")
+SPACE = "harbour"
+SELF = "mem_0000000000000000"
+
+ERROR_NAMES = (
+    "InvalidArgumentError", "LimitExceededError", "SecretRefusedError", "MemoryNotFoundError", "AmbiguousIdError",
+    "ProtectedNoteError", "ConflictError", "StorageError", "QuarantinedError", "IndexSchemaError", "EncoderError",
+)  # fmt: skip
+NAME_WITHIN = 120
+
+
+class Clock:
+    """The time now, which a test can move."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
+
+    def forward(self, **amount: float) -> None:
+        self._ahead += timedelta(**amount)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A tool's answer: the structured content by key, and the text that a model reads."""
+
+    structured: Mapping[str, Any]
+    text: str
+
+    def __getitem__(self, key: str) -> Any:
+        return self.structured[key]
+
+    @property
+    def found(self) -> list[str]:
+        """The ids of a recall's results, best first."""
+        return [hit["id"] for hit in self.structured["results"]]
+
+
+@dataclass
+class Agent:
+    """A client of one running memory, with that memory's folder at hand."""
+
+    client: Client[Any]
+    home: Path
+    clock: Clock
+    schemas: dict[str, Any] = field(default_factory=dict)
+
+    async def call(self, tool: str, /, **arguments: Any) -> Answer:
+        """Call a tool that is to succeed; its answer must fit the output schema that the server shows."""
+        result = await self.client.call_tool_mcp(tool, arguments)
+        text = "\n".join(block.text for block in result.content)
+        assert not result.is_error, text
+        if not self.schemas:
+            self.schemas |= {item.name: item.output_schema for item in await self.client.list_tools()}
+        jsonschema.Draft202012Validator(self.schemas[tool]).validate(result.structured_content)
+        assert len(result.content) == 1
+        return Answer(result.structured_content, text)
+
+    async def refused(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool that is to fail, in the way that all failures have; returns the words."""
+        result = await self.client.call_tool_mcp(tool, arguments)
+        text = "\n".join(block.text for block in result.content)
+        assert result.is_error, f"answered: {text[:200]}"
+        assert_named(text)
+        return text
+
+    async def remember(self, content: str, **arguments: Any) -> Answer:
+        return await self.call("remember", content=content, **arguments)
+
+    async def recall(self, query: str, **arguments: Any) -> Answer:
+        return await self.call("recall", query=query, **arguments)
+
+    async def node(self, node_id: str) -> Answer:
+        return await self.call("recall_node", node_id=node_id)
+
+    async def outdate(self, node_id: str, **arguments: Any) -> Answer:
+        return await self.call("mark_outdated", node_id=node_id, **arguments)
+
+    def file_of(self, note_id: str) -> Path:
+        return next(self.home.glob(f"memories/*/*.{note_id}.md"))
+
+    def write_by_hand(self, path: str, text: str) -> Path:
+        """A note as a person would write it with an editor."""
+        file = self.home / "memories" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        return file
+
+    def notes_on_disk(self) -> dict[str, tuple[bytes, int]]:
+        """Every note file with its bytes and its time of change."""
+        return {
+            str(path.relative_to(self.home)): (path.read_bytes(), path.stat().st_mtime_ns)
+            for path in sorted((self.home / "memories").rglob("*"))
+            if path.is_file()
+        }
+
+    def holding(self, secret: str) -> list[str]:
+        """Every file of the whole folder that holds a text, in whatever case: notes, journal, index, events, all."""
+        wanted = secret.lower().encode()
+        files = (path for path in self.home.rglob("*") if path.is_file())
+        return [str(path.relative_to(self.home)) for path in files if wanted in path.read_bytes().lower()]
+
+
+def assert_named(text: str) -> None:
+    """A failure begins with the name of an error that Holdfast has, and shows nothing of what is inside."""
+    assert any(name in text[:NAME_WITHIN] for name in ERROR_NAMES), text[:300]
+    assert "Internal error" not in text
+    assert "Traceback" not in text
+
+
+@asynccontextmanager
+async def serving(
+    home: Path, era: str, *, clock: Clock | None = None, http: bool = False, **settings: Any
+) -> AsyncIterator[Agent]:
+    """A running memory on a folder, with an agent; `settings` override those of a plain one without an encoder."""
+    given = {
+        "home": home,
+        "space": SPACE,
+        "encoder": "none",
+        "builtin_model": None,
+        "builtin_model_sha256": "",
+        "secrets": "redact",
+        "log_level": "warning",
+        "allowed_hosts": (),
+        "allowed_origins": (),
+    }
+    time = clock or Clock()
+    with patch.object(holdfast.app, "now", time):
+        memory = build_memory(Settings(**given | settings))
+        server = build_server(Settings(**given | settings), memory, http=http)
+        async with memory.running(), Client(server, mode=era) as client:
+            yield Agent(client, home, time)
+
+
+_drawn = random.Random(11)  # noqa: S311 - made-up secrets
+
+
+def made_up_secret() -> str:
+    """A GitHub token that never was, put together at run time so that no scanner takes a test for a leak."""
+    return "gh" + "p_" + "".join(_drawn.choices(string.ascii_letters + string.digits, k=34)) + "Z7"

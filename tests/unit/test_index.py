@@ -1,0 +1,794 @@
+"""The index: tables that are brought up to date, words of any script, filters before the cut, two ways to a cosine."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+import pytest
+
+from holdfast.errors import IndexSchemaError, StorageError
+from holdfast.index import database, schema
+from holdfast.index.note_index import HistoryRow, IndexLostError, NoteIndex, Update
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow
+from holdfast.index.vectors import Background
+from holdfast.model.ids import note_id
+from holdfast.model.memory import Link, Note
+from holdfast.model.query import Candidate, Filter, QueryVector
+from worlds import ask, found, keep, living, show
+
+pytestmark = pytest.mark.anyio
+
+NOW = "2026-11-20T12:00:00Z"
+ANY = Filter(now=NOW)
+SET = "0123456789abcdef"
+WIDTH = 16
+
+
+def an_id(number: int) -> str:
+    return note_id(1_700_000_000_000 + number, number * 7919)
+
+
+def row(number: int, content: str, **given: Any) -> NoteRow:
+    """A note that nobody wrote; `number` gives its id, its place and its time."""
+    created = f"2026-11-{number // 1440 % 20 + 1:02}T{number // 60 % 24:02}:{number % 60:02}:00Z"
+    values: dict[str, Any] = {"title": content[:40], "created": created, "updated": created, "space": "work", **given}
+    note = Note(id=an_id(number), content=content, **values)
+    return NoteRow(
+        note, hashlib.sha256(content.encode()).hexdigest(), FileRow(f"work/{number}.md", 1, 1, 1, number, note.id)
+    )
+
+
+def unit(*numbers: float) -> bytes:
+    vector = np.zeros(WIDTH, "<f4")
+    vector[: len(numbers)] = numbers
+    return bytes((vector / np.linalg.norm(vector)).astype("<f4").tobytes())
+
+
+def random_units(count: int, seed: int) -> list[bytes]:
+    vectors = np.random.default_rng(seed).normal(size=(count, WIDTH))
+    return [bytes(item) for item in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f4")]
+
+
+def made(item: NoteRow, *chunks: bytes) -> MadeVectors:
+    return MadeVectors(item.note.id, item.encode_hash, SET, chunks)
+
+
+@asynccontextmanager
+async def opened(path: Path, *, extension: bool = True) -> AsyncIterator[NoteIndex]:
+    index = NoteIndex(path, extension=extension)
+    await index.open()
+    try:
+        yield index
+    finally:
+        await index.aclose()
+
+
+@pytest.fixture
+async def index(tmp_path: Path) -> AsyncIterator[NoteIndex]:
+    async with opened(tmp_path / "index.db") as ready:
+        yield ready
+
+
+async def ids(index: NoteIndex, query: str, wanted: Filter = ANY, vector: QueryVector | None = None) -> set[str]:
+    return {item.id for item in await index.search(query, vector, wanted)}
+
+
+def looked_up(path: Path, statement: str, *values: object) -> list[Any]:
+    """What the file says to a stranger."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement, values).fetchall()
+
+
+# Tables
+
+
+async def test_an_index_of_a_newer_version_is_refused_politely_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    async with opened(path):
+        pass
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    threads = set(threading.enumerate())
+    index = NoteIndex(path)
+
+    with pytest.raises(IndexSchemaError, match="99") as refusal:
+        await index.open()
+
+    assert "delete .holdfast/" in refusal.value.remedy
+    assert looked_up(path, "PRAGMA user_version") == [(99,)]
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(10)
+        assert not thread.is_alive(), "a connection was left open"
+
+
+async def test_a_migration_that_fails_leaves_the_old_version_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "index.db"
+    async with opened(path) as index:
+        await index.apply(Update(notes=[row(1, "kept through a failing migration")]))
+
+    def breaks(connection: sqlite3.Connection) -> None:
+        connection.execute("CREATE TABLE half_made (x)")
+        connection.execute("DELETE FROM notes")
+        raise sqlite3.OperationalError("database or disk is full")
+
+    steps = schema.MIGRATIONS
+    monkeypatch.setattr(schema, "MIGRATIONS", (*steps, breaks))
+    with pytest.raises(StorageError):
+        await NoteIndex(path).open()
+
+    assert looked_up(path, "PRAGMA user_version") == [(len(steps),)]
+    assert looked_up(path, "SELECT count(*) FROM notes") == [(1,)]
+    assert looked_up(path, "SELECT name FROM sqlite_master WHERE name = 'half_made'") == []
+
+    monkeypatch.setattr(schema, "MIGRATIONS", (*steps, lambda connection: connection.execute("CREATE TABLE more (x)")))
+    async with opened(path) as index:
+        assert await ids(index, "failing migration") == {an_id(1)}
+    assert looked_up(path, "PRAGMA user_version") == [(len(steps) + 1,)]
+
+
+async def test_migrations_run_once_however_often_the_file_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[str] = []
+    steps = (*schema.MIGRATIONS, lambda _: runs.append("second"), lambda _: runs.append("third"))
+    monkeypatch.setattr(schema, "MIGRATIONS", steps)
+    for _ in range(3):
+        async with opened(tmp_path / "index.db"):
+            pass
+    assert runs == ["second", "third"]
+
+
+@pytest.mark.parametrize("harm", ["garbage", "zero bytes", "truncated", "second half overwritten"])
+async def test_an_unreadable_database_is_put_aside_and_rebuilt_from_the_notes(tmp_path: Path, harm: str) -> None:
+    async with living(tmp_path) as memory:
+        for number in range(120):
+            await keep(memory, f"The lighthouse number {number} has {number * 3} steps and a keeper called Ragnar.")
+        expected = found(await ask(memory, "lighthouse number 77"))
+    path = tmp_path / ".holdfast" / "index.db"
+    data = path.read_bytes()
+    harmed = {
+        "garbage": b"this was never a database " * 4000,
+        "zero bytes": b"",
+        "truncated": data[: len(data) // 3 // 4096 * 4096],
+        "second half overwritten": data[: len(data) // 2] + bytes(reversed(data[len(data) // 2 :])),
+    }[harm]
+    path.write_bytes(harmed)
+
+    async with living(tmp_path) as memory:
+        assert found(await ask(memory, "lighthouse number 77")) == expected
+        assert len(found(await ask(memory, "lighthouse", limit=50))) == 50
+        assert (await show(memory, (await ask(memory, "lighthouse number 77")).hits[0].note.id)).changes == 1
+    if harm != "zero bytes":  # an empty file is a database with nothing in it
+        assert (tmp_path / ".holdfast" / "index.unreadable").read_bytes() == harmed
+
+
+async def test_a_database_that_breaks_while_it_is_used_is_rebuilt(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        for number in range(150):
+            await keep(memory, f"Buoy {number} is painted red and rings in the fog.")
+    path = tmp_path / ".holdfast" / "index.db"
+    root = looked_up(path, "SELECT rootpage FROM sqlite_master WHERE name = 'texts_data'")[0][0]
+    size = looked_up(path, "PRAGMA page_size")[0][0]
+    with path.open("r+b") as file:  # the words alone: files and notes can still be read
+        file.seek((root - 1) * size)
+        file.write(b"\xff" * size)
+
+    async with living(tmp_path) as memory:
+        assert found(await ask(memory, "buoy 42"))[0].startswith("Buoy 42 ")
+        await keep(memory, "The harbour light was replaced in 1931.")
+        assert found(await ask(memory, "harbour light replaced")) == ["The harbour light was replaced in 1931."]
+
+
+async def test_a_busy_database_is_never_taken_for_an_unreadable_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "index.db"
+    async with opened(path) as index:
+        await index.apply(Update(notes=[row(1, "still here")]))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 0")  # so that opening has something to write
+    monkeypatch.setattr(database, "_PRAGMAS", ("PRAGMA busy_timeout = 1", *database._PRAGMAS[1:]))
+    with closing(sqlite3.connect(path, isolation_level=None)) as somebody:
+        somebody.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match="locked"):
+            await NoteIndex(path).open()
+        somebody.execute("ROLLBACK")
+    assert looked_up(path, "SELECT content FROM notes") == [("still here",)]
+
+
+# Rows
+
+
+async def test_replacing_a_note_keeps_the_links_that_lead_to_it(index: NoteIndex) -> None:
+    pointing = row(1, "The crane needs the winch.", connections=(Link(an_id(2), "depends_on", 0.9),))
+    await index.apply(Update(notes=[pointing, row(2, "The winch.")]))
+    await index.apply(Update(notes=[row(2, "The winch, repaired.")]))
+    assert [(link.source, link.target, link.type) for link in await index.links([an_id(2)])] == [
+        (an_id(1), an_id(2), "depends_on")
+    ]
+
+
+async def test_links_to_a_note_that_went_away_are_there_again_when_it_is(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[row(1, "one", connections=(Link(an_id(2)),)), row(2, "two")]))
+    await index.apply(Update(gone=[an_id(2)]))
+    assert await index.links([an_id(1)]) == []
+    await index.apply(Update(notes=[row(2, "two")]))
+    assert len(await index.links([an_id(1)])) == 1
+
+
+async def test_a_note_that_keeps_its_text_keeps_its_vectors_and_one_that_changes_it_loses_them(
+    index: NoteIndex,
+) -> None:
+    item = row(1, "the same text")
+    await index.apply(Update(notes=[item], vectors=[made(item, unit(1))]))
+    await index.apply(Update(notes=[row(1, "the same text", tier="core")]))
+    assert await index.count_pending(SET) == 0
+    await index.apply(Update(notes=[row(1, "another text")]))
+    assert await index.count_pending(SET) == 1
+
+
+async def test_vectors_of_a_text_that_has_changed_meanwhile_are_not_kept(index: NoteIndex) -> None:
+    old = row(1, "old text")
+    await index.apply(Update(notes=[row(1, "new text")], vectors=[made(old, unit(1))]))
+    assert await index.count_pending(SET) == 1
+
+
+# Context columns
+
+
+def in_session(number: int, content: str, seq: int, **given: Any) -> NoteRow:
+    return row(number, content, **{"session": "talk", "seq": seq, **given})
+
+
+WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf")
+
+
+async def contexts(path: Path) -> dict[str, tuple[str, str]]:
+    """By a note's own word: the words that its earlier and its later neighbours lend it."""
+    rows = looked_up(path, "SELECT body, earlier, later FROM texts ORDER BY rowid")
+    return {body.split()[0]: (" ".join(earlier.split()), " ".join(later.split())) for body, earlier, later in rows}
+
+
+async def talk(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[in_session(10 * place, word, 10 * place) for place, word in enumerate(WORDS)]))
+
+
+async def test_a_note_is_found_by_the_two_before_it_and_the_one_after_it_in_its_session(
+    index: NoteIndex, tmp_path: Path
+) -> None:
+    await talk(index)
+    assert (await contexts(tmp_path / "index.db"))["delta"] == ("charlie bravo", "echo")
+    assert {an_id(10 * WORDS.index(word)) for word in ("charlie", "delta", "echo", "bravo")} == await ids(
+        index, "charlie"
+    )
+
+
+async def test_context_follows_a_note_put_in_the_middle(index: NoteIndex, tmp_path: Path) -> None:
+    await talk(index)
+    await index.apply(Update(notes=[in_session(35, "middle", 35)]))
+    assert await contexts(tmp_path / "index.db") == {
+        "alpha": ("", "bravo"),
+        "bravo": ("alpha", "charlie"),
+        "charlie": ("bravo alpha", "delta"),
+        "delta": ("charlie bravo", "middle"),
+        "middle": ("delta charlie", "echo"),
+        "echo": ("middle delta", "foxtrot"),
+        "foxtrot": ("echo middle", "golf"),
+        "golf": ("foxtrot echo", ""),
+    }
+
+
+@pytest.mark.parametrize("how", ["outdated", "superseded", "merged", "deleted", "moved away", "another session"])
+async def test_context_follows_a_note_that_leaves(index: NoteIndex, tmp_path: Path, how: str) -> None:
+    await talk(index)
+    changed: dict[str, dict[str, Any]] = {
+        "outdated": {"outdated": True},
+        "superseded": {"superseded_by": an_id(999)},
+        "merged": {"merged_into": an_id(0)},
+        "moved away": {"space": "elsewhere"},
+        "another session": {"session": "other"},
+    }
+    if how == "deleted":
+        await index.apply(Update(gone=[an_id(30)]))
+    else:
+        await index.apply(Update(notes=[in_session(30, "delta", 30, **changed[how])]))
+    assert {word: found for word, found in (await contexts(tmp_path / "index.db")).items() if word != "delta"} == {
+        "alpha": ("", "bravo"),
+        "bravo": ("alpha", "charlie"),
+        "charlie": ("bravo alpha", "echo"),
+        "echo": ("charlie bravo", "foxtrot"),
+        "foxtrot": ("echo charlie", "golf"),
+        "golf": ("foxtrot echo", ""),
+    }
+
+
+async def test_a_text_that_was_taken_out_stays_nowhere_in_the_context_of_others(
+    index: NoteIndex, tmp_path: Path
+) -> None:
+    await talk(index)
+    for number in (10, 20, 40, 50):
+        await index.apply(Update(notes=[in_session(number, WORDS[number // 10], number, outdated=True)]))
+    await index.apply(Update(notes=[in_session(30, "redacted", 30)]))
+    assert looked_up(tmp_path / "index.db", "SELECT rowid FROM texts WHERE texts MATCH 'delta'") == []
+
+
+async def test_context_never_crosses_spaces_or_sessions(index: NoteIndex, tmp_path: Path) -> None:
+    await index.apply(
+        Update(
+            notes=[
+                in_session(1, "alpha", 1),
+                in_session(2, "bravo", 2, space="elsewhere"),
+                in_session(3, "charlie", 3, session="other"),
+                in_session(4, "delta", 4, session=None),
+                in_session(5, "echo", 5),
+            ]
+        )
+    )
+    assert await contexts(tmp_path / "index.db") == {
+        "alpha": ("", "echo"), "bravo": ("", ""), "charlie": ("", ""), "delta": ("", ""), "echo": ("alpha", ""),
+    }  # fmt: skip
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("content", "query"),
+    [
+        ("会議は来週の金曜日に東京で行われます", "金曜日"),
+        ("会議は来週の金曜日に東京で行われます", "東京の会議"),
+        ("数据库迁移到新的服务器", "服务器"),
+        ("第3回の打ち合わせ", "打ち合わせ"),
+        ("회의는 금요일에 열린다", "금요일에"),
+        ("การประชุมจะจัดขึ้นในวันศุกร์", "วันศุกร์"),
+        ("Встреча состоится в пятницу", "ПЯТНИЦУ"),
+        ("Ёлка стоит возле двери", "ёлка"),
+        ("बैठक शुक्रवार को होगी", "शुक्रवार"),
+        ("বৈঠক শুক্রবার হবে", "শুক্রবার"),
+        ("συνάντηση είναι την Παρασκευή", "παρασκευή"),
+        ("הפגישה ביום שישי", "שישי"),
+        ("الاجتماع يوم الجمعة", "الجمعة"),
+        ("Le café est à côté", "cafe"),
+        ("Le cafe\u0301 est la", "café"),
+        ("naïve Bayes", "naive"),
+        ("Straße nach Łódź", "łódź"),
+        ("call parse_config_file() before start", "parse_config_file"),
+        ("raises E0432 in src/net/tcp_stream.rs:118", "tcp_stream.rs"),
+        ("raises E0432 in src/net/tcp_stream.rs:118", "E0432"),
+        ("getUserById returns None", "getUserById"),
+        ("the flag --no-cache-dir", "--no-cache-dir"),
+        ("commit 8f3a9c1e broke it", "8f3a9c1e"),
+        ("C++ and C# and .NET", "C#"),
+        ("\uff46\uff55\uff4c\uff4c width text", "full"),
+    ],
+)
+async def test_words_of_any_script_are_found(index: NoteIndex, content: str, query: str) -> None:
+    await index.apply(Update(notes=[row(1, content), row(2, "something else entirely, 完全 другое")]))
+    assert await ids(index, query) == {an_id(1)}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"', "'", '" OR 1', "NEAR(a b)", "a AND", "AND", "*", "a*", "^a", "col:a", "title:", "(", ")", "{}", "-", "--",
+        "\\", "।", "\u200d", "\u0301", "😀", "a\0b", "%_%", "rowid", "x" * 5000, "\u202e", ";DROP TABLE notes", "+",
+    ],
+)  # fmt: skip
+async def test_no_query_is_too_strange(index: NoteIndex, query: str) -> None:
+    await index.apply(Update(notes=[row(1, "an ordinary note")]))
+    assert isinstance(await index.search(query, None, ANY), list)
+    assert isinstance(await index.subjects([query]) if query.isalpha() else [], list)
+
+
+async def test_a_pasted_log_still_finds_the_note_with_its_rare_word(index: NoteIndex) -> None:
+    noise = [row(number, f"INFO worker started in phase b{number}z and took long") for number in range(2, 60)]
+    await index.apply(Update(notes=[row(1, "kubelet evicts pods when imagefs is below its threshold"), *noise]))
+    log = "\n".join(f"2026-11-20 INFO worker {number} started, phase x{number}q" for number in range(900))
+    candidates = await index.search(f"{log}\nERROR imagefs evicts\n{log}", None, ANY)
+    assert max(candidates, key=lambda item: item.coverage).id == an_id(1)
+
+
+async def test_coverage_stays_between_nothing_and_all(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[row(number, "bell " * number) for number in range(1, 30)]))
+    coverages = [item.coverage for item in await index.search("bell bell tower", None, ANY)]
+    assert coverages
+    assert all(0.0 < coverage <= 1.0 for coverage in coverages)
+
+
+# Filters
+
+
+FILTERS: dict[str, tuple[Filter, dict[str, Any], dict[str, Any]]] = {
+    "space": (Filter(now=NOW, spaces=("work",)), {"space": "work"}, {"space": "other"}),
+    "type": (Filter(now=NOW, types=("decision",)), {"type": "decision"}, {"type": "fact"}),
+    "tier": (Filter(now=NOW, tiers=("core",)), {"tier": "core"}, {"tier": "working"}),
+    "tag": (Filter(now=NOW, tags=("Blue",)), {"tags": ("bLUE",)}, {"tags": ("red",)}),
+    "after": (
+        Filter(now=NOW, after="2026-10-01T00:00:00Z"),
+        {"event_time": "2026-10-01T00:00:00Z"},
+        {"event_time": "2026-09-30T23:59:59Z"},
+    ),
+    "before": (
+        Filter(now=NOW, before="2026-10-01T00:00:00Z"),
+        {"event_time": "2026-10-01T00:00:00Z"},
+        {"event_time": "2026-10-01T00:00:01Z"},
+    ),
+    "outdated": (ANY, {}, {"outdated": True}),
+    "superseded": (ANY, {}, {"superseded_by": "mem_0000000000000009"}),
+    "expired": (ANY, {"valid_until": "2026-11-20T12:00:01Z"}, {"valid_until": NOW}),
+    "merged": (ANY, {}, {"merged_into": "mem_0000000000000009"}),
+}
+
+
+@pytest.mark.parametrize("extension", [True, False], ids=["sqlite-vec", "numpy"])
+@pytest.mark.parametrize("kind", FILTERS)
+async def test_500_better_matches_that_a_filter_shuts_out_hide_none_that_it_lets_in(
+    tmp_path: Path, kind: str, extension: bool
+) -> None:
+    wanted, inside, outside = FILTERS[kind]
+    crowd = [row(number, "harbour harbour bell", **outside) for number in range(100, 600)]
+    # one is found by a word only, the other by its vector only
+    worded = row(1, "a long note in which, among many other words, the harbour is named once", **inside)
+    meant = row(2, "ships come in", **inside)
+    async with opened(tmp_path / "index.db", extension=extension) as index:
+        vectors = [made(item, unit(1, 0.01)) for item in crowd] + [made(meant, unit(1, 1.5))]
+        await index.apply(Update(notes=[*crowd, worded, meant], vectors=vectors))
+        query = QueryVector(SET, unit(1), 0.1, 0.1)
+        candidates = await index.search("harbour bell", query, wanted)
+        assert {item.id for item in candidates} == {an_id(1), an_id(2)}
+        shut_out = await index.search("harbour bell", query, Filter(now=NOW, spaces=("nowhere",)))
+        assert shut_out == []
+
+
+async def test_a_rare_word_of_another_space_does_not_hide_a_common_one_of_this_space(index: NoteIndex) -> None:
+    common = [row(number, f"deploy {number}", space="other") for number in range(10, 2600)]
+    rare = [row(number, "zanzibar deploy", space="other") for number in range(3000, 3010)]
+    mine = row(1, "how to deploy")
+    await index.apply(Update(notes=[*common, *rare, mine]))
+    assert await ids(index, "zanzibar deploy", Filter(now=NOW, spaces=("work",))) == {an_id(1)}
+
+
+async def test_outdated_notes_come_back_when_they_are_asked_for(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[row(1, "old truth", outdated=True), row(2, "new truth")]))
+    assert await ids(index, "truth") == {an_id(2)}
+    assert await ids(index, "truth", Filter(now=NOW, include_outdated=True)) == {an_id(1), an_id(2)}
+
+
+# Vectors
+
+
+async def compared(tmp_path: Path, wanted: Filter = ANY) -> tuple[list[Candidate], list[Candidate]]:
+    """The same 400 notes with one to three chunks each, searched with the extension and with numpy."""
+    answers = []
+    blobs = random_units(1200, seed=7)
+    for extension in (True, False):
+        async with opened(tmp_path / f"{extension}.db", extension=extension) as index:
+            assert index.uses_extension is extension
+            rows = [row(number, f"note {number}", space="work" if number % 3 else "other") for number in range(400)]
+            vectors = [made(item, *blobs[3 * at : 3 * at + 1 + at % 3]) for at, item in enumerate(rows)]
+            await index.apply(Update(notes=rows, vectors=vectors))
+            found = await index.search("zzz", QueryVector(SET, random_units(1, seed=3)[0], 0.0, 0.1), wanted)
+            answers.append(sorted(found, key=lambda item: (-(item.z or 0), item.id)))
+    return answers[0], answers[1]
+
+
+@pytest.mark.parametrize("wanted", [ANY, Filter(now=NOW, spaces=("other",))], ids=["all", "filtered"])
+async def test_both_ways_give_the_same_cosines_in_the_same_order(tmp_path: Path, wanted: Filter) -> None:
+    by_extension, by_numpy = await compared(tmp_path, wanted)
+    assert len(by_extension) > 100
+    assert [item.id for item in by_extension] == [item.id for item in by_numpy]
+    assert [item.z for item in by_extension] == pytest.approx([item.z for item in by_numpy], abs=1e-4)
+
+
+async def test_a_long_note_counts_with_its_best_chunk(index: NoteIndex) -> None:
+    item = row(1, "long")
+    await index.apply(Update(notes=[item], vectors=[made(item, unit(0, 1), unit(1), unit(0, 0, 1))]))
+    best = await index.search("zzz", QueryVector(SET, unit(1), 0.0, 1.0), ANY)
+    assert [item.z for item in best] == [pytest.approx(1.0, abs=1e-5)]
+
+
+async def test_vectors_of_another_set_are_never_compared(index: NoteIndex) -> None:
+    item = row(1, "a note")
+    await index.apply(Update(notes=[item], vectors=[made(item, unit(1))]))
+    assert await index.search("zzz", QueryVector("another-set", unit(1), 0.0, 1.0), ANY) == []
+
+
+async def test_numpy_sees_what_was_written_since(tmp_path: Path) -> None:
+    query = QueryVector(SET, unit(1), 0.0, 1.0)
+    async with opened(tmp_path / "index.db", extension=False) as index:
+        for number in range(1, 4):
+            item = row(number, f"note {number}")
+            await index.apply(Update(notes=[item], vectors=[made(item, unit(1, 0.1 * number))]))
+            assert len(await index.search("zzz", query, ANY)) == number
+
+
+async def test_numpy_forgets_the_vectors_of_an_index_that_was_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    query = QueryVector(SET, unit(1), 0.0, 1.0)
+    index = NoteIndex(path, extension=False)
+    first, second = row(1, "first"), row(2, "second")
+    await index.open()
+    await index.apply(Update(notes=[first], vectors=[made(first, unit(1))]))
+    assert [item.id for item in await index.search("zzz", query, ANY)] == [an_id(1)]
+    await index.aclose()
+    path.unlink()
+    await index.open()  # counts its changes from one again
+    await index.apply(Update(notes=[second], vectors=[made(second, unit(0, 1))]))
+    again = await index.search("zzz", query, ANY)
+    await index.aclose()
+    assert [(item.id, item.z) for item in again] == [(an_id(2), pytest.approx(0.0, abs=1e-6))]
+
+
+async def test_many_readers_of_numpy_at_once_meet_whole_vectors(tmp_path: Path) -> None:
+    query = QueryVector(SET, unit(1), 0.0, 1.0)
+    async with opened(tmp_path / "index.db", extension=False) as index, anyio.create_task_group() as tasks:
+        done = anyio.Event()
+
+        async def read() -> None:
+            while not done.is_set():
+                answer = await index.search("zzz", query, ANY)
+                assert len({item.z for item in answer}) <= 1, "equal vectors, unequal cosines"
+
+        for _ in range(8):
+            tasks.start_soon(read)
+        for number in range(60):
+            item = row(number, f"note {number}")
+            await index.apply(Update(notes=[item], vectors=[made(item, unit(1))]))
+        done.set()
+
+
+class WithoutLoading(sqlite3.Connection):
+    """A connection as some Python builds have it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("enable_load_extension", "load_extension"):
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+@pytest.fixture
+def fresh_loader() -> Iterator[None]:
+    """The way to sqlite-vec is looked for anew, before the test and after it."""
+    database.vector_extension.cache_clear()
+    yield
+    database.vector_extension.cache_clear()
+
+
+class WithLoading(sqlite3.Connection):
+    """A connection that can be asked to load, whatever this Python was built with."""
+
+    def enable_load_extension(self, enabled: bool, /) -> None:
+        """Say nothing: what is loaded is told by the test."""
+
+
+def connections_of(monkeypatch: pytest.MonkeyPatch, factory: type[sqlite3.Connection]) -> None:
+    real = sqlite3.connect
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        return real(*arguments, **{**options, "factory": factory})
+
+    monkeypatch.setattr(database.sqlite3, "connect", connect)
+
+
+@pytest.mark.usefixtures("fresh_loader")
+async def test_the_official_loader_is_taken_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[sqlite3.Connection] = []
+    connections_of(monkeypatch, WithLoading)
+    monkeypatch.setattr("sqlite_vec.load", loaded.append)
+    assert database.vector_extension() == "official"
+    connection = await database.connect(tmp_path / "index.db")
+    assert await connection.run(lambda inner: inner in loaded)
+    await connection.close()
+
+
+class RefusingToLoad(WithLoading):
+    """A connection whose library was built to refuse."""
+
+    def enable_load_extension(self, _enabled: bool, /) -> None:
+        raise sqlite3.NotSupportedError("not authorized")
+
+
+@pytest.mark.usefixtures("fresh_loader")
+def test_a_loader_that_refuses_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections_of(monkeypatch, RefusingToLoad)
+    assert database.vector_extension() in ("auto", "")
+
+
+@pytest.mark.usefixtures("fresh_loader")
+def test_without_it_the_extension_is_registered_with_the_library_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections_of(monkeypatch, WithoutLoading)
+    way = database.vector_extension()
+    if way == "auto":
+        with closing(database.sqlite3.connect(":memory:")) as connection:
+            assert connection.execute("SELECT vec_version()").fetchone()[0].startswith("v0.")
+    else:  # a library that hides its symbols: numpy it is
+        assert way == ""
+
+
+@pytest.mark.usefixtures("fresh_loader")
+@pytest.mark.parametrize("harm", ["no symbol", "refused", "no library file", "cannot be opened", "built in"])
+async def test_where_that_fails_too_vectors_are_compared_with_numpy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    import _sqlite3  # noqa: PLC0415 - CPython's own
+
+    connections_of(monkeypatch, WithoutLoading)
+    library: Callable[[str], object] = {
+        "no symbol": lambda _: object(),
+        "refused": lambda _: Refusing(),
+        "cannot be opened": refuse_to_open,
+    }.get(harm, lambda _: object())
+    monkeypatch.setattr(database.ctypes, "CDLL", library)
+    if harm == "refused":
+        monkeypatch.setattr(database.ctypes, "cast", lambda *_: None)
+    if harm == "no library file":
+        monkeypatch.setattr("sqlite_vec.loadable_path", lambda: str(tmp_path / "nowhere"))
+    if harm == "built in":
+        monkeypatch.delattr(_sqlite3, "__file__", raising=False)
+
+    assert database.vector_extension() == ""
+    async with opened(tmp_path / "index.db") as index:
+        assert not index.uses_extension
+        item = row(1, "found with numpy")
+        await index.apply(Update(notes=[item], vectors=[made(item, unit(1))]))
+        assert await ids(index, "zzz", vector=QueryVector(SET, unit(1), 0.0, 1.0)) == {an_id(1)}
+
+
+class Refusing:
+    """A library whose registration says no."""
+
+    sqlite3_vec_init = None
+
+    @staticmethod
+    def sqlite3_auto_extension(_: object) -> int:
+        return 1
+
+
+def refuse_to_open(_: str) -> object:
+    raise OSError("cannot be opened")
+
+
+async def test_what_one_process_wrote_with_the_extension_another_reads_with_numpy(tmp_path: Path) -> None:
+    item = row(1, "shared")
+    async with opened(tmp_path / "index.db") as writer, opened(tmp_path / "index.db", extension=False) as reader:
+        await writer.apply(Update(notes=[item], vectors=[made(item, unit(1))]))
+        assert await ids(reader, "zzz", vector=QueryVector(SET, unit(1), 0.0, 1.0)) == {an_id(1)}
+
+
+# Background
+
+
+def measured(path: Path) -> tuple[float, float]:
+    with closing(sqlite3.connect(path)) as connection:
+        return Background().statistics(connection, SET, 0.1, 0.1)
+
+
+async def test_the_background_depends_on_the_notes_and_not_on_the_order_they_came_in(tmp_path: Path) -> None:
+    blobs = random_units(600, seed=1)
+    rows = [row(number, f"note {number}") for number in range(600)]
+    backgrounds = []
+    for order in (1, -1):
+        path = tmp_path / f"{order}.db"
+        async with opened(path) as index:
+            pairs = list(zip(rows, blobs, strict=True))[::order]
+            await index.apply(Update(notes=[item for item, _ in pairs]))
+            await index.apply(Update(vectors=[made(item, blob) for item, blob in pairs]))
+        backgrounds.append(measured(path))
+    assert backgrounds[0] == backgrounds[1]
+
+
+async def test_the_background_of_notes_whose_ids_end_alike_does_not_depend_on_their_order_either(
+    tmp_path: Path,
+) -> None:
+    blobs = random_units(600, seed=1)
+    rows = [row(number, f"note {number}") for number in range(600)]
+    alike = [
+        NoteRow(Note(**{**as_values(item.note), "id": note_id(1000 * at, 5)}), item.hash, item.file)
+        for at, item in enumerate(rows)
+    ]
+    backgrounds = []
+    for order in (1, -1):
+        path = tmp_path / f"{order}.db"
+        async with opened(path) as index:
+            pairs = list(zip(alike, blobs, strict=True))[::order]
+            await index.apply(Update(notes=[item for item, _ in pairs], vectors=[made(item, b) for item, b in pairs]))
+        backgrounds.append(measured(path))
+    assert backgrounds[0] == backgrounds[1]
+
+
+def as_values(note: Note) -> dict[str, Any]:
+    return {name: getattr(note, name) for name in Note.__dataclass_fields__}
+
+
+async def test_the_background_is_measured_again_when_vectors_have_come_since(index: NoteIndex) -> None:
+    """After a deletion notes are asked for before they have vectors, which must not fix what they are compared with."""
+    rows = [row(number, f"note {number}") for number in range(40)]
+    query = QueryVector(SET, unit(1), 0.1, 0.1)
+    await index.apply(Update(notes=rows))
+    await index.search("zzz", query, ANY)
+    await index.apply(Update(vectors=[made(item, unit(1, 0.1 * at)) for at, item in enumerate(rows)]))
+    late = {item.id: item.z for item in await index.search("zzz", query, ANY)}
+    index._background = Background()
+    assert {item.id: item.z for item in await index.search("zzz", query, ANY)} == late
+
+
+# The same answer whatever the rowids
+
+
+async def test_which_of_many_equal_notes_are_told_does_not_depend_on_rowids(tmp_path: Path) -> None:
+    rows = [row(number, "the very same words", title=f"t{number}"[:2]) for number in range(450)]
+    blobs = [unit(1)] * 450
+    answers = []
+    for order in (1, -1):
+        async with opened(tmp_path / f"{order}.db") as index:
+            ordered = rows[::order]
+            vectors = [made(item, blob) for item, blob in zip(ordered, blobs, strict=True)]
+            await index.apply(Update(notes=ordered, vectors=vectors))
+            words = await ids(index, "same words")
+            meaning = await ids(index, "zzz", vector=QueryVector(SET, unit(1), 0.0, 1.0))
+            answers.append((words, meaning))
+    assert answers[0] == answers[1]
+
+
+async def test_which_of_many_subjects_are_told_does_not_depend_on_rowids(tmp_path: Path) -> None:
+    rows = [row(number, "met them", subject=f"Anna Number{number}") for number in range(120)]
+    answers = []
+    for order in (1, -1):
+        async with opened(tmp_path / f"{order}.db") as index:
+            await index.apply(Update(notes=rows[::order]))
+            answers.append(await index.subjects(["anna"]))
+    assert answers[0] == answers[1]
+
+
+# Many writers
+
+
+async def test_updates_that_share_a_transaction_are_all_there_or_told_that_they_are_not(index: NoteIndex) -> None:
+    bad = Update(notes=[row(999, "half a pair", source="\ud800")])
+    outcomes: dict[int, str] = {}
+
+    async def write(number: int) -> None:
+        try:
+            await index.apply(bad if number == 5 else Update(notes=[row(number, f"note {number}")]))
+            outcomes[number] = "there"
+        except (StorageError, IndexLostError, UnicodeEncodeError):
+            outcomes[number] = "refused"
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(10):
+            tasks.start_soon(write, number)
+    known = await index.notes([an_id(number) for number in (*range(10), 999)])
+    assert outcomes[5] == "refused"
+    assert {number for number, outcome in outcomes.items() if outcome == "there"} == {
+        number for number in range(10) if an_id(number) in known
+    }
+    assert an_id(999) not in known
+    await index.apply(Update(notes=[row(50, "afterwards")]))
+    assert an_id(50) in await index.notes([an_id(50)])
+
+
+async def test_an_update_is_written_whole_or_not_at_all(index: NoteIndex) -> None:
+    history = [HistoryRow(an_id(1), 1, "chg_1", "remember", NOW)]
+    with pytest.raises(UnicodeEncodeError):
+        await index.apply(Update(notes=[row(1, "one"), row(2, "two", source="\ud800")], history=history))
+    assert await index.notes([an_id(1)]) == {}
+    assert await index.changes(an_id(1)) == 0
+
+
+async def test_a_write_into_a_database_that_was_deleted_is_not_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    async with opened(path) as index:
+        path.unlink()
+        assert index.lost
+        with pytest.raises(IndexLostError):
+            await index.apply(Update(notes=[row(1, "into the void")]))

@@ -1,0 +1,109 @@
+"""Memories to test with: in this process, and in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+
+from holdfast.app import new_change_id, new_note_id, now
+from holdfast.engine.memory import Memory
+from holdfast.engine.node import Node, recall_node
+from holdfast.engine.ports import Caller, Encoder, Ports
+from holdfast.engine.recall import Recall, Recalled, recall
+from holdfast.engine.remember import Outcome, Remember, remember
+from holdfast.index.note_index import NoteIndex
+from holdfast.index.recalls import RecallLog
+from holdfast.model.secrets import redact
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.folder import Folder
+from holdfast.store.notes import NoteFiles
+
+Value = TypeVar("Value")
+
+SERVER = Path(__file__).parents[1] / "server"
+CALLER = Caller("work", "a test", "pytest")
+PATIENCE = 30.0
+
+
+def memory_on(home: Path, *, encoder: Encoder | None = None, files: FileSystem | None = None) -> Memory:
+    """A memory that is not running yet; without an encoder unless one is given."""
+    folder = Folder(home)
+    return Memory(
+        Ports(
+            store=NoteFiles(folder, files or FileSystem(), now, new_change_id),
+            index=NoteIndex(folder.derived / "index.db"),
+            recalls=RecallLog(folder.derived / "recalls.db"),
+            encoder=encoder,
+            clock=now,
+            new_id=new_note_id,
+            door=redact,
+        )
+    )
+
+
+@asynccontextmanager
+async def living(
+    home: Path, *, encoder: Encoder | None = None, files: FileSystem | None = None
+) -> AsyncIterator[Memory]:
+    """A memory that runs until the block ends."""
+    memory = memory_on(home, encoder=encoder, files=files)
+    async with memory.running():
+        yield memory
+
+
+async def keep(memory: Memory, content: str, **given: Any) -> Outcome:
+    return await memory.attend(lambda ports: remember(ports, CALLER, Remember(content, **given)))
+
+
+async def ask(memory: Memory, query: str, **given: Any) -> Recalled:
+    return await memory.attend(lambda ports: recall(ports, CALLER, Recall(query, **given)))
+
+
+async def show(memory: Memory, note_id: str) -> Node:
+    return await memory.attend(lambda ports: recall_node(ports, note_id))
+
+
+def found(answer: Recalled) -> list[str]:
+    """The texts of an answer, best first."""
+    return [hit.note.content for hit in answer.hits]
+
+
+@asynccontextmanager
+async def serving(home: Path, encoder: str = "none") -> AsyncIterator[Client]:
+    """A client with a server process of its own."""
+    environment = {
+        **os.environ,
+        "HOLDFAST_HOME": str(home),
+        "HOLDFAST_ENCODER": encoder,
+        "HOLDFAST_SPACE": "work",
+        "PYTHONPATH": str(SERVER),
+    }
+    transport = StdioTransport(sys.executable, ["-m", "holdfast"], env=environment, keep_alive=False)
+    async with Client(transport) as client:
+        yield client
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """A tool's structured answer."""
+    answer = await client.call_tool(tool, arguments)
+    return dict(answer.structured_content or {})
+
+
+async def results(client: Client, query: str, **arguments: Any) -> list[dict[str, Any]]:
+    return list((await call(client, "recall", query=query, **arguments))["results"])
+
+
+async def until(condition: Callable[[], Value]) -> Value:
+    """Wait until the condition holds; what it said then."""
+    with anyio.fail_after(PATIENCE):
+        while not (answer := condition()):  # noqa: ASYNC110 - it is about the disk, which tells nobody
+            await anyio.sleep(0.02)
+    return answer
