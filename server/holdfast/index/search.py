@@ -50,16 +50,16 @@ class Finder:
             lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms)
             z = np.full(snapshot.size, np.nan, np.float32)
             session_z = z
-            best = snapshot.best(lexical.coverage, pool_size)
+            best = snapshot.best(lexical.coverage, 0.0, pool_size)
             if vector is not None and vectors is not None:
                 cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
                 vectors.exact(connection, vector.vector, best, cosines)
                 z = self._deviations(connection, vector, vectors, cosines)
-            pool = np.union1d(best, snapshot.best(np.nan_to_num(z), pool_size))
+            pool = np.union1d(best, snapshot.best(z, -np.inf, pool_size))
             if vector is not None:
                 session_z = _session_means(snapshot, passes, z, pool)
             worth = lexical.coverage[pool] + Z * np.nan_to_num(z[pool]) + SESSION * np.nan_to_num(session_z[pool])
-            pool = pool[np.argsort(-worth, kind="stable")[:MOST_CANDIDATES]]
+            pool = pool[snapshot.first(pool, worth, MOST_CANDIDATES)]
             return _candidates(connection, snapshot, pool, lexical, z, session_z)
         finally:
             connection.rollback()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import copy
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.model.ids import id_number
 from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.query import Filter
 
@@ -28,11 +28,12 @@ _FIELDS = np.dtype(
     [
         ("rowid", np.int64), ("space", np.int32), ("session", np.int32), ("type", np.int8), ("tier", np.int8),
         ("live", np.bool_), ("outdated", np.bool_), ("until", np.int64), ("happened", np.int64),
-        ("created", np.int64), ("mark", np.int32),
+        ("created", np.int64), ("mark", np.int64),
     ]
 )  # fmt: skip
 _COLUMNS = "rowid, space, session, type, tier, merged_into, outdated, valid_until, happened, created, id"
 _GROWTH = 1.5
+_MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
 
 
 def number_of(instant: str | None) -> int:
@@ -104,16 +105,19 @@ class Snapshot:
         inside[inside] = self.rows["rowid"][places[inside]] == wanted[inside]
         return places[inside]
 
-    def best(self, scores: Floats, count: int) -> Positions:
-        """Positions of the highest positive scores; of equal ones the newest, so that row numbers decide nothing."""
-        found = np.flatnonzero(scores > 0)
-        if len(found) <= count:
-            return found
-        lowest = np.partition(scores[found], len(found) - count)[len(found) - count]
-        found = found[scores[found] >= lowest]
-        rows = self.rows[found]
-        order = np.lexsort((rows["mark"], -rows["created"], -scores[found]))
-        best: Positions = found[order[:count]]
+    def best(self, scores: Floats, above: float, count: int) -> Positions:
+        """Positions of the highest scores over `above`; of equal ones the newest, whatever their rows."""
+        found = np.flatnonzero(scores > above)
+        return found[self.first(found, scores[found], count)]
+
+    def first(self, positions: Positions, scores: Floats, count: int) -> Positions:
+        """Which of some positions have the highest scores, as indices into them; of equal ones the newest."""
+        if len(positions) <= count:
+            return np.arange(len(positions))
+        lowest = np.partition(scores, len(scores) - count)[len(scores) - count]
+        chosen = np.flatnonzero(scores >= lowest)
+        rows = self.rows[positions[chosen]]
+        best: Positions = chosen[np.lexsort((rows["mark"], -rows["created"], -scores[chosen]))[:count]]
         return best
 
     def mask(self, connection: sqlite3.Connection, wanted: Filter) -> Mask:
@@ -170,7 +174,7 @@ class Snapshot:
         return (
             rowid, self.spaces.number(space), conversation, self._types.number(type_), self._tiers.number(tier),
             merged_into is None, bool(outdated), number_of(valid_until), number_of(happened),
-            number_of(created), zlib.crc32(note_id.encode()) >> 1,
+            number_of(created), id_number(note_id) & _MARK,
         )  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 _BM25 = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
 _SCORED = f"SELECT rowid, {_BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
 _FLOOR = 1e-6  # FTS5's own idf never falls below this
-_FEW = 200  # notes; in a larger store a word that most of them have says nothing
 PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
 _ENOUGH = 50  # notes in reach that a rare term must have found
+_WORTH_KEEPING = 200  # notes with a word; from here its count is slow to take, hardly changes, and is kept a while
 _RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
 
 
@@ -63,13 +63,12 @@ def search_words(
     terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
     if len(terms) > most:  # a pasted log: its rarest words that are known at all
         terms = [term for term in terms if term.found][:most]
-    telling = [term for term in terms if total <= _FEW or term.found * 2 < total] or terms
-    weight = sum(term.idf for term in telling) or 1.0
+    weight = sum(term.idf for term in terms) or 1.0
     coverage = np.zeros(snapshot.size, np.float32)
     raw = np.zeros(snapshot.size, np.float32)
     matched = np.zeros(snapshot.size, np.uint32)
     rare: list[_Term] = []
-    common = [term for term in telling if term.found]
+    common = [term for term in terms if term.found]
     budget = _RARE_ROWS
     while common and (budget >= common[0].found or np.count_nonzero(matched) < _ENOUGH):
         term = common.pop(0)
@@ -89,7 +88,8 @@ def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: 
     found = snapshot.document_counts.get(word)
     if found is None:
         found = connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',)).fetchone()[0]
-        snapshot.document_counts[word] = found
+        if found >= _WORTH_KEEPING:
+            snapshot.document_counts[word] = found
     idf = math.log(1 + (PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
     return _Term(word, found, idf, max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5))))
 
@@ -121,6 +121,7 @@ def _add_common(
     either = " OR ".join(term.phrase for term in rare)
     also = " OR ".join(term.phrase for term in common)
     positions, scores = _scored(connection, snapshot, f"({either}) AND ({also})", passes)
-    ours, theirs = sum(term.idf for term in common), sum(term.fts_idf for term in common)
+    telling = [term for term in common if term.fts_idf > _FLOOR]  # a word of every other note says nothing here
+    ours, theirs = sum(term.idf for term in telling), sum(term.fts_idf for term in telling) or 1.0
     share = np.clip((scores - raw[positions]) / theirs, 0.0, 1.0)
     coverage[positions] += ours / weight * share
