@@ -24,7 +24,7 @@ from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
 
 RETRY_MINUTES = 10
-CLOSE_POOL = 24
+CLOSE_POOL, CLOSE_TERMS = 24, 8
 LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 ASKED_WEIGHT = 0.5
@@ -172,7 +172,9 @@ async def _close_notes(ports: Ports, note: Note, encoded: Encoded) -> list[_Clos
     """Current notes of the same space, or of none, that are near the new text, the nearest first."""
     vector = query_vector(ports, encoded.chunks[0]) if encoded.chunks else None
     spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
-    found = await ports.index.search(note.content, vector, Filter(now=ports.now, spaces=spaces), CLOSE_POOL)
+    words = "" if vector else note.content  # meaning says it better, and words cost more
+    wanted = Filter(now=ports.now, spaces=spaces)
+    found = await ports.index.search(words, vector, wanted, CLOSE_POOL, CLOSE_TERMS)
     scored = [(relevance(item.coverage, item.z), item) for item in found if item.id != SELF_ID]
     best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
     titles = await ports.index.notes([item.id for _, item in best])

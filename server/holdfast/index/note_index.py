@@ -9,22 +9,26 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
-from holdfast.index import vectors as vector_search
 from holdfast.index.database import Database, connect, file_identity, vector_extension
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_notes, put_vectors, remove_notes
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, file_rows, links_of, note_rows
 from holdfast.index.schema import migrate
-from holdfast.index.search import WIDE_POOL, search
 from holdfast.model.ids import id_range
 from holdfast.model.query import Candidate, Filter, QueryVector
 
+if TYPE_CHECKING:
+    from holdfast.index.search import Finder
+
 Answer = TypeVar("Answer")
+
+WIDE_POOL = 150  # candidates of each leg
+MOST_TERMS = 32  # words of a query that are looked at
 
 # Ranges of the index on encoded_by: costs what waits, not what there is.
 _UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
@@ -78,8 +82,8 @@ class NoteIndex:
         self._identity: tuple[int, int] | None = None
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
-        self._background = vector_search.Background()
-        self._vectors: vector_search.VectorSearch = vector_search.NumpyVectors()
+        self._finder: Finder | None = None
+        self.uses_extension = False  # whether sqlite-vec is loaded
 
     async def open(self) -> bool:
         """Open or make the database. Returns whether it is built: False asks for a rebuild.
@@ -96,9 +100,8 @@ class NoteIndex:
         if not self._path.exists() or file_identity(self._path) == self._unreadable:
             self.discard()
         self._unreadable = None
-        self._background = vector_search.Background()
-        with_extension = self._extension and vector_extension()
-        self._vectors = vector_search.SqliteVectors() if with_extension else vector_search.NumpyVectors()
+        self._finder = None
+        self.uses_extension = self._extension and vector_extension() != ""
         try:
             return await _guarded(self._open())
         finally:
@@ -122,11 +125,6 @@ class NoteIndex:
             if connection is not None:
                 with suppress(sqlite3.Error):  # a harmed file cannot be put in order, and need not be
                     await connection.close()
-
-    @property
-    def uses_extension(self) -> bool:
-        """Whether sqlite-vec does the vector arithmetic."""
-        return isinstance(self._vectors, vector_search.SqliteVectors)
 
     @property
     def lost(self) -> bool:
@@ -159,12 +157,25 @@ class NoteIndex:
         await self._updates.submit(update)
 
     async def search(
-        self, query: str, vector: QueryVector | None, wanted: Filter, pool_size: int = WIDE_POOL
+        self,
+        query: str,
+        vector: QueryVector | None,
+        wanted: Filter,
+        pool_size: int = WIDE_POOL,
+        most_terms: int = MOST_TERMS,
     ) -> list[Candidate]:
-        """See `holdfast.index.search.search`."""
+        """See `holdfast.index.search.Finder.search`."""
         return await self._read(
-            lambda connection: search(connection, self._vectors, self._background, query, vector, wanted, pool_size)
+            lambda connection: self._searcher().search(connection, query, vector, wanted, pool_size, most_terms)
         )
+
+    def _searcher(self) -> Finder:
+        """Made at the first search: it brings numpy along, which the start of a server does not wait for."""
+        if self._finder is None:
+            from holdfast.index.search import Finder  # noqa: PLC0415
+
+            self._finder = Finder(extension=self.uses_extension)
+        return self._finder
 
     async def subjects(self, words: Sequence[str]) -> list[str]:
         """Subjects of notes that share a word with these."""
@@ -356,7 +367,7 @@ def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
 
 
 def _apply(connection: sqlite3.Connection, update: Update, seq: int) -> None:
-    remove_notes(connection, update.gone)
+    remove_notes(connection, update.gone, seq)
     connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in update.gone_files])
     put_notes(connection, update.notes, seq)
     for row in update.files:
@@ -366,4 +377,4 @@ def _apply(connection: sqlite3.Connection, update: Update, seq: int) -> None:
         [(row.note, row.seq, row.change, row.op, row.at) for row in update.history],
     )
     for made in update.vectors:
-        put_vectors(connection, made)
+        put_vectors(connection, made, seq)

@@ -94,7 +94,7 @@ def put_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_se
         _put_text(connection, rowid)
 
 
-def remove_notes(connection: sqlite3.Connection, ids: Iterable[str]) -> None:
+def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq: int) -> None:
     """Forget notes and the links that leave them; links that lead to them stay, in case they come back."""
     stale: set[int] = set()
     for note_id in ids:
@@ -110,6 +110,7 @@ def remove_notes(connection: sqlite3.Connection, ids: Iterable[str]) -> None:
         ):
             connection.execute(statement, found)
         connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
+        connection.execute("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", (found[0], change_seq))
         stale.discard(found[0])
     for rowid in sorted(stale):
         if connection.execute("SELECT 1 FROM notes WHERE rowid = ?", (rowid,)).fetchone():
@@ -124,7 +125,7 @@ def put_file(connection: sqlite3.Connection, row: FileRow) -> None:
     )
 
 
-def put_vectors(connection: sqlite3.Connection, made: MadeVectors) -> None:
+def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: int) -> None:
     """Keep a note's vectors, unless its text has changed since they were made."""
     found = connection.execute(
         "SELECT rowid FROM notes WHERE id = ? AND encode_hash = ?", (made.note, made.encode_hash)
@@ -136,7 +137,9 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors) -> None:
         "INSERT INTO vectors (note, vector_set, chunk, vector) VALUES (?, ?, ?, ?)",
         [(found[0], made.vector_set, number, chunk) for number, chunk in enumerate(made.chunks)],
     )
-    connection.execute("UPDATE notes SET encoded_by = ? WHERE rowid = ?", (made.vector_set, found[0]))
+    connection.execute(
+        "UPDATE notes SET encoded_by = ?, changed = ? WHERE rowid = ?", (made.vector_set, change_seq, found[0])
+    )
 
 
 def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> int:

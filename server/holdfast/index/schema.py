@@ -17,15 +17,15 @@ def _notes(connection: sqlite3.Connection) -> None:
         CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
         CREATE TABLE notes (
             rowid INTEGER PRIMARY KEY AUTOINCREMENT,
-            id TEXT NOT NULL UNIQUE, path TEXT NOT NULL, hash TEXT NOT NULL,
-            type TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL,
-            title TEXT NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
-            confidence REAL NOT NULL, source TEXT NOT NULL,
+            id TEXT NOT NULL UNIQUE, changed INTEGER NOT NULL,
+            type TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, session TEXT, seq INTEGER, subject TEXT,
+            confidence REAL NOT NULL, outdated INTEGER NOT NULL, superseded_by TEXT, merged_into TEXT,
             created TEXT NOT NULL, updated TEXT NOT NULL, happened TEXT NOT NULL,
-            session TEXT, seq INTEGER, subject TEXT, event_time TEXT, valid_from TEXT, valid_until TEXT,
-            outdated INTEGER NOT NULL, outdated_reason TEXT, superseded_by TEXT, merged_into TEXT,
-            about_self INTEGER NOT NULL,
-            retry_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT, changed INTEGER NOT NULL
+            event_time TEXT, valid_from TEXT, valid_until TEXT, outdated_reason TEXT,
+            about_self INTEGER NOT NULL, source TEXT NOT NULL,
+            path TEXT NOT NULL, hash TEXT NOT NULL,
+            retry_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT,
+            title TEXT NOT NULL, tags TEXT NOT NULL, content TEXT NOT NULL  -- long ones last: most reads stop before
         );
         CREATE INDEX notes_session ON notes (space, session, coalesce(seq, -1), created, id)
             WHERE session IS NOT NULL;
@@ -34,6 +34,9 @@ def _notes(connection: sqlite3.Connection) -> None:
         CREATE INDEX notes_encoded ON notes (encoded_by);
         CREATE INDEX notes_changed ON notes (changed);
         CREATE INDEX notes_sample ON notes (substr(id, -6));
+        CREATE TABLE tombstones (
+            changed INTEGER NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (changed, note)
+        ) WITHOUT ROWID;
         CREATE TABLE tags (note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
         CREATE INDEX tags_note ON tags (note);
         CREATE TABLE links (

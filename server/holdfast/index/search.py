@@ -4,97 +4,121 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterable
+import threading
 
-from holdfast.index.filters import Where, where_of
-from holdfast.index.vectors import Background, VectorSearch
+import numpy as np
+
+from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
+from holdfast.index.vectors import Background, VectorTable
 from holdfast.index.words import Lexical, search_words
 from holdfast.model.query import Candidate, Filter, QueryVector
+from holdfast.model.ranking import SESSION, Z
 from holdfast.model.words import query_terms
 
-WIDE_POOL = 300  # candidates of each leg
 SESSION_BEST = 3
+MOST_CANDIDATES = 100  # told to ranking, by the part of its score that is known here
 
 
-def search(
-    connection: sqlite3.Connection,
-    vectors: VectorSearch,
-    background: Background,
-    query: str,
-    vector: QueryVector | None,
-    wanted: Filter,
-    pool_size: int = WIDE_POOL,
-) -> list[Candidate]:
-    """The notes that either leg finds, at most `pool_size` from each, unordered, with coverage and z."""
-    where = where_of(wanted)
-    lexical = search_words(connection, query_terms(query), where)
-    best = _best(connection, lexical.coverage, pool_size)
-    z: dict[int, float] = {}
-    if vector is not None:
-        mean, deviation = background.statistics(connection, vector.key, vector.mean, vector.deviation)
-        found = vectors.nearest(connection, vector.key, vector.vector, where, pool_size)
-        found |= vectors.cosines(connection, vector.key, vector.vector, [rowid for rowid in best if rowid not in found])
-        z = {rowid: (cosine - mean) / deviation for rowid, cosine in found.items()}
-        pool = dict.fromkeys((*best, *z))
-        siblings = _siblings(connection, pool, where)
-        unseen = [rowid for rowids in siblings.values() for rowid in rowids if rowid not in z]
-        more = vectors.cosines(connection, vector.key, vector.vector, unseen)
-        session_z = _session_means(siblings, z | {rowid: (cosine - mean) / deviation for rowid, cosine in more.items()})
-    else:
-        pool, session_z = dict.fromkeys(best), {}
-    return _candidates(connection, pool, lexical, z, session_z)
+class Finder:
+    """Searches one database; what it keeps in memory is shared by all connections and brought up to date by each.
+
+    Args:
+        extension: whether sqlite-vec is loaded into the connections.
+    """
+
+    def __init__(self, *, extension: bool) -> None:
+        self._extension = extension
+        self._lock = threading.Lock()
+        self._snapshot = Snapshot()
+        self._vectors: VectorTable | None = None
+        self._background = Background()
+
+    def search(
+        self,
+        connection: sqlite3.Connection,
+        query: str,
+        vector: QueryVector | None,
+        wanted: Filter,
+        pool_size: int,
+        most_terms: int,
+    ) -> list[Candidate]:
+        """The notes that either leg finds, at most `pool_size` from each, unordered, with coverage and z."""
+        connection.execute("BEGIN")  # one state of the database for both legs and all that is read with them
+        try:
+            snapshot, vectors = self._current(connection, vector)
+            passes = snapshot.mask(connection, wanted)
+            lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms)
+            z = np.full(snapshot.size, np.nan, np.float32)
+            session_z = z
+            best = snapshot.best(lexical.coverage, 0.0, pool_size)
+            if vector is not None and vectors is not None:
+                cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
+                vectors.exact(connection, vector.vector, best, cosines)
+                z = self._deviations(connection, vector, vectors, cosines)
+            pool = np.union1d(best, snapshot.best(z, -np.inf, pool_size))
+            if vector is not None:
+                session_z = _session_means(snapshot, passes, z, pool)
+            worth = lexical.coverage[pool] + Z * np.nan_to_num(z[pool]) + SESSION * np.nan_to_num(session_z[pool])
+            pool = pool[snapshot.first(pool, worth, MOST_CANDIDATES)]
+            return _candidates(connection, snapshot, pool, lexical, z, session_z)
+        finally:
+            connection.rollback()
+
+    def _current(
+        self, connection: sqlite3.Connection, vector: QueryVector | None
+    ) -> tuple[Snapshot, VectorTable | None]:
+        """What is in memory, brought up to the state that the connection sees."""
+        with self._lock:
+            self._snapshot = self._snapshot.refreshed(connection)
+            if vector is None:
+                return self._snapshot, None
+            if self._vectors is None or self._vectors.key != vector.key:
+                self._vectors = VectorTable(vector.key, extension=self._extension)
+            self._vectors = self._vectors.refreshed(connection, self._snapshot)
+            return self._snapshot, self._vectors
+
+    def _deviations(
+        self, connection: sqlite3.Connection, vector: QueryVector, vectors: VectorTable, cosines: Floats
+    ) -> Floats:
+        """Cosines as deviations above the background; NaN where they are not known."""
+        prior = (vector.mean, vector.deviation)
+        mean, deviation = self._background.statistics(connection, vector.key, vectors.count, prior)
+        return (cosines - np.float32(mean)) / np.float32(deviation)
 
 
-def _best(connection: sqlite3.Connection, coverage: dict[int, float], count: int) -> list[int]:
-    """The notes with the highest coverage; of equal ones the newest, so that row numbers decide nothing."""
-    best = sorted(coverage, key=lambda rowid: (-coverage[rowid], rowid))
-    if len(best) <= count:
-        return best
-    lowest = coverage[best[count - 1]]
-    above = [rowid for rowid in best if coverage[rowid] > lowest]
-    level = [rowid for rowid in best if coverage[rowid] == lowest]
-    newest = connection.execute(
-        "SELECT rowid FROM notes WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY created DESC, id LIMIT ?",
-        (json.dumps(level), count - len(above)),
-    )
-    return [*above, *(rowid for (rowid,) in newest)]
-
-
-def _siblings(connection: sqlite3.Connection, pool: Iterable[int], where: Where) -> dict[tuple[str, str], list[int]]:
-    """All notes in reach that share a session with a note of the pool."""
-    rows = connection.execute(
-        "SELECT n.space, n.session, n.rowid FROM (SELECT DISTINCT space, session FROM notes "  # noqa: S608 - own clauses
-        "WHERE session IS NOT NULL AND rowid IN (SELECT value FROM json_each(?))) s "
-        f"CROSS JOIN notes n ON n.space = s.space AND n.session = s.session WHERE {where.clause}",
-        (json.dumps(list(pool)), *where.values),
-    )
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for space, session, rowid in rows:
-        found[space, session].append(rowid)
-    return found
-
-
-def _session_means(siblings: dict[tuple[str, str], list[int]], z: dict[int, float]) -> dict[int, float]:
-    means: dict[int, float] = {}
-    for rowids in siblings.values():
-        top = sorted((z[rowid] for rowid in rowids if rowid in z), reverse=True)[:SESSION_BEST]
-        if top:
-            means.update((rowid, sum(top) / len(top)) for rowid in rowids)
+def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions) -> Floats:
+    """For each note of the pool the mean of the three best of its session that pass; its own z without a session."""
+    means = z.copy()
+    sessions = snapshot.rows["session"][: snapshot.size]
+    here = sessions[pool]
+    members = np.flatnonzero(passes & ~np.isnan(z) & np.isin(sessions, here[here >= 0]))
+    if not len(members):
+        return means
+    members = members[np.lexsort((-z[members], sessions[members]))]
+    groups, starts, sizes = np.unique(sessions[members], return_index=True, return_counts=True)
+    rank = np.arange(len(members)) - np.repeat(starts, sizes)
+    best = rank < SESSION_BEST
+    totals = np.add.reduceat(np.where(best, z[members], 0.0), starts)
+    by_group = totals / np.minimum(sizes, SESSION_BEST)
+    of_session = pool[here >= 0]
+    means[of_session] = by_group[np.searchsorted(groups, sessions[of_session]).clip(max=len(groups) - 1)]
     return means
 
 
 def _candidates(
     connection: sqlite3.Connection,
-    pool: Iterable[int],
+    snapshot: Snapshot,
+    pool: Positions,
     lexical: Lexical,
-    z: dict[int, float],
-    session_z: dict[int, float],
+    z: Floats,
+    session_z: Floats,
 ) -> list[Candidate]:
+    rowids = snapshot.rows["rowid"][pool]
+    place = dict(zip(rowids.tolist(), pool.tolist(), strict=True))
     rows = connection.execute(
         "SELECT rowid, id, space, session, subject, tier, confidence, outdated, created FROM notes "
         "WHERE rowid IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(pool)),),
+        (json.dumps(rowids.tolist()),),
     )
     return [
         Candidate(
@@ -107,10 +131,15 @@ def _candidates(
             confidence=row[6],
             outdated=bool(row[7]),
             created=row[8],
-            coverage=lexical.coverage.get(row[0], 0.0),
-            z=z.get(row[0]),
-            session_z=session_z.get(row[0], z.get(row[0])),
-            matched=tuple(lexical.matched.get(row[0], ())),
+            coverage=float(lexical.coverage[place[row[0]]]),
+            z=_known(z, place[row[0]]),
+            session_z=_known(session_z, place[row[0]]),
+            matched=lexical.words_in(place[row[0]]),
         )
         for row in rows
     ]
+
+
+def _known(values: Floats, place: int) -> float | None:
+    value = float(values[place])
+    return None if np.isnan(value) else value

@@ -1,132 +1,176 @@
-"""The vector leg: cosines of a query with the notes that pass a filter.
+"""The vector leg: cosines of a query with the notes.
 
-Vectors lie in a plain table, so that a filter applies before the cut and a process without sqlite-vec can read what
-one with it wrote. Distances are taken by sqlite-vec's functions inside SQLite, or by numpy where it cannot be loaded.
+Vectors lie in a plain table of the database, so that any process can read what another wrote. In memory they are
+float32 while the store is small, and one bit for each dimension when it is large: then the bits choose, and exact
+distances come from the table, through sqlite-vec inside SQLite, or through numpy where it cannot be loaded.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from typing import TypeVar
 
-from holdfast.index.filters import Where
+import numpy as np
+import numpy.typing as npt
 
+from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
+
+EXACT_NOTES = 20_000  # up to here float32 in memory: the fastest, and 30 MB at the most
 SAMPLE = 256  # notes whose mutual cosines are the store's background
 _PRIOR_WEIGHT = 20  # notes that the encoder's own background counts for
 _MEAN_RANGE, _DEVIATION_RANGE = (0.02, 0.35), (0.06, 0.18)
+_OVERSAMPLING = 4
+_BATCH = 4096
+
+Codes = npt.NDArray[np.uint64]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-class VectorSearch(Protocol):
-    """Cosines by rowid; a note with several chunks counts with its best."""
+class VectorTable:
+    """The vectors of one set, each with the position of its note; of a note's chunks the best counts.
 
-    def nearest(
-        self, connection: sqlite3.Connection, key: str, query: bytes, where: Where, count: int
-    ) -> dict[int, float]: ...
+    Args:
+        key: the vector set.
+        extension: whether sqlite-vec is loaded into the connections.
+        exact_notes: how many notes are kept as float32.
+    """
+
+    def __init__(self, key: str, *, extension: bool, exact_notes: int = EXACT_NOTES) -> None:
+        self.key = key
+        self._extension = extension
+        self._exact_notes = exact_notes
+        self._large = False
+        self._seen = -1
+        self._size = 0
+        self._notes = np.zeros(0, np.intp)  # -1 where the vector was replaced
+        self._rows = np.zeros(0, np.int64)
+        self._values: Floats | None = None
+        self._codes: Codes | None = None
+        self._centre: Floats | None = None
+
+    @property
+    def count(self) -> int:
+        """How many vectors are in use."""
+        return int(np.count_nonzero(self._notes[: self._size] >= 0))
+
+    def refreshed(self, connection: sqlite3.Connection, snapshot: Snapshot) -> VectorTable:
+        """This table, or a newer one that has the vectors of every note of the snapshot."""
+        if self._seen >= snapshot.seen:
+            return self
+        large = snapshot.size > self._exact_notes
+        if large != self._large:
+            fresh = VectorTable(self.key, extension=self._extension, exact_notes=self._exact_notes)
+        else:
+            fresh = copy.copy(self)
+        fresh._read(connection, snapshot, large=large)  # noqa: SLF001 - a copy of its own
+        return fresh
+
+    def _read(self, connection: sqlite3.Connection, snapshot: Snapshot, *, large: bool) -> None:
+        self._large = large
+        self._notes = self._notes.copy()  # the only array that changes below its size
+        cursor = connection.execute(
+            "SELECT v.rowid, v.note, v.vector FROM notes n JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid "
+            "WHERE n.changed > ? ORDER BY v.note, v.chunk",
+            (self.key, self._seen),
+        )
+        while batch := cursor.fetchmany(_BATCH):
+            self._take(snapshot, batch)
+        self._seen = snapshot.seen
 
     def cosines(
-        self, connection: sqlite3.Connection, key: str, query: bytes, rowids: Iterable[int]
-    ) -> dict[int, float]: ...
+        self, connection: sqlite3.Connection, snapshot: Snapshot, query: bytes, passes: Mask, most: int
+    ) -> Floats:
+        """Cosine by position; NaN where a note has no vector, or on a large store was not among the nearest."""
+        best = np.full(snapshot.size, np.nan, np.float32)
+        alive = np.flatnonzero(self._notes[: self._size] >= 0)
+        alive = alive[passes[self._notes[alive]]]
+        if not len(alive):
+            return best
+        if self._values is not None:
+            scores = self._values[: self._size] @ np.frombuffer(query, "<f4")
+            np.fmax.at(best, self._notes[alive], scores[alive])
+        else:
+            chosen = self._nearest_codes(query, alive, most * _OVERSAMPLING)
+            np.fmax.at(best, self._notes[chosen], self._exact(connection, query, self._rows[chosen]))
+        return best
 
+    def exact(self, connection: sqlite3.Connection, query: bytes, positions: Positions, best: Floats) -> None:
+        """Fill in the cosines of these notes where they are missing."""
+        if self._values is None:
+            missing = positions[np.isnan(best[positions])]
+            chosen = np.flatnonzero(np.isin(self._notes[: self._size], missing))
+            if len(chosen):
+                np.fmax.at(best, self._notes[chosen], self._exact(connection, query, self._rows[chosen]))
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
-    """All vectors of one set as they were at one change: rows of a matrix, by note."""
+    def _take(self, snapshot: Snapshot, batch: Sequence[tuple[int, int, bytes]]) -> None:
+        values = np.frombuffer(b"".join(vector for _, _, vector in batch), "<f4").reshape(len(batch), -1)
+        notes = np.searchsorted(snapshot.rows["rowid"][: snapshot.size], [note for _, note, _ in batch])
+        replaced = np.isin(self._notes[: self._size], notes)
+        self._notes[: self._size][replaced] = -1
+        end = self._size + len(batch)
+        self._notes = _put(self._notes, self._size, notes)
+        self._rows = _put(self._rows, self._size, np.array([row for row, _, _ in batch], np.int64))
+        if self._large:
+            self._centre = values.mean(axis=0) if self._centre is None else self._centre
+            self._codes = _put(self._codes, self._size, _signs(values - self._centre))
+        else:
+            self._values = _put(self._values, self._size, values)
+        self._size = end
 
-    stamp: tuple[str, int]
-    places: dict[int, list[int]]
-    vectors: object
+    def _nearest_codes(self, query: bytes, alive: Positions, count: int) -> Positions:
+        if self._codes is None or self._centre is None:
+            return alive[:0]
+        code = _signs((np.frombuffer(query, "<f4") - self._centre)[None, :])
+        distances = np.bitwise_count(self._codes[: self._size] ^ code).sum(axis=1, dtype=np.uint16)[alive]
+        if len(alive) <= count:
+            return alive
+        return alive[np.argpartition(distances, count)[:count]]
 
-
-def change_seq(connection: sqlite3.Connection) -> int:
-    """Counts the write transactions of an index."""
-    found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
-    return int(found[0]) if found else 0
-
-
-class SqliteVectors:
-    """Brute force inside SQLite. On unit vectors cos = 1 - d^2 / 2; L2 is the distance that sqlite-vec has SIMD for."""
-
-    def nearest(
-        self, connection: sqlite3.Connection, key: str, query: bytes, where: Where, count: int
-    ) -> dict[int, float]:
-        return _from_distances(
-            connection.execute(
-                "SELECT v.note, min(vec_distance_L2(v.vector, ?)) AS distance "  # noqa: S608 - own clauses
-                f"FROM vectors v JOIN notes n ON n.rowid = v.note WHERE v.vector_set = ? AND {where.clause} "
-                "GROUP BY v.note ORDER BY distance, n.created DESC, n.id LIMIT ?",
-                (query, key, *where.values, count),
-            )
-        )
-
-    def cosines(
-        self, connection: sqlite3.Connection, key: str, query: bytes, rowids: Iterable[int]
-    ) -> dict[int, float]:
-        return _from_distances(
-            connection.execute(
-                "SELECT v.note, min(vec_distance_L2(v.vector, ?)) FROM json_each(?) wanted "
-                "CROSS JOIN vectors v ON v.vector_set = ? AND v.note = wanted.value GROUP BY v.note",
-                (query, json.dumps(list(rowids)), key),
-            )
-        )
-
-
-class NumpyVectors:
-    """All vectors of one set in memory, read again when the index has changed: the way without an extension."""
-
-    def __init__(self) -> None:
-        self._known: _Matrix | None = None  # replaced as a whole: readers are on several threads
-
-    def nearest(
-        self, connection: sqlite3.Connection, key: str, query: bytes, where: Where, count: int
-    ) -> dict[int, float]:
-        allowed = connection.execute(
-            f"SELECT n.rowid FROM notes n WHERE {where.clause} ORDER BY n.created DESC, n.id",  # noqa: S608 - own clauses
-            where.values,
-        )
-        found = self.cosines(connection, key, query, [rowid for (rowid,) in allowed])
-        best = sorted(found.items(), key=lambda item: -item[1])[:count]  # equal ones stay newest first
-        return dict(best)
-
-    def cosines(
-        self, connection: sqlite3.Connection, key: str, query: bytes, rowids: Iterable[int]
-    ) -> dict[int, float]:
-        import numpy as np  # noqa: PLC0415 - start-up stays light
-
-        known = self._loaded(connection, key)
-        if not known.places:
-            return {}
-        scores = np.asarray(known.vectors) @ np.frombuffer(query, dtype="<f4")
-        return {
-            rowid: float(max(scores[place] for place in known.places[rowid]))
-            for rowid in rowids
-            if rowid in known.places
-        }
-
-    def _loaded(self, connection: sqlite3.Connection, key: str) -> _Matrix:
-        import numpy as np  # noqa: PLC0415
-
-        stamp = (key, change_seq(connection))
-        known = self._known
-        if known is not None and known.stamp == stamp:
-            return known
-        found = connection.execute(
-            "SELECT note, vector FROM vectors WHERE vector_set = ? ORDER BY note, chunk", (key,)
+    def _exact(self, connection: sqlite3.Connection, query: bytes, rows: npt.NDArray[np.int64]) -> Floats:
+        """Cosines of rows of the table. On unit vectors cos = 1 - d^2 / 2; L2 is what sqlite-vec has SIMD for."""
+        wanted = json.dumps(rows.tolist())
+        if self._extension:
+            found = connection.execute(
+                "SELECT vec_distance_L2(v.vector, ?) FROM json_each(?) w JOIN vectors v ON v.rowid = w.value "
+                "ORDER BY w.key",
+                (query, wanted),
+            ).fetchall()
+            distances = np.array(found, np.float32)[:, 0]
+            cosines: Floats = 1.0 - distances * distances / 2.0
+            return cosines
+        blobs = connection.execute(
+            "SELECT v.vector FROM json_each(?) w JOIN vectors v ON v.rowid = w.value ORDER BY w.key", (wanted,)
         ).fetchall()
-        places: dict[int, list[int]] = {}
-        for place, (rowid, _) in enumerate(found):
-            places.setdefault(rowid, []).append(place)
-        width = len(found[0][1]) // 4 if found else 1
-        matrix = np.frombuffer(b"".join(blob for _, blob in found), dtype="<f4").reshape(-1, width)
-        self._known = known = _Matrix(stamp, places, matrix)
-        return known
+        values = np.frombuffer(b"".join(blob for (blob,) in blobs), "<f4").reshape(len(blobs), -1)
+        exact: Floats = values @ np.frombuffer(query, "<f4")
+        return exact
 
 
-def _from_distances(rows: Iterable[tuple[int, float]]) -> dict[int, float]:
-    return {rowid: 1.0 - distance * distance / 2.0 for rowid, distance in rows}
+def _put(array: npt.NDArray[Scalar] | None, start: int, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The array with `values` from `start` on."""
+    roomy = _room(values[:0] if array is None else array, start + len(values))
+    roomy[start : start + len(values)] = values
+    return roomy
+
+
+def _room(array: npt.NDArray[Scalar], size: int) -> npt.NDArray[Scalar]:
+    """The array with room for `size` entries; it grows by half, so that appending stays cheap."""
+    if len(array) >= size:
+        return array
+    larger = np.zeros((size + size // 2, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _signs(values: Floats) -> Codes:
+    """One bit for each dimension, 64 to a word."""
+    bits = np.packbits(values > 0, axis=1)
+    spare = -bits.shape[1] % 8
+    return np.ascontiguousarray(np.pad(bits, ((0, 0), (0, spare)))).view(np.uint64)
 
 
 class Background:
@@ -141,22 +185,17 @@ class Background:
         self._known: dict[str, tuple[int, float, float]] = {}
 
     def statistics(
-        self, connection: sqlite3.Connection, key: str, prior_mean: float, prior_deviation: float
+        self, connection: sqlite3.Connection, key: str, count: int, prior: tuple[float, float]
     ) -> tuple[float, float]:
-        """Mean and deviation for the vector set `key`, as its vectors are now."""
-        stamp = change_seq(connection)
+        """Mean and deviation for the vector set `key`, of which `count` vectors are in use."""
         known = self._known.get(key)
-        if known is None or known[0] != stamp:
-            known = (stamp, *_measure(connection, key, prior_mean, prior_deviation))
+        if known is None or abs(count - known[0]) > known[0] // 50:
+            known = (count, *_measure(connection, key, prior))
             self._known[key] = known
         return known[1], known[2]
 
 
-def _measure(
-    connection: sqlite3.Connection, key: str, prior_mean: float, prior_deviation: float
-) -> tuple[float, float]:
-    import numpy as np  # noqa: PLC0415
-
+def _measure(connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> tuple[float, float]:
     blobs = connection.execute(
         "SELECT v.vector FROM notes n CROSS JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid AND v.chunk = 0 "
         "ORDER BY substr(n.id, -6), n.id LIMIT ?",
@@ -164,12 +203,12 @@ def _measure(
     ).fetchall()
     count = len(blobs)
     if count < 2:  # noqa: PLR2004 - no pair
-        return prior_mean, prior_deviation
+        return prior
     matrix = np.frombuffer(b"".join(blob for (blob,) in blobs), dtype="<f4").reshape(count, -1)
     pairs = (matrix @ matrix.T)[np.triu_indices(count, 1)]
     share = count / (count + _PRIOR_WEIGHT)
-    mean = share * float(pairs.mean()) + (1 - share) * prior_mean
-    deviation = share * float(pairs.std()) + (1 - share) * prior_deviation
+    mean = share * float(pairs.mean()) + (1 - share) * prior[0]
+    deviation = share * float(pairs.std()) + (1 - share) * prior[1]
     return _clamp(mean, _MEAN_RANGE), _clamp(deviation, _DEVIATION_RANGE)
 
 

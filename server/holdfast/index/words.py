@@ -4,98 +4,124 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from holdfast.index.filters import Where
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 
 # Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
 _BM25 = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
+_SCORED = f"SELECT rowid, {_BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
 _FLOOR = 1e-6  # FTS5's own idf never falls below this
 PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
-MOST_TERMS = 32
-_RARE_BUDGET = 2000
+_ENOUGH = 50  # notes in reach that a rare term must have found
+_WORTH_KEEPING = 200  # notes with a word; from here its count is slow to take, hardly changes, and is kept a while
+_RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
 
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """`coverage` by rowid in 0..1: the share of the query's weight that the note's words carry.
+    """`coverage` by position in 0..1: the share of the query's weight that the note's words carry.
 
-    `matched` names the terms found, by rowid. `weights` are the terms' idf.
+    `matched` has bit i set where term i of `words` was found.
     """
 
-    coverage: dict[int, float] = field(default_factory=dict)
-    matched: dict[int, list[str]] = field(default_factory=dict)
+    coverage: Floats
+    matched: npt.NDArray[np.uint32]
+    words: tuple[str, ...]
+
+    def words_in(self, position: int) -> tuple[str, ...]:
+        bits = int(self.matched[position])
+        return tuple(word for place, word in enumerate(self.words) if bits >> place & 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    phrase: str
     word: str
     found: int
     idf: float
     fts_idf: float
 
+    @property
+    def phrase(self) -> str:
+        return f'"{self.word}"'
 
-def search_words(connection: sqlite3.Connection, words: list[str], where: Where) -> Lexical:
+
+def search_words(
+    connection: sqlite3.Connection, snapshot: Snapshot, words: list[str], passes: Mask, most: int
+) -> Lexical:
     """Score every note that passes the filter and holds a word of the query.
 
     coverage = sum(idf * min(1, tf)) / sum(idf) over the query's terms, where tf is BM25's saturated, length-normalised
-    term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it.
+    term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it. FTS5 adds its scores up
+    over the terms, so common terms are asked for together, where a rare one was found, and the rare ones' part taken
+    off.
     """
-    total = connection.execute("SELECT count(*) FROM notes").fetchone()[0]
-    terms = sorted((_term(connection, word, total) for word in words), key=lambda term: term.found)
-    if len(terms) > MOST_TERMS:  # a pasted log: its rarest words that are known at all
-        terms = [term for term in terms if term.found][:MOST_TERMS]
-    weight = sum(term.idf for term in terms)
-    coverage: dict[int, float] = defaultdict(float)
-    matched: dict[int, list[str]] = defaultdict(list)
-    budget = max(_RARE_BUDGET, total // 20)
-    anchor: list[str] = []
-    for term in terms:
-        if not term.found:
-            continue
+    total = snapshot.count
+    terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
+    if len(terms) > most:  # a pasted log: its rarest words that are known at all
+        terms = [term for term in terms if term.found][:most]
+    weight = sum(term.idf for term in terms) or 1.0
+    coverage = np.zeros(snapshot.size, np.float32)
+    raw = np.zeros(snapshot.size, np.float32)
+    matched = np.zeros(snapshot.size, np.uint32)
+    rare: list[_Term] = []
+    common = [term for term in terms if term.found]
+    budget = _RARE_ROWS
+    while common and (budget >= common[0].found or np.count_nonzero(matched) < _ENOUGH):
+        term = common.pop(0)
         budget -= term.found
-        rows = (
-            _rows(connection, term, where) if budget >= 0 or not anchor else _anchored(connection, term, anchor, where)
-        )
-        if rows and (budget >= 0 or not anchor):  # what only stands outside the filter is nothing to hold on to
-            anchor.append(term.phrase)
-        for rowid, frequency in rows:
-            coverage[rowid] += term.idf * min(1.0, frequency) / weight
-            matched[rowid].append(term.word)
-    return Lexical(dict(coverage), dict(matched))
+        positions, scores = _scored(connection, snapshot, term.phrase, passes)
+        place = len(rare)
+        rare.append(term)
+        coverage[positions] += term.idf / weight * np.minimum(1.0, scores / term.fts_idf)
+        raw[positions] += scores
+        matched[positions] |= np.uint32(1 << place)
+    if common and rare:
+        _add_common(connection, snapshot, rare, common, weight, passes, coverage, raw)
+    return Lexical(coverage, matched, tuple(term.word for term in rare))
 
 
-def _term(connection: sqlite3.Connection, word: str, total: int) -> _Term:
-    phrase = f'"{word}"'
-    found = connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (phrase,)).fetchone()[0]
-    idf = math.log(1 + (PRIOR_NOTES + total - found + 0.5) / (found + 0.5))
-    fts_idf = max(_FLOOR, math.log((total - found + 0.5) / (found + 0.5))) if total >= found else _FLOOR
-    return _Term(phrase, word, found, idf, fts_idf)
+def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
+    found = snapshot.document_counts.get(word)
+    if found is None:
+        found = connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',)).fetchone()[0]
+        if found >= _WORTH_KEEPING:
+            snapshot.document_counts[word] = found
+    idf = math.log(1 + (PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
+    return _Term(word, found, idf, max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5))))
 
 
-def _rows(connection: sqlite3.Connection, term: _Term, where: Where) -> list[tuple[int, float]]:
-    """Every note with the term, and its frequency there."""
-    found = connection.execute(
-        f"SELECT texts.rowid, {_BM25} FROM texts JOIN notes n ON n.rowid = texts.rowid "  # noqa: S608 - own clauses
-        f"WHERE texts MATCH ? AND {where.clause}",
-        (term.phrase, *where.values),
-    )
-    return [(rowid, -score / term.fts_idf) for rowid, score in found]
+def _scored(
+    connection: sqlite3.Connection, snapshot: Snapshot, expression: str, passes: Mask
+) -> tuple[Positions, Floats]:
+    """Positions and BM25 scores of the notes that match an expression and pass the filter."""
+    rows = connection.execute(_SCORED, (expression,)).fetchall()
+    found = np.array(rows, np.float64).reshape(-1, 2)
+    rowids = found[:, 0].astype(np.int64)
+    places = np.searchsorted(snapshot.rows["rowid"][: snapshot.size], rowids)
+    inside = places < snapshot.size
+    inside[inside] = snapshot.rows["rowid"][places[inside]] == rowids[inside]
+    inside[inside] = passes[places[inside]]
+    return places[inside], (-found[inside, 1]).astype(np.float32)
 
 
-def _anchored(connection: sqlite3.Connection, term: _Term, anchor: list[str], where: Where) -> list[tuple[int, float]]:
-    """A common term, looked at only where a rarer one was found: its share of a joint score is what is left over.
-
-    FTS5 scores the whole expression, so the anchor's part is asked for by itself and taken off.
-    """
-    either = " OR ".join(anchor)
-    both = f"({either}) AND {term.phrase}"
-    statement = (
-        f"SELECT texts.rowid, {_BM25} FROM texts JOIN notes n ON n.rowid = texts.rowid "  # noqa: S608 - own clauses
-        f"WHERE texts MATCH ? AND {where.clause}"
-    )
-    joint = connection.execute(statement, (both, *where.values)).fetchall()
-    alone = dict(connection.execute(statement, (either, *where.values)))
-    return [(rowid, max(0.0, alone.get(rowid, 0.0) - score) / term.fts_idf) for rowid, score in joint]
+def _add_common(
+    connection: sqlite3.Connection,
+    snapshot: Snapshot,
+    rare: list[_Term],
+    common: list[_Term],
+    weight: float,
+    passes: Mask,
+    coverage: Floats,
+    raw: Floats,
+) -> None:
+    either = " OR ".join(term.phrase for term in rare)
+    also = " OR ".join(term.phrase for term in common)
+    positions, scores = _scored(connection, snapshot, f"({either}) AND ({also})", passes)
+    telling = [term for term in common if term.fts_idf > _FLOOR]  # a word of every other note says nothing here
+    ours, theirs = sum(term.idf for term in telling), sum(term.fts_idf for term in telling) or 1.0
+    share = np.clip((scores - raw[positions]) / theirs, 0.0, 1.0)
+    coverage[positions] += ours / weight * share

@@ -10,6 +10,7 @@ LENGTH = 16
 RANDOM_BITS = 30
 SELF_ID = PREFIX + "0" * LENGTH
 
+_DIGITS = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")  # as Python counts in base 32
 _FULL = re.compile(rf"{PREFIX}[{ALPHABET}]{{{LENGTH}}}\Z")
 _PART = re.compile(rf"(?:{PREFIX})?([{ALPHABET}]{{0,{LENGTH}}})\Z")
 
@@ -24,6 +25,11 @@ def note_id(milliseconds: int, random_bits: int) -> str:
     value = (milliseconds % (1 << 48)) << RANDOM_BITS | random_bits % (1 << RANDOM_BITS)
     digits = [ALPHABET[value >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5)]
     return PREFIX + "".join(digits)
+
+
+def id_number(note_id: str) -> int:
+    """The 80 bits of an id; they sort as the ids do."""
+    return int(note_id.removeprefix(PREFIX).translate(_DIGITS), 32)
 
 
 def is_note_id(text: str) -> bool:

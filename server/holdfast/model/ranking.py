@@ -21,7 +21,7 @@ from holdfast.model.words import query_terms
 GATE = 0.20  # nothing is returned unless the best hit reaches it
 FLOOR = 0.08  # below it a single note is not returned
 WEAK = 0.45  # below it a note is marked as doubtful
-_Z, _SESSION, _SUBJECT, _OTHER_SPACE = 0.12, 0.10, 0.30, 0.20
+Z, SESSION, _SUBJECT, _OTHER_SPACE = 0.12, 0.10, 0.30, 0.20
 _OUTDATED, _DOUBT, _CORE = 0.15, 0.10, 0.02
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 
@@ -90,8 +90,8 @@ def _ranked(candidate: Candidate, named: set[str], space: str | None) -> Ranked:
     foreign = space is not None and candidate.space not in (space, GLOBAL_SPACE)
     score = (
         candidate.coverage
-        + _Z * (candidate.z or 0.0)
-        + _SESSION * (candidate.session_z or 0.0)
+        + Z * (candidate.z or 0.0)
+        + SESSION * (candidate.session_z or 0.0)
         + _SUBJECT * subject
         - _OTHER_SPACE * foreign
         - _OUTDATED * candidate.outdated

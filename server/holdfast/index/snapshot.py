@@ -1,0 +1,184 @@
+"""What a search needs of every note, in arrays: filters, sessions and vectors without a row being read.
+
+Read from the database at the first search and kept up to date by change numbers, so that the notes of other
+processes are seen as soon as they are committed.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.model.ids import id_number
+from holdfast.model.memory import NOTE_TYPES, TIERS
+from holdfast.model.query import Filter
+
+Positions = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
+
+NEVER = 1 << 62
+_FIELDS = np.dtype(
+    [
+        ("rowid", np.int64), ("space", np.int32), ("session", np.int32), ("type", np.int8), ("tier", np.int8),
+        ("live", np.bool_), ("outdated", np.bool_), ("until", np.int64), ("happened", np.int64),
+        ("created", np.int64), ("mark", np.int64),
+    ]
+)  # fmt: skip
+_COLUMNS = "rowid, space, session, type, tier, merged_into, outdated, valid_until, happened, created, id"
+_GROWTH = 1.5
+_MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
+
+
+def number_of(instant: str | None) -> int:
+    """An instant as a number that sorts like it; never for none."""
+    return int("".join(letter for letter in instant if letter.isdigit())) if instant else NEVER
+
+
+class Names:
+    """Texts as small numbers."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._numbers = {name: number for number, name in enumerate(known)}
+
+    def number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def known(self, names: Iterable[str]) -> list[int]:
+        return [self._numbers[name] for name in names if name in self._numbers]
+
+
+class Snapshot:
+    """All notes by position, in the order of their row ids; a removed note keeps its place and is not live.
+
+    A snapshot does not change while it is searched: `refreshed` gives a new one.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.rows = np.zeros(0, _FIELDS)
+        self.spaces, self.sessions = Names(), Names()
+        self._types, self._tiers = Names(NOTE_TYPES), Names(TIERS)
+        self.seen = -1  # the change number up to which everything is here
+        self.document_counts: dict[str, int] = {}
+        self._counted_at = 0
+
+    @property
+    def count(self) -> int:
+        """How many notes are live."""
+        return int(np.count_nonzero(self.rows["live"][: self.size]))
+
+    def refreshed(self, connection: sqlite3.Connection) -> Snapshot:
+        """This snapshot, or a newer one where something was committed since. Read in one transaction."""
+        found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
+        latest = int(found[0]) if found else 0
+        if latest <= self.seen:
+            return self
+        fresh = copy.copy(self)
+        fresh._read(connection, latest)  # noqa: SLF001 - a copy of its own
+        return fresh
+
+    def _read(self, connection: sqlite3.Connection, latest: int) -> None:
+        self.rows = self.rows.copy()
+        changed = connection.execute(
+            f"SELECT {_COLUMNS} FROM notes WHERE changed > ? ORDER BY rowid",  # noqa: S608 - own names
+            (self.seen,),
+        ).fetchall()
+        self._take(changed)
+        gone = connection.execute("SELECT note FROM tombstones WHERE changed > ?", (self.seen,)).fetchall()
+        self.rows["live"][self.positions([rowid for (rowid,) in gone])] = False
+        self.seen = latest
+        if abs(self.size - self._counted_at) * 50 > self._counted_at:
+            self.document_counts, self._counted_at = {}, self.size
+
+    def positions(self, rowids: Iterable[int]) -> Positions:
+        """Where these notes stand; unknown ones are left out."""
+        wanted = np.fromiter(rowids, np.int64)
+        places = np.searchsorted(self.rows["rowid"][: self.size], wanted)
+        inside = places < self.size
+        inside[inside] = self.rows["rowid"][places[inside]] == wanted[inside]
+        return places[inside]
+
+    def best(self, scores: Floats, above: float, count: int) -> Positions:
+        """Positions of the highest scores over `above`; of equal ones the newest, whatever their rows."""
+        found = np.flatnonzero(scores > above)
+        return found[self.first(found, scores[found], count)]
+
+    def first(self, positions: Positions, scores: Floats, count: int) -> Positions:
+        """Which of some positions have the highest scores, as indices into them; of equal ones the newest."""
+        if len(positions) <= count:
+            return np.arange(len(positions))
+        lowest = np.partition(scores, len(scores) - count)[len(scores) - count]
+        chosen = np.flatnonzero(scores >= lowest)
+        rows = self.rows[positions[chosen]]
+        best: Positions = chosen[np.lexsort((rows["mark"], -rows["created"], -scores[chosen]))[:count]]
+        return best
+
+    def mask(self, connection: sqlite3.Connection, wanted: Filter) -> Mask:
+        """Which notes the filter lets through."""
+        rows = self.rows[: self.size]
+        passes: Mask = rows["live"].copy()
+        if wanted.spaces:
+            passes &= np.isin(rows["space"], self.spaces.known(wanted.spaces))
+        if wanted.types:
+            passes &= np.isin(rows["type"], self._types.known(wanted.types))
+        if wanted.tiers:
+            passes &= np.isin(rows["tier"], self._tiers.known(wanted.tiers))
+        if wanted.after:
+            passes &= rows["happened"] >= number_of(wanted.after)
+        if wanted.before:
+            passes &= rows["happened"] <= number_of(wanted.before)
+        if not wanted.include_outdated:
+            passes &= ~rows["outdated"] & (rows["until"] > number_of(wanted.now))
+        if wanted.tags:
+            tagged = np.zeros(self.size, np.bool_)
+            tagged[self.positions(_tagged(connection, wanted.tags))] = True
+            passes &= tagged
+        return passes
+
+    def _take(self, changed: list[tuple[Any, ...]]) -> None:
+        values = np.array([self._row(*row) for row in changed], _FIELDS)
+        places = np.searchsorted(self.rows["rowid"][: self.size], values["rowid"])
+        known = places < self.size
+        known[known] = self.rows["rowid"][places[known]] == values["rowid"][known]
+        self.rows[places[known]] = values[known]
+        fresh = values[~known]  # row ids only grow, so new notes belong at the end
+        if self.size + len(fresh) > len(self.rows):
+            larger = np.zeros(int((self.size + len(fresh)) * _GROWTH) + 16, _FIELDS)
+            larger[: self.size] = self.rows[: self.size]
+            self.rows = larger
+        self.rows[self.size : self.size + len(fresh)] = fresh
+        self.size += len(fresh)
+
+    def _row(
+        self,
+        rowid: int,
+        space: str,
+        session: str | None,
+        type_: str,
+        tier: str,
+        merged_into: str | None,
+        outdated: int,
+        valid_until: str | None,
+        happened: str,
+        created: str,
+        note_id: str,
+    ) -> tuple[object, ...]:
+        conversation = -1 if session is None else self.sessions.number(f"{space}\0{session}")
+        return (
+            rowid, self.spaces.number(space), conversation, self._types.number(type_), self._tiers.number(tier),
+            merged_into is None, bool(outdated), number_of(valid_until), number_of(happened),
+            number_of(created), id_number(note_id) & _MARK,
+        )  # fmt: skip
+
+
+def _tagged(connection: sqlite3.Connection, tags: Iterable[str]) -> list[int]:
+    wanted = json.dumps([tag.lower() for tag in tags])
+    statement = "SELECT DISTINCT note FROM tags WHERE tag IN (SELECT value FROM json_each(?))"
+    return [rowid for (rowid,) in connection.execute(statement, (wanted,))]
