@@ -14,11 +14,11 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
-from worlds import queries, unit_vector, write_folder
 
 from holdfast.app import build_memory
 from holdfast.encode.vectorset import VectorSet
@@ -28,6 +28,7 @@ from holdfast.engine.recall import Recall, recall
 from holdfast.index.note_index import Update
 from holdfast.index.projection import MadeVectors
 from holdfast.settings import load_settings
+from worlds import queries, unit_vector, write_folder
 
 CALLER = Caller("space-1", "bench", "bench")
 ASKED = 200
@@ -74,9 +75,9 @@ async def ask_all(memory: Memory, texts: list[str], clients: int) -> tuple[list[
 
     async def client() -> None:
         while waiting:
-            text = waiting.pop()
+            request = Recall(waiting.pop())
             began = time.perf_counter()
-            await memory.attend(lambda ports: recall(ports, CALLER, Recall(text)))
+            await memory.attend(partial(recall, caller=CALLER, request=request))
             seconds.append(time.perf_counter() - began)
 
     began = time.perf_counter()
@@ -108,7 +109,8 @@ async def measure(home: Path, count: int, clients: list[int], seed: int) -> None
             seconds, total = await ask_all(memory, texts, number)
             ranked = sorted(seconds)
             p50, p95 = statistics.median(ranked) * 1e3, ranked[int(len(ranked) * 0.95)] * 1e3
-            print(f"{number:>12} clients  p50 {p50:7.1f} ms   p95 {p95:7.1f} ms   {len(seconds) / total:6.0f} recalls/s")
+            rate = len(seconds) / total
+            print(f"{number:>12} clients  p50 {p50:7.1f} ms   p95 {p95:7.1f} ms   {rate:6.0f} recalls/s")
     began = time.perf_counter()
     memory = build(home, seed)
     async with memory.running():

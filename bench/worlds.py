@@ -62,4 +62,4 @@ def queries(count: int, seed: int = 7) -> list[str]:
     """Questions of eight words, common and rare, and sometimes the mark of one note."""
     generator = random.Random(seed + 1)  # noqa: S311 - made-up data
     words, weights = vocabulary(random.Random(seed), 20_000)  # noqa: S311 - the notes' own words
-    return [" ".join(generator.choices(words, weights, k=7) + [generator.choice(words)]) for _ in range(count)]
+    return [" ".join((*generator.choices(words, weights, k=7), generator.choice(words))) for _ in range(count)]

@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
-from worlds import notes
 
 from holdfast.app import build_memory
 from holdfast.engine.memory import Memory
@@ -27,6 +26,7 @@ from holdfast.model.memory import Note
 from holdfast.settings import load_settings
 from holdfast.store.codec import new_document
 from holdfast.store.journal import line_of
+from worlds import notes
 
 CALLER = Caller("bench", "bench", "bench")
 

@@ -68,7 +68,7 @@ def build_memory(settings: Settings) -> Memory:
 def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> FastMCP[Any]:
     """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served."""
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
-    from holdfast.tools.agent import add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
@@ -82,9 +82,17 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     if http:
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
-        space, how = work_space(settings.space, Path.cwd(), Path.home())
-    add_agent_tools(server, memory, space, how)
+        space, how = _place(settings)
+    add_agent_tools(server, Desk(memory, space, how))
     return server
+
+
+def _place(settings: Settings) -> tuple[str | None, str]:
+    """The space that a stdio server works in; its folder may have been deleted under it."""
+    try:
+        return work_space(settings.space, Path.cwd(), Path.home())
+    except (OSError, RuntimeError):
+        return settings.space, "HOLDFAST_SPACE" if settings.space else "none: no working folder"
 
 
 def _builtin(settings: Settings) -> BuiltinEncoder:

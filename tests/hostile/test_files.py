@@ -223,7 +223,7 @@ async def test_links_are_not_followed(tmp_path: Path, kind: str) -> None:
     note = placed(home, GOOD.encode(), "work/good.md")
     link = home / "memories" / "work" / "link.md"
     target = {
-        "to a file outside": outside / "memories/work/secret.md",
+        "to a file outside": outside / "memories" / "work" / "secret.md",
         "to a note inside": note,
         "to a folder outside": outside / "memories/work",
         "loop": home / "memories",
@@ -246,7 +246,7 @@ async def test_links_are_not_followed(tmp_path: Path, kind: str) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no fifos here")
 async def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
     placed(tmp_path, GOOD.encode(), "work/good.md")
-    os.mkfifo(tmp_path / "memories/work/fifo.md")
+    os.mkfifo(tmp_path / "memories" / "work" / "fifo.md")
     async with living(tmp_path) as memory:
         answer = await ask(memory, "ferry pier")
         assert found(answer) == [GOOD]

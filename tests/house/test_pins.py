@@ -24,6 +24,8 @@ PIN = re.compile(
 
 # Hosts that text may name: loopback, names reserved for examples, and pages that a reader is sent to.
 HOSTS = {"127.0.0.1", "localhost", "[::1]", "keepachangelog.com", "www.apache.org"}
+# Made-up addresses in data: parts of invented notes and of invented secrets.
+HOSTS |= {"hs.burrow.example.", "hooks.slack", "me"}
 RESERVED = re.compile(r"(^|\.)(example|test|invalid|localhost|example\.(com|net|org))$")
 URL = re.compile(r"\bhttps?://(?:[^\s/@'\"`]*@)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)")
 BARE_HOST = re.compile(r"(?<![\w./@-])((?:[a-z0-9-]+\.)+(?:org|com|net|io|dev))(?![\w-])", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastmcp import Context, FastMCP
@@ -44,18 +45,33 @@ class LinkTo(TypedDict):
     type: EdgeType
 
 
-def add_agent_tools(server: FastMCP, memory: Memory, space: str | None, space_from: str) -> None:
-    """Put the agent's tools on a server whose default space is `space`."""
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
-    def caller(context: Context) -> Caller:
-        return Caller(space, space_from, client_name(context))
 
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where requests are answered: a memory, and the space that its server works in."""
+
+    memory: Memory
+    space: str | None
+    space_from: str
+
+    def caller(self, context: Context) -> Caller:
+        return Caller(self.space, self.space_from, client_name(context))
+
+
+def add_agent_tools(server: FastMCP, desk: Desk) -> None:
+    """Put the agent's tools on a server."""
+    for add in (_add_remember, _add_recall, _add_recall_node, _add_mark_outdated):
+        add(server, desk)
+
+
+def _add_remember(server: FastMCP, desk: Desk) -> None:
     @server.tool(
         name="remember",
         description=REMEMBER,
-        annotations=ToolAnnotations(
-            read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-        ),
+        annotations=ADDS,
         output_schema=schema_of(RememberResult),
     )
     async def _remember(
@@ -90,15 +106,15 @@ def add_agent_tools(server: FastMCP, memory: Memory, space: str | None, space_fr
             subject=subject,
             event_time=event_time,
         )
-        outcome = await answered(memory.attend(lambda ports: remember(ports, caller(context), request)))
+        outcome = await answered(desk.memory.attend(lambda ports: remember(ports, desk.caller(context), request)))
         return render.remembered(outcome)
 
+
+def _add_recall(server: FastMCP, desk: Desk) -> None:
     @server.tool(
         name="recall",
         description=RECALL,
-        annotations=ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-        ),
+        annotations=READS,
         output_schema=schema_of(RecallResult),
     )
     async def _recall(
@@ -128,29 +144,29 @@ def add_agent_tools(server: FastMCP, memory: Memory, space: str | None, space_fr
             budget=budget,
             explain=explain,
         )
-        who = caller(context)
-        outcome = await answered(memory.attend(lambda ports: recall(ports, who, request)))
+        who = desk.caller(context)
+        outcome = await answered(desk.memory.attend(lambda ports: recall(ports, who, request)))
         return render.recalled(outcome, who)
 
+
+def _add_recall_node(server: FastMCP, desk: Desk) -> None:
     @server.tool(
         name="recall_node",
         description=RECALL_NODE,
-        annotations=ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-        ),
+        annotations=READS,
         output_schema=schema_of(NodeResult),
     )
     async def _recall_node(
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],
     ) -> ToolResult:
-        return render.node(await answered(memory.attend(lambda ports: recall_node(ports, node_id))))
+        return render.node(await answered(desk.memory.attend(lambda ports: recall_node(ports, node_id))))
 
+
+def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:
     @server.tool(
         name="mark_outdated",
         description=MARK_OUTDATED,
-        annotations=ToolAnnotations(
-            read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-        ),
+        annotations=ADDS,
         output_schema=schema_of(OutdatedResult),
     )
     async def _mark_outdated(
@@ -161,7 +177,7 @@ def add_agent_tools(server: FastMCP, memory: Memory, space: str | None, space_fr
     ) -> ToolResult:
         request = MarkOutdated(node_id, reason, superseded_by)
         return render.outdated(
-            await answered(memory.attend(lambda ports: mark_outdated(ports, caller(context), request)))
+            await answered(desk.memory.attend(lambda ports: mark_outdated(ports, desk.caller(context), request)))
         )
 
 
