@@ -117,13 +117,14 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
     if note.session:
         keys.add(f"session:{note.space}:{note.session}")
     async with ports.store.hold(keys):
-        twin = await ports.index.recent_twin(key, instant(ports.clock() - timedelta(minutes=RETRY_MINUTES)))
-        if twin is not None:
-            await _replace_by_twin(ports, caller, twin, old)
-            return await _duplicate(ports, twin)
+        since = instant(ports.clock() - timedelta(minutes=RETRY_MINUTES))
+        place = await ports.index.place(key, since, note.space, note.session)
+        if place.twin is not None:
+            await _replace_by_twin(ports, caller, place.twin, old)
+            return await _duplicate(ports, place.twin)
         if note.session:
-            note = replace(note, seq=1 + await ports.index.last_seq(note.space, note.session))
-        note = replace(note, connections=await _links(ports, note, asked, old, close))
+            note = replace(note, seq=place.seq + 1)
+        note = replace(note, connections=_links(ports.now, note, asked, old, close, place.before))
         retired = [
             _superseded(await load_current(ports, item), note, ports.now)
             for item in old
@@ -190,23 +191,27 @@ async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
     return [Link(target, kind, ASKED_WEIGHT, "", ports.now) for target, kind in dict.fromkeys(found)]
 
 
-async def _links(
-    ports: Ports, note: Note, asked: Sequence[Link], old: Sequence[IndexedNote], close: Sequence[_Close]
+def _links(
+    now: str,
+    note: Note,
+    asked: Sequence[Link],
+    old: Sequence[IndexedNote],
+    close: Sequence[_Close],
+    before: str | None,
 ) -> tuple[Link, ...]:
     """The edges asked for, then those to close notes; a note that would stand alone is tied to the one before it."""
     links = list(asked)
     taken = {*(link.to for link in asked), *(item.note.id for item in old)}
     near = [item for item in close if item.candidate.id not in taken and _is_close(item.candidate)]
     links += [
-        Link(item.candidate.id, "related_to", round(item.relevance, 2), "close by content", ports.now)
+        Link(item.candidate.id, "related_to", round(item.relevance, 2), "close by content", now)
         for item in near[:MOST_LINKS]
     ]
     if not links and not old and not note.about_self:
-        before = await ports.index.last_of_space(note.space)
         if before is None or before == SELF_ID:
-            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, "first of its space", ports.now))
+            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, "first of its space", now))
         else:
-            links.append(Link(before, "preceded_by", THREAD_WEIGHT, "stored before it", ports.now))
+            links.append(Link(before, "preceded_by", THREAD_WEIGHT, "stored before it", now))
     return tuple(links)
 
 

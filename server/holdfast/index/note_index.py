@@ -17,7 +17,7 @@ from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.index.database import Database, connect, file_identity, vector_extension
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_notes, put_vectors, remove_notes
-from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, file_rows, links_of, note_rows
+from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place, file_rows, links_of, note_rows, place_of
 from holdfast.index.schema import migrate
 from holdfast.model.ids import id_range
 from holdfast.model.query import Candidate, Filter, QueryVector
@@ -221,35 +221,9 @@ class NoteIndex:
             )
         )
 
-    async def recent_twin(self, retry_key: str, since: str) -> str | None:
-        """The id of a current note with the same retry key, created at or after `since`."""
-        found = await self._read(
-            lambda connection: connection.execute(
-                "SELECT id FROM notes WHERE retry_key = ? AND created >= ? AND outdated = 0 ORDER BY id LIMIT 1",
-                (retry_key, since),
-            ).fetchone()
-        )
-        return found[0] if found else None
-
-    async def last_of_space(self, space: str) -> str | None:
-        """The id of the newest note of a space."""
-        found = await self._read(
-            lambda connection: connection.execute(
-                "SELECT id FROM notes WHERE space = ? AND merged_into IS NULL ORDER BY created DESC, id DESC LIMIT 1",
-                (space,),
-            ).fetchone()
-        )
-        return found[0] if found else None
-
-    async def last_seq(self, space: str, session: str) -> int:
-        """The highest sequence number given out in a session; 0 where there is none."""
-        return await self._read(
-            lambda connection: int(
-                connection.execute(
-                    "SELECT coalesce(max(seq), 0) FROM notes WHERE space = ? AND session = ?", (space, session)
-                ).fetchone()[0]
-            )
-        )
+    async def place(self, retry_key: str, since: str, space: str, session: str | None) -> Place:
+        """What a new note meets; see `Place`."""
+        return await self._read(lambda connection: place_of(connection, retry_key, since, space, session))
 
     async def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
         """Files that were seen, by path: these, or all of them."""

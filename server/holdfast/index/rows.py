@@ -51,6 +51,32 @@ class PendingVector:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a new note meets: `twin` is what the same call stored a moment ago, `before` the newest note of the space.
+
+    `seq` is the highest number given out in the session, 0 where there is none.
+    """
+
+    twin: str | None
+    before: str | None
+    seq: int
+
+
+def place_of(connection: sqlite3.Connection, retry_key: str, since: str, space: str, session: str | None) -> Place:
+    twin = connection.execute(
+        "SELECT id FROM notes WHERE retry_key = ? AND created >= ? AND outdated = 0 ORDER BY id LIMIT 1",
+        (retry_key, since),
+    ).fetchone()
+    before = connection.execute(
+        "SELECT id FROM notes WHERE space = ? AND merged_into IS NULL ORDER BY created DESC, id DESC LIMIT 1", (space,)
+    ).fetchone()
+    (seq,) = connection.execute(
+        "SELECT coalesce(max(seq), 0) FROM notes WHERE space = ? AND session = ?", (space, session)
+    ).fetchone()
+    return Place(twin[0] if twin else None, before[0] if before else None, seq)
+
+
 def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, IndexedNote]:
     rows = connection.execute(
         f"SELECT {', '.join(_COLUMNS)} FROM notes WHERE id IN (SELECT value FROM json_each(?))",  # noqa: S608 - own names

@@ -15,8 +15,8 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -26,8 +26,7 @@ _AT_FDCWD = -100
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python spells bytes in a name that are not UTF-8
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """What `stat` says of a file; equal signatures mean untouched, unless the file is younger than a tick."""
 
     modified_ns: int
@@ -39,8 +38,7 @@ class Signature:
 NO_SIGNATURE = Signature(0, 0, -1, 0)  # equals that of no file
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One thing found by a scan: `kind` is file, link, other (device, socket, fifo) or name (not valid UTF-8)."""
 
     path: str
@@ -190,7 +188,7 @@ def _seen(entry: os.DirEntry[str], root: int) -> Iterator[Entry]:
         return  # gone between listing and looking
     kind = "link" if stat.S_ISLNK(status.st_mode) else "file" if stat.S_ISREG(status.st_mode) else "other"
     given, name = entry.path[:root], entry.path[root:]
-    text = _NO_TEXT.sub(lambda found: f"%{ord(found.group()) & 0xFF:02x}", name)
+    text = name if name.isascii() else _NO_TEXT.sub(lambda found: f"%{ord(found.group()) & 0xFF:02x}", name)
     yield Entry(given + text, kind if text == name else "name", _signature(status))
 
 
