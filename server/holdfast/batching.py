@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 class _Ticket(Generic[Item, Result]):
     item: Item
     results: list[Result]
-    error: Exception | None = None
+    error: BaseException | None = None
 
     @property
     def settled(self) -> bool:
@@ -59,9 +59,11 @@ class Batcher(Generic[Item, Result]):
         batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
         try:
             results = await self._flush([ticket.item for ticket in batch])
-        except Exception as error:  # noqa: BLE001 - handed to each caller of the batch, never swallowed
+        except BaseException as error:  # handed to each caller of the batch, never swallowed
             for ticket in batch:
                 ticket.error = error
+            if not isinstance(error, Exception):
+                raise
             return
         for ticket, result in zip(batch, results, strict=True):
             ticket.results.append(result)

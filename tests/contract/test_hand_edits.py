@@ -146,6 +146,18 @@ async def test_a_new_file_is_found_at_once_and_given_its_id_once(both: Pair, mem
     assert path.read_bytes() == after, "the id was written twice"
 
 
+@pytest.mark.xfail(strict=True, reason="Writer gives an adopted file a new time, from which its date is read again")
+async def test_a_new_file_keeps_its_date_when_it_is_given_its_id(both: Pair, home: Path, memories: Path) -> None:
+    path = memories / "work" / "winch.md"
+    path.write_bytes(b"The winch needs oil.")
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    assert [hit["created"] for hit in await results(both[0], "winch oil")] == ["2020-09-13T12:26:40Z"]
+    await adopted(path, b"The winch needs oil.")
+    (home / ".holdfast" / "index.db").unlink()
+    for client in both:
+        assert [hit["created"] for hit in await results(client, "winch oil")] == ["2020-09-13T12:26:40Z"]
+
+
 async def test_a_new_file_that_is_still_being_written_is_left_alone(both: Pair, memories: Path) -> None:
     path = memories / "work" / "draft.md"
     text = ""
@@ -246,10 +258,7 @@ NAMES = (
     "会議の記録.md", "การประชุม.md", "встреча.md", "बैठक.md", "اجتماع.md", "e\u0301te\u0301.md", "\u00e9t\u00e9.md",
     "with space and 'quotes\".md", "line\nbreak.md", "tab\there.md", "-rf.md", "%s%n.md", "a" * 240 + ".md",
     "mem_zzzz.md", "x.mem_01hf7yat00000009.md", "CON.md", "\u202ereversed.md", "😀.md",
-    pytest.param(
-        "back\\slash.md",
-        marks=pytest.mark.xfail(strict=True, reason="Folder.relative takes every backslash for a separator"),
-    ),
+    "back\\slash.md",
 )  # fmt: skip
 
 

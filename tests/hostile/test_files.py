@@ -158,15 +158,11 @@ STRANGE: dict[str, bytes] = {
     "superseded by a text": head("superseded_by: ../../etc/passwd"),
     "the Self note's id": head().replace(ID.encode(), b"mem_0000000000000000"),
 }
-UNFIXED = {"merged into itself": "resolve.py follows a ring of merged_into without end"}
 
 
 @pytest.mark.parametrize(
     "harm",
-    [
-        pytest.param(harm, marks=pytest.mark.xfail(strict=True, reason=UNFIXED[harm]) if harm in UNFIXED else ())
-        for harm in STRANGE
-    ],
+    STRANGE,
 )
 async def test_no_value_of_one_file_stands_in_the_way_of_the_others(tmp_path: Path, harm: str) -> None:
     path = placed(tmp_path, STRANGE[harm], "work/strange.md")
@@ -316,16 +312,6 @@ async def test_a_file_that_cannot_be_read_is_quarantined_until_it_can(tmp_path: 
         assert "The winch needs oil." in found(await ask(memory, "winch oil"))
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root reads everything")
-async def test_a_file_without_permissions_is_quarantined_until_it_has_them(tmp_path: Path) -> None:
-    path = placed(tmp_path, head())
-    path.chmod(0)
-    async with living(tmp_path) as memory:
-        assert "Permission denied" in told((await ask(memory, "winch")).notices)
-        path.chmod(0o600)
-        assert found(await ask(memory, "winch oil")) == ["The winch needs oil."]
-
-
 # Two files with one id
 
 
@@ -434,3 +420,14 @@ async def test_what_is_quarantined_is_told_the_same_after_a_restart(tmp_path: Pa
         await ask(memory, "winch")
         assert await memory.ports.index.problems() == before
     assert json.dumps(before)
+
+
+@pytest.mark.parametrize("harm", [b"---\nid: [\n---\n", f"---\nid: {OTHER}\n---\nSomebody else".encode()])
+async def test_a_self_note_that_cannot_be_read_stands_in_nobodys_way(tmp_path: Path, harm: bytes) -> None:
+    async with living(tmp_path) as memory:
+        await keep(memory, GOOD)
+        (path,) = (tmp_path / "memories").rglob("*.mem_0000000000000000.md")
+        path.write_bytes(harm)
+        await keep(memory, "The winch needs oil.")
+        assert found(await ask(memory, "winch oil")) == ["The winch needs oil."]
+        assert path.read_bytes() == harm

@@ -47,6 +47,10 @@ edits = st.sampled_from(
 breakages = st.sampled_from((b"\0", b"\xff", b"---\nid: [\n---\n", b"---\nnever closed", b"---\nid: mem_nope\n---\n"))
 
 
+def has_frontmatter(data: bytes) -> bool:
+    return data.startswith(b"---\n") and data.count(b"---\n") > 1
+
+
 def with_line(data: bytes, line: str) -> bytes:
     """A file whose frontmatter has this line in place of any other for the same key."""
     key = line.partition(":")[0] + ":"
@@ -67,7 +71,6 @@ STATEMENTS = {
     "files": "SELECT path, problem IS NULL, CASE WHEN problem IS NULL THEN note END, has_id FROM files ORDER BY path",
     "quarantine": "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path",
     "vectors": "SELECT count(*) FROM vectors LEFT JOIN notes ON notes.rowid = vectors.note WHERE notes.id IS NULL",
-    "history": "SELECT note, seq, change, op FROM history ORDER BY note, seq",
 }
 
 
@@ -163,14 +166,14 @@ class Folder(RuleBasedStateMachine):
     @rule(which=choice, text=texts)
     def edit_the_body(self, which: int, text: str) -> None:
         path = self.some(which)
-        if path is not None:
+        if path is not None and has_frontmatter(path.read_bytes()):
             head, mark, _ = path.read_bytes().rpartition(b"---\n")
             self.save(path, head + mark + text.encode())
 
     @rule(which=choice, line=edits)
     def edit_a_key(self, which: int, line: str) -> None:
         path = self.some(which)
-        if path is not None and path.read_bytes().startswith(b"---\n") and path.read_bytes().count(b"---\n") > 1:
+        if path is not None and has_frontmatter(path.read_bytes()):
             self.save(path, with_line(path.read_bytes(), line))
 
     @rule(which=choice, name=names)
@@ -246,8 +249,6 @@ class Folder(RuleBasedStateMachine):
         self.adopt(0)
         self.adopt(1)  # two servers, whatever they have seen of it
         self.look(0)
-        for memory in self.memories:  # or a start would have to guess which changes are whole
-            self.portal.call(memory.ports.store._writer.write_outcomes)
         live = contents(self.home / ".holdfast" / "index.db")
         with tempfile.TemporaryDirectory() as other:
             copy = Path(shutil.copytree(self.home, Path(other) / "home", ignore=shutil.ignore_patterns(".holdfast")))

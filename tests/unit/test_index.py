@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sqlite3
 import threading
@@ -15,10 +16,10 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import database, schema
+from holdfast.index import database, schema, search
 from holdfast.index.note_index import HistoryRow, IndexLostError, NoteIndex, Update
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
-from holdfast.index.vectors import Background
+from holdfast.index.vectors import Background, VectorTable
 from holdfast.model.ids import note_id
 from holdfast.model.memory import Link, Note
 from holdfast.model.query import Candidate, Filter, QueryVector
@@ -430,7 +431,20 @@ FILTERS: dict[str, tuple[Filter, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("extension", [True, False], ids=["sqlite-vec", "numpy"])
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten notes count as a large store: bits in memory choose, and exact cosines come from the table."""
+    monkeypatch.setattr(search, "VectorTable", functools.partial(VectorTable, exact_notes=10))
+
+
+@pytest.fixture(params=["small", "large with sqlite-vec", "large with numpy"])
+def extension(request: pytest.FixtureRequest) -> bool:
+    """Each way to take cosines."""
+    if request.param != "small":
+        request.getfixturevalue("large")
+    return request.param != "large with numpy"
+
+
 @pytest.mark.parametrize("kind", FILTERS)
 async def test_500_better_matches_that_a_filter_shuts_out_hide_none_that_it_lets_in(
     tmp_path: Path, kind: str, extension: bool
@@ -482,6 +496,7 @@ async def compared(tmp_path: Path, wanted: Filter = ANY) -> tuple[list[Candidate
     return answers[0], answers[1]
 
 
+@pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("wanted", [ANY, Filter(now=NOW, spaces=("other",))], ids=["all", "filtered"])
 async def test_both_ways_give_the_same_cosines_in_the_same_order(tmp_path: Path, wanted: Filter) -> None:
     by_extension, by_numpy = await compared(tmp_path, wanted)
@@ -490,11 +505,16 @@ async def test_both_ways_give_the_same_cosines_in_the_same_order(tmp_path: Path,
     assert [item.z for item in by_extension] == pytest.approx([item.z for item in by_numpy], abs=1e-4)
 
 
-async def test_a_long_note_counts_with_its_best_chunk(index: NoteIndex) -> None:
-    item = row(1, "long")
-    await index.apply(Update(notes=[item], vectors=[made(item, unit(0, 1), unit(1), unit(0, 0, 1))]))
-    best = await index.search("zzz", QueryVector(SET, unit(1), 0.0, 1.0), ANY)
-    assert [item.z for item in best] == [pytest.approx(1.0, abs=1e-5)]
+async def test_a_long_note_counts_with_its_best_chunk(tmp_path: Path, extension: bool) -> None:
+    rows = [row(number, "long") for number in range(20)]
+    vectors = [made(item, unit(0, 1), unit(1), unit(0, 0, 1)) for item in rows]
+    async with opened(tmp_path / "index.db", extension=extension) as index:
+        await index.apply(Update(notes=rows, vectors=vectors))
+        best = await index.search("zzz", QueryVector(SET, unit(1), 0.0, 1.0), ANY)
+        other = await index.search("zzz", QueryVector(SET, unit(0, 0, 0, 1), 0.0, 1.0), ANY)
+    assert len(best) == len(rows)
+    assert len({item.z for item in best}) == 1
+    assert (best[0].z or 0) > (other[0].z or 0), "another chunk than the best was taken"
 
 
 async def test_vectors_of_another_set_are_never_compared(index: NoteIndex) -> None:
@@ -670,7 +690,7 @@ async def test_what_one_process_wrote_with_the_extension_another_reads_with_nump
 
 def measured(path: Path) -> tuple[float, float]:
     with closing(sqlite3.connect(path)) as connection:
-        return Background().statistics(connection, SET, 1, (0.1, 0.1))
+        return Background().statistics(connection, SET, (0.1, 0.1))
 
 
 async def test_the_background_depends_on_the_notes_and_not_on_the_order_they_came_in(tmp_path: Path) -> None:
@@ -710,16 +730,25 @@ def as_values(note: Note) -> dict[str, Any]:
     return {name: getattr(note, name) for name in Note.__dataclass_fields__}
 
 
-async def test_the_background_is_measured_again_when_vectors_have_come_since(index: NoteIndex) -> None:
+@pytest.mark.parametrize("change", ["vectors came", "a text changed", "a note went"])
+async def test_the_background_is_that_of_the_vectors_as_they_are_now(tmp_path: Path, change: str) -> None:
     """After a deletion notes are asked for before they have vectors, which must not fix what they are compared with."""
-    rows = [row(number, f"note {number}") for number in range(40)]
+    rows = [row(number, f"note {number}") for number in range(20)]
+    vectors = [made(item, unit(1, 0.1 * at)) for at, item in enumerate(rows)]
     query = QueryVector(SET, unit(1), 0.1, 0.1)
-    await index.apply(Update(notes=rows))
-    await index.search("zzz", query, ANY)
-    await index.apply(Update(vectors=[made(item, unit(1, 0.1 * at)) for at, item in enumerate(rows)]))
-    late = {item.id: item.z for item in await index.search("zzz", query, ANY)}
-    index._background = Background()
-    assert {item.id: item.z for item in await index.search("zzz", query, ANY)} == late
+    async with opened(tmp_path / "index.db") as index:
+        await index.apply(Update(notes=rows, vectors=() if change == "vectors came" else vectors))
+        await index.search("zzz", query, ANY)
+        if change == "vectors came":
+            await index.apply(Update(vectors=vectors))
+        elif change == "a text changed":
+            edited = row(3, "another text")
+            await index.apply(Update(notes=[edited], vectors=[made(edited, unit(0, 0, 1))]))
+        else:
+            await index.apply(Update(gone=[an_id(19)]))
+        late = {item.id: item.z for item in await index.search("zzz", query, ANY)}
+    async with opened(tmp_path / "index.db") as index:
+        assert {item.id: item.z for item in await index.search("zzz", query, ANY)} == pytest.approx(late)
 
 
 # The same answer whatever the rowids

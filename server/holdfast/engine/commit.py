@@ -72,5 +72,5 @@ def _made(done: Committed, vectors: Mapping[str, Sequence[bytes]] | None, ports:
     if not vectors or ports.encoder is None:
         return []
     key = ports.encoder.vector_set.key
-    rows = [note_row(stored) for stored in done.stored if stored.note.id in vectors]
+    rows = [note_row(stored) for stored in done.stored if vectors.get(stored.note.id)]
     return [MadeVectors(row.note.id, row.encode_hash, key, vectors[row.note.id]) for row in rows]

@@ -97,7 +97,8 @@ class Reconciler:
     async def _replay_journal(self) -> None:
         """History of changes, from the journal. That a file was given its id is no change of its note."""
         records = await self.ports.store.journal()
-        void = {change for record in records for change in record.get("void", ())}
+        done = {change for record in records for change in record.get("done", ())}
+        void = {change for record in records for change in record.get("void", ())} - done  # its own writer knows best
         rows = [
             HistoryRow(file["note"], record["seq"], record["change"], record["op"], record["at"])
             for record in records

@@ -29,6 +29,7 @@ LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
+_SELF_TITLE = "Self"
 _SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
 
@@ -111,9 +112,11 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
     encoded = await encode_note(ports, note.title, note.content)
     close = await _close_notes(ports, note, encoded)
     keys = {note.id, f"retry:{key}", *(item.note.id for item in old)}
-    selfless = SELF_ID not in await ports.index.notes([SELF_ID])
+    vectors = {note.id: encoded.chunks}
+    selfless = await _is_selfless(ports)
     if selfless:
         keys.add(SELF_ID)
+        vectors[SELF_ID] = (await encode_note(ports, _SELF_TITLE, _SELF_TEXT)).chunks
     if note.session:
         keys.add(f"session:{note.space}:{note.session}")
     async with ports.store.hold(keys):
@@ -130,8 +133,8 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
             for item in old
             if item.note.superseded_by is None
         ]
-        changes = [*(await _self_change(ports) if selfless else ()), Change(None, note), *retired]
-        vectors = {note.id: encoded.chunks} if encoded.chunks else {}
+        born = [_self_change(ports.now)] if selfless and await _is_selfless(ports) else []
+        changes = [*born, Change(None, note), *retired]
         await commit(ports, caller, "remember", changes, vectors)
     notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice) if text)
     return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), notices)
@@ -236,15 +239,17 @@ async def _replace_by_twin(ports: Ports, caller: Caller, twin: str, old: Sequenc
         await commit(ports, caller, "remember", retired)
 
 
-async def _self_change(ports: Ports) -> list[Change]:
-    """The Self note, where it is not there yet."""
-    if SELF_ID in await ports.index.notes([SELF_ID]):
-        return []
+async def _is_selfless(ports: Ports) -> bool:
+    """Whether there is no Self note, not even one whose file cannot be read just now."""
+    return not await ports.index.notes([SELF_ID]) and not await ports.index.files_of([SELF_ID])
+
+
+def _self_change(now: str) -> Change:
     note = Note(
-        id=SELF_ID, content=_SELF_TEXT, title="Self", created=ports.now, updated=ports.now, type="person", tier="core",
+        id=SELF_ID, content=_SELF_TEXT, title=_SELF_TITLE, created=now, updated=now, type="person", tier="core",
         source="holdfast", about_self=True,
     )  # fmt: skip
-    return [Change(None, note)]
+    return Change(None, note)
 
 
 async def _linked(ports: Ports, note: Note) -> tuple[Linked, ...]:

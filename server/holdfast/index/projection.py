@@ -110,7 +110,7 @@ def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq:
         ):
             connection.execute(statement, found)
         connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
-        connection.execute("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", (found[0], change_seq))
+        connection.execute("INSERT OR IGNORE INTO tombstones (note, changed) VALUES (?, ?)", (found[0], change_seq))
         stale.discard(found[0])
     for rowid in sorted(stale):
         if connection.execute("SELECT 1 FROM notes WHERE rowid = ?", (rowid,)).fetchone():

@@ -52,11 +52,6 @@ class VectorTable:
         self._codes: Codes | None = None
         self._centre: Floats | None = None
 
-    @property
-    def count(self) -> int:
-        """How many vectors are in use."""
-        return int(np.count_nonzero(self._notes[: self._size] >= 0))
-
     def refreshed(self, connection: sqlite3.Connection, snapshot: Snapshot) -> VectorTable:
         """This table, or a newer one that has the vectors of every note of the snapshot."""
         if self._seen >= snapshot.seen:
@@ -182,15 +177,18 @@ class Background:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[int, float, float]] = {}
+        self._known: dict[str, tuple[object, float, float]] = {}
 
-    def statistics(
-        self, connection: sqlite3.Connection, key: str, count: int, prior: tuple[float, float]
-    ) -> tuple[float, float]:
-        """Mean and deviation for the vector set `key`, of which `count` vectors are in use."""
+    def statistics(self, connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> tuple[float, float]:
+        """Mean and deviation for the vector set `key`, measured again when a note of the sample has changed."""
+        sample = connection.execute(
+            "SELECT count(*), sum(rowid), max(changed) FROM (SELECT rowid, changed FROM notes INDEXED BY notes_sample "
+            "WHERE encoded_by = ? ORDER BY substr(id, -6), id LIMIT ?)",
+            (key, SAMPLE),
+        ).fetchone()
         known = self._known.get(key)
-        if known is None or abs(count - known[0]) > known[0] // 50:
-            known = (count, *_measure(connection, key, prior))
+        if known is None or known[0] != sample:
+            known = (sample, *_measure(connection, key, prior))
             self._known[key] = known
         return known[1], known[2]
 

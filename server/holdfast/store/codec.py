@@ -172,7 +172,9 @@ def _plain(found: object, key: str) -> str:
 
 
 def _choice(values: Mapping[str, Any], key: str, allowed: tuple[str, ...], default: str) -> str:
-    found = values.get(key, default)
+    found = values.get(key)
+    if found is None:  # left out, or left blank as some editors do
+        return default
     if found not in allowed:
         raise MalformedError(f"{key} is none of {', '.join(allowed)}")
     return str(found)
@@ -208,7 +210,7 @@ def _tags(found: object) -> tuple[str, ...]:
 
 
 def _fraction(values: Mapping[str, Any], key: str, default: float) -> float:
-    found = values.get(key, default)
+    found = default if values.get(key) is None else values[key]
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise MalformedError(f"{key} is not a number from 0 to 1")
     if not 0 <= found <= 1:  # compared as it is: a whole number may be too large for a float, and nan is neither
@@ -226,7 +228,7 @@ def _count(values: Mapping[str, Any], key: str) -> int | None:
 
 
 def _flag(values: Mapping[str, Any], key: str) -> bool:
-    found = values.get(key, False)
+    found = False if values.get(key) is None else values[key]
     if not isinstance(found, bool):
         raise MalformedError(f"{key} is neither true nor false")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path, PurePosixPath
 
@@ -54,7 +55,7 @@ class Folder:
 
     def relative(self, path: str) -> str:
         """A scanned file, relative to `memories/`."""
-        return path[len(str(self.memories)) + 1 :].replace("\\", "/")
+        return path[len(str(self.memories)) + 1 :].replace(os.sep, "/")
 
     def told(self, path: Path) -> str:
         """A path below `home`, relative to it, as the journal names it."""

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from holdfast.batching import Batcher, together
 from holdfast.errors import ConflictError, StorageError
+from holdfast.model.memory import Note
 from holdfast.store.codec import changed_document, content_hash, new_document
 from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
 from holdfast.store.folder import Folder
@@ -77,7 +78,10 @@ class Writer:
             StorageError: the disk refused a step; nothing was changed, or it says that this is not known.
         """
         change = self._change_id()
-        steps = [self._step(change, number, item) for number, item in enumerate(changes)]
+        try:
+            steps = [self._step(change, number, item) for number, item in enumerate(changes)]
+        except OSError as error:
+            raise _refusal(error) from error
         announced: list[Record] = []
         exchanged: list[_Step] = []
         with anyio.CancelScope(shield=True):
@@ -117,7 +121,7 @@ class Writer:
         if after is not None:
             document = changed_document(before.document, before.note, after) if before else new_document(after)
             data = document.render() if change.raw is None else change.raw
-            path = before.path if before else self._folder.note_path(after.space, after.title, after.id)
+            path = before.path if before else self._free_path(after, change_id)
             target = self._folder.absolute(path)
             aside = target.with_name(f".{change_id}.{number}.tmp")
             note = after.id
@@ -135,6 +139,13 @@ class Writer:
             aside=self._folder.told(aside),
         )
         return _Step(change, plan, target, aside, document, data)
+
+    def _free_path(self, note: Note, change_id: str) -> str:
+        """The canonical name of a new note, or another where a person's file has that one."""
+        path = self._folder.note_path(note.space, note.title, note.id)
+        if not self._files.exists(self._folder.absolute(path)):
+            return path
+        return self._folder.note_path(note.space, f"{change_id[-4:]} {note.title}", note.id)
 
     async def _prepare(self, record: Record, steps: Sequence[_Step], announced: list[Record]) -> None:
         """Announce the change and lay every new text aside, all flushed at the same time."""
