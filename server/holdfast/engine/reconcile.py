@@ -19,8 +19,8 @@ from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import is_canonical
 from holdfast.store.stored import Stored, Unreadable
 
-CHEAP_SECONDS = 0.025  # a scan this fast is made before every request
-SHARE = 20  # a slower one at most for a twentieth of the time,
+FEW_FILES = 4000  # a folder this small is scanned before every request,
+SHARE = 20  # a larger one at most for a twentieth of the time,
 OLDEST_SECONDS = 2.0  # and always after two seconds
 STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
 _TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
@@ -66,7 +66,7 @@ class Reconciler:
         if self._looked_at >= asked:
             return False
         age = time.monotonic() - self._looked_at
-        return self._cost <= CHEAP_SECONDS or age >= min(self._cost * SHARE, OLDEST_SECONDS)
+        return len(self._seen) <= FEW_FILES or age >= min(self._cost * SHARE, OLDEST_SECONDS)
 
     async def _open_index(self) -> None:
         """Open the index, or whoever finds it gone makes it anew, all others waiting."""
