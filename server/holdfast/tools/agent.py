@@ -107,7 +107,7 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
             event_time=event_time,
         )
         outcome = await answered(desk.memory.attend(lambda ports: remember(ports, desk.caller(context), request)))
-        return render.remembered(outcome)
+        return render.remembered(outcome, "as given" if request.space else desk.space_from)
 
 
 def _add_recall(server: FastMCP, desk: Desk) -> None:

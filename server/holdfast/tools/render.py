@@ -14,7 +14,7 @@ from holdfast.tools import results
 from holdfast.tools.fence import fenced, new_mark, on_one_line
 
 
-def remembered(outcome: Outcome) -> ToolResult:
+def remembered(outcome: Outcome, space_from: str) -> ToolResult:
     note = outcome.note
     similar = () if isinstance(outcome, Duplicate) else outcome.similar
     structured: results.RememberResult = {
@@ -32,7 +32,7 @@ def remembered(outcome: Outcome) -> ToolResult:
         "notices": list(outcome.notices),
     }
     verb = "Already stored" if isinstance(outcome, Duplicate) else "Stored"
-    lines = [f"{verb}: {note.id} [{note.type}] {on_one_line(note.title)} (space {note.space})"]
+    lines = [f"{verb}: {note.id} [{note.type}] {on_one_line(note.title)} (space {note.space}, {space_from})"]
     lines += [f"Linked: {link.type} {link.id} {on_one_line(link.title)}" for link in outcome.linked]
     lines += [f"Similar ({item.relevance:.2f}): {item.id} {on_one_line(item.title)}" for item in similar]
     return _answer([*lines, *_said(outcome.notices)], dict(structured))
