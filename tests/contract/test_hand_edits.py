@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from worlds import call, results, serving, until
+from holdfast.engine import reconcile
+from holdfast.store.filesystem import Entry, FileSystem, Signature
+from worlds import ask, call, found, living, results, serving, until
 
 pytestmark = pytest.mark.anyio
 
@@ -146,7 +150,6 @@ async def test_a_new_file_is_found_at_once_and_given_its_id_once(both: Pair, mem
     assert path.read_bytes() == after, "the id was written twice"
 
 
-@pytest.mark.xfail(strict=True, reason="Writer gives an adopted file a new time, from which its date is read again")
 async def test_a_new_file_keeps_its_date_when_it_is_given_its_id(both: Pair, home: Path, memories: Path) -> None:
     path = memories / "work" / "winch.md"
     path.write_bytes(b"The winch needs oil.")
@@ -252,6 +255,43 @@ async def test_every_one_of_many_fast_edits_of_the_same_size_is_seen(both: Pair,
             file.write(head + f"The berth is number {number}.".encode())
         client = both[number % 2]
         assert [hit["content"] for hit in await results(client, "berth")] == [f"The berth is number {number}."]
+
+
+class OneTick(FileSystem):
+    """A disk whose clock stands still: a file of the same size never looks changed."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def signature(self, path: Path) -> Signature | None:
+        found = super().signature(path)
+        return found and self.stopped(found)
+
+    def scan(self, root: Path, suffix: str) -> Iterator[Entry]:
+        for entry in super().scan(root, suffix):
+            yield Entry(entry.path, entry.kind, self.stopped(entry.signature))
+
+    def stopped(self, found: Signature) -> Signature:
+        return Signature(self.now, self.now, found.size, found.inode)
+
+
+@pytest.mark.parametrize("who", ["the same server", "another server"])
+@pytest.mark.parametrize("later", [0, 10**9], ids=["within the tick", "a second later"])
+async def test_an_edit_within_the_tick_in_which_the_file_was_read_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str, later: int
+) -> None:
+    now = time.time_ns()
+    clock = SimpleNamespace(time_ns=lambda: now, time=time.time, monotonic=time.monotonic)
+    monkeypatch.setattr(reconcile, "time", clock)
+    path = tmp_path / "memories" / "work" / "berth.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("The berth is number 1000.", "utf-8")
+    async with living(tmp_path, files=OneTick(now)) as reader, living(tmp_path, files=OneTick(now)) as other:
+        assert found(await ask(reader, "berth")) == ["The berth is number 1000."]
+        path.write_text("The berth is number 2000.", "utf-8")
+        now += later
+        asked = reader if who == "the same server" else other
+        assert found(await ask(asked, "berth")) == ["The berth is number 2000."]
 
 
 NAMES = (

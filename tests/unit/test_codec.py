@@ -42,11 +42,20 @@ def test_content_comes_back_as_it_was_given(content: str) -> None:
 
 
 def test_unknown_keys_and_body_bytes_survive_a_rewrite() -> None:
-    text = f"---\nid: {ID}\nmine: [1, two]\ntitle: x\n---\nbody without an end"
+    text = f"---\nid: {ID}\nmine: [1, two]\ncreated: 2026-01-02\ntitle: x\n---\nbody without an end"
     document = parse(text.encode())
     note = note_of(document, AROUND)
     changed = changed_document(document, note, replace(note, tier="core")).render().decode()
     assert changed == text.replace("title: x\n", 'title: x\ntier: "core"\n')
+
+
+def test_what_a_file_did_not_say_of_its_id_and_date_is_written_down_when_it_is_changed() -> None:
+    document = parse(b"mine")
+    note = note_of(document, AROUND, ID)
+    changed = changed_document(document, note, replace(note, outdated=True)).render()
+    assert (read(changed, None).id, read(changed, None).created) == (ID, AROUND.modified)
+    assert changed.endswith(b"---\nmine")
+    assert changed_document(document, note, note).render() == b"mine"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from holdfast.model.spaces import space_name
 from holdfast.model.times import read_instant
 from holdfast.store.frontmatter import Document, MalformedError
 
+_OWN = ("id", "created")
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -106,9 +108,14 @@ def new_document(note: Note) -> Document:
 
 
 def changed_document(document: Document, old: Note, new: Note) -> Document:
-    """The file with what differs between `old` and `new`, everything else as it stands."""
-    before = frontmatter_of(old)
-    changes = {key: value for key, value in frontmatter_of(new).items() if value != before[key]}
+    """The file with what differs between `old` and `new`, everything else as it stands.
+
+    A hand-written file is given its id and its date too, which so far came from elsewhere.
+    """
+    before, after = frontmatter_of(old), frontmatter_of(new)
+    changes = {key: value for key, value in after.items() if value != before[key]}
+    if changes or new.content != old.content:
+        changes |= {key: after[key] for key in _OWN if key not in document.values}
     changed = document.with_values(changes)
     return changed if new.content == old.content else changed.with_body(_body(new.content))
 

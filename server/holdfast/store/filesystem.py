@@ -114,6 +114,10 @@ class FileSystem:
             kept.replace(current)
             raise
 
+    def set_time(self, path: Path, modified_ns: int) -> None:
+        """Give a file another one's time of change."""
+        os.utime(path, ns=(modified_ns, modified_ns))
+
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
 
@@ -153,6 +157,7 @@ class FileSystem:
     def scan(self, root: Path, suffix: str) -> Iterator[Entry]:
         """Everything below `root` whose name ends in `suffix` and begins with no dot; links are not followed."""
         stack = [str(root)]
+        given = len(stack[0])
         while stack:
             folder = stack.pop()
             try:
@@ -166,7 +171,9 @@ class FileSystem:
                 if entry.is_dir(follow_symlinks=False):
                     stack.append(entry.path)
                 elif entry.name.endswith(suffix) or (entry.is_symlink() and entry.is_dir()):
-                    yield from _seen(entry, len(str(root)))
+                    seen = _seen(entry, given)
+                    if seen is not None:
+                        yield seen
 
     def list_hidden(self, root: Path) -> list[Path]:
         """Files below `root` whose names begin with a dot; links are not followed."""
@@ -180,16 +187,22 @@ class FileSystem:
             return []
 
 
-def _seen(entry: os.DirEntry[str], root: int) -> Iterator[Entry]:
-    """What stands at an entry; `root` is how many characters of its path were given and are not judged."""
+def _seen(entry: os.DirEntry[str], given: int) -> Entry | None:
+    """What stands at an entry; the first `given` characters of its path are not judged. None where it is gone."""
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
-        return  # gone between listing and looking
-    kind = "link" if stat.S_ISLNK(status.st_mode) else "file" if stat.S_ISREG(status.st_mode) else "other"
-    given, name = entry.path[:root], entry.path[root:]
-    text = name if name.isascii() else _NO_TEXT.sub(lambda found: f"%{ord(found.group()) & 0xFF:02x}", name)
-    yield Entry(given + text, kind if text == name else "name", _signature(status))
+        return None  # gone between listing and looking
+    path = entry.path
+    name = path[given:]
+    if not name.isascii() and _NO_TEXT.search(name):
+        return Entry(path[:given] + _NO_TEXT.sub(_escaped, name), "name", _signature(status))
+    kind = "file" if stat.S_ISREG(status.st_mode) else "link" if stat.S_ISLNK(status.st_mode) else "other"
+    return Entry(path, kind, _signature(status))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"%{ord(found.group()) & 0xFF:02x}"
 
 
 def _signature(status: os.stat_result) -> Signature:

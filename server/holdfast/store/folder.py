@@ -19,6 +19,7 @@ class Folder:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.memories = home / "memories"
+        self._cut = len(str(self.memories)) + 1
         self.journal = home / "journal"
         self.history = home / "history"
         self.trash = home / "trash"
@@ -55,7 +56,7 @@ class Folder:
 
     def relative(self, path: str) -> str:
         """A scanned file, relative to `memories/`."""
-        return path[len(str(self.memories)) + 1 :].replace(os.sep, "/")
+        return path[self._cut :].replace(os.sep, "/")
 
     def told(self, path: Path) -> str:
         """A path below `home`, relative to it, as the journal names it."""

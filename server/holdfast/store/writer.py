@@ -171,6 +171,9 @@ class Writer:
             return
         self._files.make_folder(step.target.parent)
         self._files.create(step.aside, step.data)
+        if step.change.raw is not None and step.change.before is not None:
+            # the note is as old as it was: a file without a date of its own is dated by its time
+            self._files.set_time(step.aside, step.change.before.signature.modified_ns)
 
     def _keep_history(self, step: _Step, before: Stored) -> None:
         """Check that the file is still what was read, and keep its text under its hash."""
