@@ -286,4 +286,4 @@ def sequences(count: int, steps: int) -> settings:
 
 
 TestFolder = pytest.mark.timeout(300)(Folder.TestCase)
-TestFolder.settings = sequences(20, 25)
+TestFolder.settings = sequences(40, 30)

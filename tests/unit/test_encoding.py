@@ -178,8 +178,11 @@ async def test_200_notes_written_by_hand_are_all_encoded_in_batches(tmp_path: Pa
         assert max(fake.batches) <= encoding.DRAIN_BATCH
 
 
-async def test_a_file_is_given_its_id_while_the_encoder_hangs(tmp_path: Path, fake: Fake) -> None:
+async def test_a_file_is_given_its_id_while_the_encoder_hangs(
+    tmp_path: Path, fake: Fake, patience: Callable[[float], None]
+) -> None:
     hangs(fake)
+    patience(0.05)
     folder = tmp_path / "memories" / "work"
     folder.mkdir(parents=True)
     path = folder / "first.md"
