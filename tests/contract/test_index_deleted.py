@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -286,6 +287,39 @@ async def test_what_is_acknowledged_while_it_is_deleted_again_and_again_is_kept(
                 found = await results(writer.server, content.split()[1])
                 assert [(hit["id"], hit["content"]) for hit in found] == [(note_id, content)]
     assert len(owned(tmp_path / "memories" / "work")) == len(acknowledged), "refused and yet stored, or stored twice"
+
+
+def cut_to_nothing(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def cut_in_half(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"\xff" * path.stat().st_size)
+
+
+@pytest.mark.parametrize("harm", [cut_to_nothing, cut_in_half, overwrite])
+async def test_a_database_that_is_harmed_in_place_ends_no_server_and_is_rebuilt(
+    tmp_path: Path, anyio_backend: str, harm: Removal
+) -> None:
+    path = tmp_path / ".holdfast" / "index.db"
+    async with serving(tmp_path) as client:
+        for number in range(60):
+            await call(client, "remember", content=f"Buoy {number}q is painted red and rings in the fog.")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that nothing is left but the file
+        harm(path)
+        assert len(await results(client, "7q")) == 1
+        await call(client, "remember", content="The harbour light was replaced.")
+        assert len(await results(client, "harbour light replaced")) == 1
+    async with serving(tmp_path) as client:
+        for number in (7, 42):
+            assert len(await results(client, f"{number}q")) == 1
+        assert len(await results(client, "harbour light replaced")) == 1
 
 
 def owned(home: Path) -> dict[str, tuple[bytes, int, int]]:

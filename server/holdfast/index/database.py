@@ -14,13 +14,12 @@ import aiosqlite
 Answer = TypeVar("Answer")
 
 BUSY_MILLISECONDS = 10_000
-_PRAGMAS = (
+_PRAGMAS = (  # no mmap_size: whoever cuts a mapped file short, as `cp` over it does, kills the process
     f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -16384",
-    "PRAGMA mmap_size = 1073741824",
 )
 
 
