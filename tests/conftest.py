@@ -1,8 +1,65 @@
-"""What all tests share."""
+"""What all tests share: how hard to try, and the count of what was tried, which is printed at the end."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
+
+from processes import environment_in
+
+LONG_SECONDS = 3600
+_TALLY = pytest.StashKey[Counter[str]]()
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The short form is for every run; `pytest --long` is for a night."""
+
+    long: bool
+
+    def of(self, short: int, long: int) -> int:
+        return long if self.long else short
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="the long form of kills, faults, fuzzing and soaking")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_TALLY] = Counter()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        for item in items:
+            item.add_marker(pytest.mark.timeout(LONG_SECONDS), append=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if tally := config.stash[_TALLY]:
+        terminalreporter.section("tried")
+        for what in sorted(tally):
+            terminalreporter.write_line(f"{tally[what]:>10,}  {what}")
+
+
+@pytest.fixture(scope="session")
+def effort(request: pytest.FixtureRequest) -> Effort:
+    return Effort(bool(request.config.getoption("--long")))
+
+
+@pytest.fixture(scope="session")
+def tally(request: pytest.FixtureRequest) -> Counter[str]:
+    """Figures by what they count, such as `kills survived`; tests add to it."""
+    return request.config.stash[_TALLY]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The environment of a server process whose memory is in the test's own folder."""
+    return environment_in(tmp_path)
 
 
 @pytest.fixture

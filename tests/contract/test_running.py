@@ -11,11 +11,9 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -23,133 +21,10 @@ from fastmcp import Client
 
 from holdfast import __version__
 from holdfast.running import STOP_SECONDS
+from processes import HOLDFAST, INITIALIZE, PATIENCE, http, notes_in, stdio, until
 from served import ERAS, made_up_secret
 
-ROOT = Path(__file__).parents[2]
-HOLDFAST = (sys.executable, "-m", "holdfast")
-PATIENCE = 30.0  # for a slow machine; nothing here waits for time to pass
 TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
-MODERN = {
-    "_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-}
-INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    foreign = ("HOLDFAST_", "FASTMCP_")
-    own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    return own | {
-        "PYTHONPATH": str(ROOT / "server"),
-        "HOME": str(tmp_path),
-        "HOLDFAST_HOME": str(tmp_path / "memory"),
-        "HOLDFAST_SPACE": "harbour",
-        "HOLDFAST_ENCODER": "none",
-    }
-
-
-class Stdio:
-    """A server on two pipes, spoken to in lines; everything that it says on stdout must be JSON-RPC."""
-
-    def __init__(self, environment: dict[str, str], era: str, command: Sequence[str] = HOLDFAST) -> None:
-        self.era = era
-        self._errors = Path(environment["HOME"]) / "stderr"
-        with self._errors.open("ab") as errors:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment
-            )
-        self._last = 0
-
-    def begin(self) -> dict[str, Any]:
-        """What a client asks first."""
-        if self.era != "legacy":
-            return self.ask("server/discover")
-        answer = self.ask("initialize", **INITIALIZE)
-        self.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
-        return answer
-
-    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        asked = self.send(method, **parameters)
-        answer = self.read()
-        assert answer["id"] == asked
-        assert "error" not in answer, answer
-        return dict(answer["result"])
-
-    def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
-        return self.ask("tools/call", name=name, arguments=arguments)
-
-    def send(self, method: str, **parameters: Any) -> int:
-        self._last += 1
-        extra = {} if self.era == "legacy" else MODERN
-        self.write(json.dumps({"jsonrpc": "2.0", "id": self._last, "method": method, "params": parameters | extra}))
-        return self._last
-
-    def write(self, line: str | bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line.encode() + b"\n" if isinstance(line, str) else line + b"\n")
-        self.process.stdin.flush()
-
-    def read(self) -> dict[str, Any]:
-        """The next line."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, f"the server has ended: {self.stderr}"
-        return self._message(line)
-
-    def end(self) -> tuple[int, list[dict[str, Any]]]:
-        """Close its input; the exit code, and what it still said."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return self.ended()
-
-    def ended(self) -> tuple[int, list[dict[str, Any]]]:
-        assert self.process.stdout is not None
-        rest = [self._message(line) for line in self.process.stdout]
-        return self.process.wait(PATIENCE), rest
-
-    @property
-    def stderr(self) -> str:
-        return self._errors.read_text("utf-8")
-
-    @staticmethod
-    def _message(line: bytes) -> dict[str, Any]:
-        message = json.loads(line)
-        assert message["jsonrpc"] == "2.0"
-        return dict(message)
-
-
-@contextmanager
-def stdio(environment: dict[str, str], era: str = ERAS[0], command: Sequence[str] = HOLDFAST) -> Iterator[Stdio]:
-    server = Stdio(environment, era, command)
-    try:
-        yield server
-        assert "Traceback" not in server.stderr
-    finally:
-        server.process.kill()
-        server.process.wait()
-        for pipe in (server.process.stdin, server.process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Look again and again, with a limit that only a failure reaches."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def notes_in(environment: dict[str, str]) -> str:
-    """The text of all notes on the disk."""
-    files = Path(environment["HOLDFAST_HOME"]).glob("memories/**/*.md")
-    return "\n".join(path.read_text("utf-8") for path in files)
-
 
 # --- stdio ----------------------------------------------------------------------------------------
 
@@ -313,39 +188,6 @@ sys.exit(main([]))
 
 
 # --- HTTP -----------------------------------------------------------------------------------------
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def http(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A server over HTTP that is listening."""
-    port = free_port()
-    errors = Path(environment["HOME"]) / "stderr"
-    with errors.open("ab") as sink:
-        server = subprocess.Popen(
-            [*HOLDFAST, "--http", "--port", str(port), *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, env=environment,
-        )  # fmt: skip
-    assert server.stdout is not None
-    try:
-        until(lambda: listens(port, server))
-        yield server, port
-        assert "Traceback" not in errors.read_text("utf-8")
-    finally:
-        server.kill()
-        assert server.stdout.read() == b""
-        server.stdout.close()
-        server.wait()
-
-
-def listens(port: int, server: subprocess.Popen[bytes]) -> bool:
-    assert server.poll() is None
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.anyio
