@@ -267,9 +267,13 @@ class OneTick(FileSystem):
         found = super().signature(path)
         return found and self.stopped(found)
 
-    def scan(self, root: Path, suffix: str) -> Iterator[Entry]:
-        for entry in super().scan(root, suffix):
+    def scan(self, root: Path, suffix: str, **given: Any) -> Iterator[Entry]:
+        for entry in super().scan(root, suffix, **given):
             yield Entry(entry.path, entry.kind, self.stopped(entry.signature))
+
+    def look(self, path: str, root: Path, suffix: str) -> Entry | None:
+        entry = super().look(path, root, suffix)
+        return entry and Entry(entry.path, entry.kind, self.stopped(entry.signature))
 
     def stopped(self, found: Signature) -> Signature:
         return Signature(self.now, self.now, found.size, found.inode)

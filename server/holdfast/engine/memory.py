@@ -86,7 +86,7 @@ class Memory:
     async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
         for attempt in range(ATTEMPTS):
             try:
-                await self._reconciler.fresh(force=attempt > 0)
+                await self._reconciler.fresh(force=attempt > 1)
                 return await verb(self.ports)
             except IndexLostError as error:
                 if attempt == ATTEMPTS - 1:
@@ -107,6 +107,7 @@ class Memory:
             try:
                 if not woken:  # a request has just looked
                     await self._reconciler.fresh()
+                await self._reconciler.backstop()
                 due = await self._reconciler.adopt()
             except _PASSING as error:
                 _report(error)

@@ -19,9 +19,12 @@ from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import is_canonical
 from holdfast.store.stored import Stored, Unreadable
 
+# Where the kernel tells of changes, every request hears of all of them. Elsewhere:
 FEW_FILES = 4000  # a folder this small is scanned before every request,
 SHARE = 20  # a larger one at most for a twentieth of the time,
 OLDEST_SECONDS = 2.0  # and always after two seconds
+BACKSTOP_SECONDS = 300.0  # a watched folder is scanned now and then too: writing to mapped files, say, is not told,
+BACKSTOP_SHARE = 200  # and takes no more than this part of the time
 STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
 _TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
 _NEVER = 0  # as a file's time of change: equal to none
@@ -44,13 +47,15 @@ class Reconciler:
     _young: set[str] = field(default_factory=set)
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _opened: bool = False
+    _missed: bool = False  # news were asked for, and whoever did failed before the index had them
+    _count: int = 0
     _looked_at: float = -1e9
     _cost: float = 0.0
 
     async def fresh(self, *, force: bool = False) -> None:
         """Return with an index that is there, built, and knows every file as it was when this was called.
 
-        On a large folder "as it was" may be two seconds ago, for the scan itself takes time.
+        On a large folder that is not watched "as it was" may be two seconds ago, for a scan itself takes time.
         """
         asked = time.monotonic()
         async with self._lock:
@@ -59,14 +64,26 @@ class Reconciler:
                 self._opened = True
             if self.ports.index.lost:
                 await self._open_index()
-            elif force or self._due(asked):
+                return
+            missed, self._missed = self._missed, True
+            news = None if force or missed else await self.ports.store.news()
+            if news:
+                await self._take_in_news(news)
+            elif news is None and (force or missed or self._due(asked)):
                 await self._look()
+            self._missed = False
+
+    async def backstop(self) -> None:
+        """Scan a watched folder if that was not done for long."""
+        age = time.monotonic() - self._looked_at
+        if self.ports.store.watches and age >= max(BACKSTOP_SECONDS, self._cost * BACKSTOP_SHARE):
+            await self.fresh(force=True)
 
     def _due(self, asked: float) -> bool:
         if self._looked_at >= asked:
             return False
         age = time.monotonic() - self._looked_at
-        return len(self._seen) <= FEW_FILES or age >= min(self._cost * SHARE, OLDEST_SECONDS)
+        return self._count <= FEW_FILES or age >= min(self._cost * SHARE, OLDEST_SECONDS)
 
     async def _open_index(self) -> None:
         """Open the index, or whoever finds it gone makes it anew, all others waiting."""
@@ -120,10 +137,17 @@ class Reconciler:
             await self._take_in(entries, changed | young)
         if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
             known = await self.ports.index.files()
-            await self._take_in(entries, known.keys() - entries.keys())
+            await self._take_in({}, known.keys() - entries.keys())
+        self._count = len(entries)
         self._young = {path for path in young if _is_young(entries[path].signature, wall)}
-        self._seen = {path: entry.signature for path, entry in entries.items()}
+        self._seen = {path: entry.signature for path, entry in entries.items()} if not self.ports.store.watches else {}
         self._looked_at = started
+
+    async def _take_in_news(self, news: Mapping[str, Entry | None]) -> None:
+        known = await self.ports.index.files(news)
+        there = {path: entry for path, entry in news.items() if entry is not None}
+        changed = {path for path, entry in there.items() if not _unchanged(known.get(path), entry)}
+        await self._take_in(there, changed | (known.keys() - there.keys()))
 
     async def _take_in(self, entries: Mapping[str, Entry], paths: Collection[str]) -> None:
         """Bring changed and vanished files into the index, batch by batch, until nothing more follows from it."""
@@ -132,9 +156,10 @@ class Reconciler:
             again: set[str] = set()
             for start in range(0, len(waiting), _BATCH):
                 again |= await self._take_in_batch(entries, waiting[start : start + _BATCH])
-            waiting = sorted(again)
-            if not waiting:
+            if not again:
                 return
+            waiting = sorted(again)
+            entries = await self.ports.store.look(waiting)
 
     async def _take_in_batch(self, entries: Mapping[str, Entry], paths: Collection[str]) -> set[str]:
         known = await self.ports.index.files(paths)
@@ -188,6 +213,7 @@ class _Batch:
         self._stored: dict[str, Stored] = {}
         self._problems: list[FileRow] = []
         self._paths: Collection[str] = ()
+        self._rivals: Mapping[str, Entry] = {}  # files elsewhere that the index has for notes of this batch
         self._read_at = time.time_ns()
 
     @property
@@ -219,6 +245,7 @@ class _Batch:
         """Write the batch to the index; returns files that must be looked at again because of it."""
         holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
         place = {note_id: row.path for note_id, row in holders.items()}
+        self._rivals = await self._ports.store.look(set(place.values()) - set(self._paths))
         rows = {row.note.id: row for row in self._winners(place)}
         gone = {
             row.note for path, row in self._known.items()
@@ -246,7 +273,7 @@ class _Batch:
             claims.setdefault(stored.note.id, []).append(path)
         for note_id, paths in claims.items():
             rival = place.get(note_id)
-            if rival is not None and rival not in self._paths and rival in self._entries:
+            if rival is not None and rival in self._rivals:
                 paths.append(rival)
             winner, *losers = sorted(paths, key=lambda path: (not is_canonical(path, note_id), path))
             for loser in losers:
@@ -272,17 +299,14 @@ class _Batch:
         if not ids:
             return set()
         twins = await self._ports.index.files_of(ids)
-        return {
-            path for path, row in twins.items()
-            if row.problem and row.problem.startswith(_TWIN) and path in self._entries and path not in self._paths
-        }  # fmt: skip
+        return {path for path, row in twins.items() if (row.problem or "").startswith(_TWIN)} - set(self._paths)
 
     def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
         mark = (signature.modified_ns, signature.changed_ns, signature.size, signature.inode)
         self._problems.append(self._wary_file(FileRow(path, *mark, note, reason)))
 
     def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
-        known = self._stored.get(loser) or self._entries[loser]
+        known = self._stored.get(loser) or self._rivals[loser]
         self._mark(loser, known.signature, f"{_TWIN} {winner}", note_id)
 
 

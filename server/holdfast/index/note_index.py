@@ -29,6 +29,7 @@ Answer = TypeVar("Answer")
 
 WIDE_POOL = 150  # candidates of each leg
 MOST_TERMS = 32  # words of a query that are looked at
+LAST = "\U0010ffff"  # sorts behind every name
 
 # Ranges of the index on encoded_by: costs what waits, not what there is.
 _UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
@@ -226,12 +227,14 @@ class NoteIndex:
         return await self._read(lambda connection: place_of(connection, retry_key, since, space, session))
 
     async def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
-        """Files that were seen, by path: these, or all of them."""
+        """Files that were seen, by path: these, or all of them. A path that ends in / stands for all files below it."""
         if paths is None:
             return await self._read(lambda connection: file_rows(connection, "true", ()))
-        wanted = json.dumps(list(paths))
-        clause = "path IN (SELECT value FROM json_each(?))"
-        return await self._read(lambda connection: file_rows(connection, clause, (wanted,)))
+        folders = [path for path in paths if path.endswith("/")]
+        below = "OR path BETWEEN ? AND ?" * len(folders)
+        bounds = [bound for path in folders for bound in (path, path + LAST)]
+        clause = f"path IN (SELECT value FROM json_each(?)) {below}"
+        return await self._read(lambda connection: file_rows(connection, clause, (json.dumps(list(paths)), *bounds)))
 
     async def count_files(self) -> int:
         return await self._read(lambda connection: int(connection.execute("SELECT count(*) FROM files").fetchone()[0]))

@@ -102,7 +102,7 @@ def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow
     return [LinkRow(*row) for row in rows]
 
 
-def file_rows(connection: sqlite3.Connection, clause: str, values: tuple[str, ...]) -> dict[str, FileRow]:
+def file_rows(connection: sqlite3.Connection, clause: str, values: Sequence[str]) -> dict[str, FileRow]:
     """Rows of `files` that meet a condition."""
     rows: sqlite3.Cursor = connection.execute(
         f"SELECT path, modified, changed, size, inode, note, problem, has_id FROM files WHERE {clause}",  # noqa: S608 - own clauses

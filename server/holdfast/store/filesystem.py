@@ -154,12 +154,23 @@ class FileSystem:
         found = self.signature(path)
         return found.size if found else 0
 
-    def scan(self, root: Path, suffix: str) -> Iterator[Entry]:
-        """Everything below `root` whose name ends in `suffix` and begins with no dot; links are not followed."""
-        stack = [str(root)]
-        given = len(stack[0])
+    def scan(
+        self, root: Path, suffix: str, *, below: str = "", entered: Callable[[str], None] | None = None
+    ) -> Iterator[Entry]:
+        """Everything in a folder whose name ends in `suffix` and begins with no dot; links are not followed.
+
+        Args:
+            root: where notes lie; what its own path is made of is not judged.
+            suffix: how a note's name ends.
+            below: the folder to look through, if it is not all of `root`.
+            entered: told of each folder before it is listed.
+        """
+        stack = [below or str(root)]
+        given = len(str(root))
         while stack:
             folder = stack.pop()
+            if entered is not None:
+                entered(folder)
             try:
                 with os.scandir(folder) as found:
                     entries = list(found)
@@ -174,6 +185,15 @@ class FileSystem:
                     seen = _seen(entry, given)
                     if seen is not None:
                         yield seen
+
+    def look(self, path: str, root: Path, suffix: str) -> Entry | None:
+        """What a scan of `root` would find at one path."""
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        noted = path.endswith(suffix) or (stat.S_ISLNK(status.st_mode) and Path(path).is_dir())
+        return None if stat.S_ISDIR(status.st_mode) or not noted else _entry(path, status, len(str(root)))
 
     def list_hidden(self, root: Path) -> list[Path]:
         """Files below `root` whose names begin with a dot; links are not followed."""
@@ -193,12 +213,21 @@ def _seen(entry: os.DirEntry[str], given: int) -> Entry | None:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None  # gone between listing and looking
-    path = entry.path
-    name = path[given:]
-    if not name.isascii() and _NO_TEXT.search(name):
-        return Entry(path[:given] + _NO_TEXT.sub(_escaped, name), "name", _signature(status))
+    return _entry(entry.path, status, given)
+
+
+def _entry(path: str, status: os.stat_result, given: int) -> Entry:
+    name = spelled(path, given)
+    if name != path:
+        return Entry(name, "name", _signature(status))
     kind = "file" if stat.S_ISREG(status.st_mode) else "link" if stat.S_ISLNK(status.st_mode) else "other"
     return Entry(path, kind, _signature(status))
+
+
+def spelled(path: str, given: int = 0) -> str:
+    """A path as text, bytes that are none as `%ff`; the first `given` characters are not judged."""
+    name = path[given:]
+    return path if name.isascii() else path[:given] + _NO_TEXT.sub(_escaped, name)
 
 
 def _escaped(found: re.Match[str]) -> str:

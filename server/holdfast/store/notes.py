@@ -14,7 +14,7 @@ import anyio.to_thread
 from holdfast.errors import StorageError
 from holdfast.model.times import instant
 from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
-from holdfast.store.filesystem import KEPT, Entry, FileSystem, Signature
+from holdfast.store.filesystem import KEPT, NO_SIGNATURE, Entry, FileSystem, Signature, spelled
 from holdfast.store.folder import SUFFIX, Folder, is_laid_aside
 from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import OpenIntents, hash_of
@@ -22,12 +22,14 @@ from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.settle import settle
 from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
 Answer = TypeVar("Answer")
 
 LARGEST_FILE = 384 * 1024
 MARK_AFTER = 500  # records; then the next start need not read them again
+FEW_PATHS = 64  # are looked at without a thread
 
 
 class NoteFiles:
@@ -49,7 +51,8 @@ class NoteFiles:
         self._whole = Lock(folder.locks / "folder", LONG_PATIENCE_SECONDS)
         self._journal = Journal(folder, files, clock)
         self._intents = OpenIntents()
-        self._writer = Writer(folder, files, self._journal, self._intents, change_id)
+        self._watch = Watch(folder.memories)
+        self._writer = Writer(folder, files, self._journal, self._intents, self._watch, change_id)
         self.conflicts: list[str] = []  # texts that lost a race, found while settling
 
     async def open(self) -> None:
@@ -85,6 +88,7 @@ class NoteFiles:
             self._stripes.close()
             self._whole.close()
             self._journal.close()
+            self._watch.close()
 
     @asynccontextmanager
     async def hold(self, keys: Iterable[str]) -> AsyncIterator[None]:
@@ -121,8 +125,33 @@ class NoteFiles:
         return await _on_disk(self._load_all, paths, known_ids)
 
     async def scan(self) -> dict[str, Entry]:
-        """Everything in `memories/` that is or looks like a note, by path."""
+        """Everything in `memories/` that is or looks like a note, by path; `news` goes on from here."""
+        self._watch.begin()
         return await _on_disk(self._scan)
+
+    @property
+    def watches(self) -> bool:
+        """Whether `news` tells of every change, so that scans are not needed for it."""
+        return self._watch.on
+
+    async def news(self) -> dict[str, Entry | None] | None:
+        """What others changed since the last `scan` or `news`: by path what stands there now, None for nothing.
+
+        A file that was written in place has `NO_SIGNATURE`: its own may say that it is as it was. A path that ends
+        in / is a new folder: what is not told of it is not in it. Returns None where only a scan can tell.
+        """
+        news = self._watch.news()
+        if news is None or len(news.folders) > FEW_PATHS:
+            self._watch.close()
+            return None
+        if not news.folders and len(news.paths) <= FEW_PATHS:
+            return self._looked_at(news)
+        return await _on_disk(self._looked_at, news)
+
+    async def look(self, paths: Iterable[str]) -> dict[str, Entry]:
+        """What a scan would find at these paths."""
+        found = await _on_disk(lambda: {path: self._look(str(self._folder.absolute(path))) for path in paths})
+        return {path: entry for path, entry in found.items() if entry is not None}
 
     async def adopt(self, stored: Stored) -> Stored | None:
         """Write the id into a hand-written file, every other byte untouched. The caller holds its id.
@@ -185,8 +214,26 @@ class NoteFiles:
         self.conflicts += outcome.conflicts
         await self._journal.append({"done" if outcome.done else "void": [change]}, flush=False)
 
-    def _scan(self) -> dict[str, Entry]:
-        return {self._folder.relative(entry.path): entry for entry in self._files.scan(self._folder.memories, SUFFIX)}
+    def _scan(self, below: str = "") -> dict[str, Entry]:
+        found = self._files.scan(self._folder.memories, SUFFIX, below=below, entered=self._watch.add)
+        return {self._folder.relative(entry.path): entry for entry in found}
+
+    def _looked_at(self, news: News) -> dict[str, Entry | None]:
+        seen: dict[str, Entry | None] = {}
+        for path, written in news.paths.items():
+            entry = self._look(path)
+            if not written and self._watch.is_ours(path, entry.signature if entry else None):
+                continue
+            if written and entry and entry.kind == "file":
+                entry = entry._replace(signature=NO_SIGNATURE)
+            seen[self._folder.relative(spelled(path))] = entry
+        for folder in news.folders:
+            seen[self._folder.relative(spelled(folder)) + "/"] = None
+            seen |= self._scan(folder)
+        return seen
+
+    def _look(self, path: str) -> Entry | None:
+        return self._files.look(path, self._folder.memories, SUFFIX)
 
     def _load_all(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
         found = (self._load(path, known_ids.get(path)) for path in paths)

@@ -22,6 +22,7 @@ from holdfast.store.frontmatter import Document
 from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.stored import Change, Committed, Stored
+from holdfast.store.watch import Watch
 
 Answer = TypeVar("Answer")
 FLUSH_THREADS = 8
@@ -47,6 +48,7 @@ class Writer:
         files: the file system; every step of the path goes through it.
         journal: where intents are announced.
         unsettled: where a change goes that the disk let neither end nor be taken back; the next holder settles it.
+        watch: is told what we change ourselves, so that it is no news.
         change_id: gives a new id for each change.
     """
 
@@ -56,12 +58,14 @@ class Writer:
         files: FileSystem,
         journal: Journal,
         unsettled: OpenIntents,
+        watch: Watch,
         change_id: Callable[[], str],
     ) -> None:
         self._folder = folder
         self._files = files
         self._journal = journal
         self._unsettled = unsettled
+        self._watch = watch
         self._change_id = change_id
         self._threads = anyio.CapacityLimiter(FLUSH_THREADS)
         self._flushes: Batcher[Path, None] = Batcher(self._flush_folders)
@@ -84,12 +88,14 @@ class Writer:
             raise _refusal(error) from error
         announced: list[Record] = []
         exchanged: list[_Step] = []
+        known: dict[Path, Signature] = {}
         with anyio.CancelScope(shield=True):
             try:
                 await self._prepare({"op": op, "change": change, **detail}, steps, announced)
-                await self._run(self._exchange_all, steps, exchanged)
+                committed = await self._run(self._exchange_all, steps, exchanged, announced[0])
                 await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))
-                yield await self._run(self._committed, announced[0], steps)
+                yield committed
+                known = {self._folder.absolute(stored.path): stored.signature for stored in committed.stored}
             except BaseException as error:
                 undone = await self._run(self._take_back, steps, exchanged)
                 self._end("void", change, announced, whole=undone)
@@ -98,6 +104,8 @@ class Writer:
                 if isinstance(error, OSError):
                     raise _refusal(error) from error
                 raise
+            finally:
+                self._watch.landed((step.target for step in steps), known)
             old = [step for step in steps if step.change.before]
             self._end("done", change, announced, whole=await self._run(self._clear, old))
 
@@ -192,14 +200,17 @@ class Writer:
         self._files.move(fresh, kept)
         self._files.flush_folder(kept.parent)
 
-    def _exchange_all(self, steps: Sequence[_Step], exchanged: list[_Step]) -> None:
+    def _exchange_all(self, steps: Sequence[_Step], exchanged: list[_Step], announced: Record) -> Committed:
         """Put every new text in place; a conflict if one took the place of anything but `before`."""
         for step in steps:
+            aside = None if step.data is None else self._files.signature(step.aside)
+            self._watch.flying(step.target, aside.inode if aside else 0)
             self._exchange(step)
             exchanged.append(step)
             before = step.change.before
             if before is not None and content_hash(self._files.read(step.aside)) != before.hash:
                 raise _conflict()
+        return self._committed(announced, steps)
 
     def _exchange(self, step: _Step) -> None:
         try:
