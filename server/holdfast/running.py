@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,15 @@ def configure_logs(level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+    logging.basicConfig(handlers=[_Plain(level=logging.WARNING)])
+
+
+class _Plain(logging.Handler):
+    """What libraries log, as one JSON line each, without a trace."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
+        structlog.get_logger().warning("library", logger=record.name, said=record.msg, error=error)
 
 
 def warn_of_unknown(settings: Settings) -> None:
@@ -82,15 +91,18 @@ def serve_http(settings: Settings, host: str, port: int) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=256)
+        listener = socket.create_server((host, port), family=family, backlog=256)
     except (OSError, OverflowError) as error:
         raise SettingsError(
             f"Port {port} on {host} cannot be listened on.", "Another server may have it: choose one with --port."
         ) from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # handed on to every connection
+    return listener
 
 
 async def _run_http(server: FastMCP[Any], settings: Settings, host: str, listener: socket.socket) -> None:
     import uvicorn  # noqa: PLC0415 - a stdio server does not need it
+    from starlette.requests import ClientDisconnect  # noqa: PLC0415
 
     app = server.http_app(
         path=MCP_PATH,
@@ -100,6 +112,10 @@ async def _run_http(server: FastMCP[Any], settings: Settings, host: str, listene
         allowed_origins=list(settings.allowed_origins) or None,
     )
 
+    async def serving(scope: Any, receive: Any, send: Any) -> None:
+        with suppress(ClientDisconnect):  # whoever hangs up in the middle of a request wants no answer
+            await app(scope, receive, send)
+
     class Web(uvicorn.Server):
         """Leaves signals alone: they are ours, see `_until_signal`."""
 
@@ -107,7 +123,7 @@ async def _run_http(server: FastMCP[Any], settings: Settings, host: str, listene
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    web = Web(uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, ws="none"))
+    web = Web(uvicorn.Config(serving, lifespan="on", log_config=None, access_log=False, ws="none"))
     await web.serve(sockets=[listener])
 
 

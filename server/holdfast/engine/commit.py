@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from holdfast.engine.ports import Caller, Ports
@@ -23,6 +23,16 @@ async def load_current(ports: Ports, indexed: IndexedNote) -> Stored:
     if len(found) != 1 or not isinstance(found[0], Stored) or found[0].hash != indexed.hash:
         raise ConflictError("The note's file has changed on disk.", "Nothing was written; repeat the call.")
     return found[0]
+
+
+async def check_known(ports: Ports, made: Collection[str]) -> None:
+    """Look again where a process died between the files and the index, before anything is decided by the index.
+
+    Raises:
+        ConflictError: the index does not know all of these notes; look again, then repeat.
+    """
+    if made and (await ports.index.notes(made)).keys() != set(made):
+        raise ConflictError("Another server died in the middle of a change.", "Repeat the call.")
 
 
 async def commit(

@@ -32,11 +32,13 @@ class Memory:
 
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
-        self._reconciler = Reconciler(ports)
+        self._reconciler = Reconciler(ports, self._verbs_done)
         self._wake = anyio.Event()
         self._draining = False
         self._under_way = 0
         self._idle = anyio.Event()
+        self._verbs = 0
+        self._verb_done = anyio.Event()
         self._stopping = False
 
     @asynccontextmanager
@@ -87,7 +89,7 @@ class Memory:
         for attempt in range(ATTEMPTS):
             try:
                 await self._reconciler.fresh(force=attempt > 1)
-                return await verb(self.ports)
+                return await self._run(verb)
             except IndexLostError as error:
                 if attempt == ATTEMPTS - 1:
                     raise StorageError(
@@ -97,6 +99,20 @@ class Memory:
                 if attempt == ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable: the last attempt answers or raises")
+
+    async def _run(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
+        self._verbs += 1
+        try:
+            return await verb(self.ports)
+        finally:
+            self._verbs -= 1
+            self._verb_done.set()
+
+    async def _verbs_done(self) -> None:
+        """Wait until nobody works with the index: one is not exchanged for another in the middle of a request."""
+        while self._verbs:
+            self._verb_done = anyio.Event()
+            await self._verb_done.wait()
 
     async def _tend(self, tasks: TaskGroup) -> None:
         """Adopt new files and make missing vectors, after requests and now and then."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import anyio
 
+from holdfast.batching import together
 from holdfast.engine.commit import note_row
+from holdfast.engine.intake import Ahead, Batch, given_id, id_in_name, is_young, load, note_of, unchanged
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import HistoryRow, IndexLostError, Update
-from holdfast.index.projection import FileRow, NoteRow
-from holdfast.index.rows import IndexedNote
-from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.store.filesystem import Entry, Signature
-from holdfast.store.folder import is_canonical
-from holdfast.store.stored import Stored, Unreadable
+from holdfast.store.stored import Stored
 
 # Where the kernel tells of changes, every request hears of all of them. Elsewhere:
 FEW_FILES = 4000  # a folder this small is scanned before every request,
@@ -26,23 +24,16 @@ OLDEST_SECONDS = 2.0  # and always after two seconds
 BACKSTOP_SECONDS = 300.0  # a watched folder is scanned now and then too: writing to mapped files, say, is not told,
 BACKSTOP_SHARE = 200  # and takes no more than this part of the time
 STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
-_TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
-_NEVER = 0  # as a file's time of change: equal to none
-_BATCH = 256
+_BATCH = 512
 _ROUNDS = 4
-
-_KINDS = {
-    "link": "it is a symbolic link, and those are not followed",
-    "other": "it is not a regular file",
-    "name": "its name is not valid UTF-8",
-}
 
 
 @dataclass(slots=True)
 class Reconciler:
-    """Keeps the index equal to the files. One for each process."""
+    """Keeps the index equal to the files. One for each process; `verbs_done` waits until nobody uses the index."""
 
     ports: Ports
+    verbs_done: Callable[[], Awaitable[None]]
     _seen: dict[str, Signature] = field(default_factory=dict)
     _young: set[str] = field(default_factory=set)
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -63,6 +54,7 @@ class Reconciler:
                 await self.ports.store.open()
                 self._opened = True
             if self.ports.index.lost:
+                await self.verbs_done()
                 await self._open_index()
                 return
             missed, self._missed = self._missed, True
@@ -132,21 +124,21 @@ class Reconciler:
         young = self._young & entries.keys()
         if touched or young:
             known = await self.ports.index.files(touched)
-            young |= {path for path in touched if _is_young(entries[path].signature, wall)}
-            changed = {path for path in touched if not _unchanged(known.get(path), entries[path])}
+            young |= {path for path in touched if is_young(entries[path].signature, wall)}
+            changed = {path for path in touched if not unchanged(known.get(path), entries[path])}
             await self._take_in(entries, changed | young)
         if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
             known = await self.ports.index.files()
             await self._take_in({}, known.keys() - entries.keys())
         self._count = len(entries)
-        self._young = {path for path in young if _is_young(entries[path].signature, wall)}
+        self._young = {path for path in young if is_young(entries[path].signature, wall)}
         self._seen = {path: entry.signature for path, entry in entries.items()} if not self.ports.store.watches else {}
         self._looked_at = started
 
     async def _take_in_news(self, news: Mapping[str, Entry | None]) -> None:
         known = await self.ports.index.files(news)
         there = {path: entry for path, entry in news.items() if entry is not None}
-        changed = {path for path, entry in there.items() if not _unchanged(known.get(path), entry)}
+        changed = {path for path, entry in there.items() if not unchanged(known.get(path), entry)}
         await self._take_in(there, changed | (known.keys() - there.keys()))
 
     async def _take_in(self, entries: Mapping[str, Entry], paths: Collection[str]) -> None:
@@ -154,29 +146,51 @@ class Reconciler:
         waiting = sorted(paths)
         for _ in range(_ROUNDS):
             again: set[str] = set()
-            for start in range(0, len(waiting), _BATCH):
-                again |= await self._take_in_batch(entries, waiting[start : start + _BATCH])
+            batches = [waiting[start : start + _BATCH] for start in range(0, len(waiting), _BATCH)]
+            ahead = await self._read_ahead(entries, batches[:1])
+            for number, batch in enumerate(batches):
+                followers, ahead = await self._take_in_batch(entries, batch, ahead, batches[number + 1 : number + 2])
+                again |= followers
             if not again:
                 return
             waiting = sorted(again)
             entries = await self.ports.store.look(waiting)
 
-    async def _take_in_batch(self, entries: Mapping[str, Entry], paths: Collection[str]) -> set[str]:
+    async def _take_in_batch(
+        self, entries: Mapping[str, Entry], batch: Collection[str], ahead: Ahead, coming: Sequence[Collection[str]]
+    ) -> tuple[set[str], Ahead]:
+        """Take one batch in while the next is read; returns what must be looked at again, and the next one's files."""
+        again: list[set[str]] = []
+        read: list[Ahead] = []
+
+        async def take() -> None:
+            again.append(await self._take_in_locked(entries, batch, ahead))
+
+        async def read_on() -> None:
+            read.append(await self._read_ahead(entries, coming))
+
+        await together(take, read_on)
+        return again[0], read[0]
+
+    async def _read_ahead(self, entries: Mapping[str, Entry], batches: Sequence[Collection[str]]) -> Ahead:
+        paths = [path for batch in batches for path in batch if path in entries and entries[path].kind == "file"]
+        now = time.time_ns()
+        known = await self.ports.index.files(paths) if paths else {}
+        given = {path: found for path, row in known.items() if (found := given_id(row))}
+        return Ahead(now, {item.path: item for item in await load(self.ports, paths, given)})
+
+    async def _take_in_locked(self, entries: Mapping[str, Entry], paths: Collection[str], ahead: Ahead) -> set[str]:
         known = await self.ports.index.files(paths)
-        keys = {key for path in paths for key in (_id_in_name(path), _note_of(known.get(path))) if key}
-        keys |= {f"path:{path}" for path in paths if _id_in_name(path) is None}
-        async with self.ports.store.hold(keys):
-            batch = _Batch(self.ports, entries, await self.ports.index.files(paths))
-            await batch.read(paths)
-            strangers = batch.ids - keys
-            if strangers:  # a file's name does not tell its id: lock that too
-                keys |= strangers
-            else:
-                return await batch.apply()
-        async with self.ports.store.hold(keys):
-            batch = _Batch(self.ports, entries, await self.ports.index.files(paths))
-            await batch.read(paths)
-            return await batch.apply()
+        keys = {f"path:{path}" for path in paths if id_in_name(path) is None} | ahead.ids
+        keys |= {key for path in paths for key in (id_in_name(path), note_of(known.get(path))) if key}
+        while True:
+            async with self.ports.store.hold(keys):
+                batch = Batch(self.ports, entries, await self.ports.index.files(paths))
+                await batch.read(paths, ahead)
+                if batch.ids <= keys:
+                    return await batch.apply()
+            keys |= batch.ids  # a file came to hold another note's id just now: lock that too
+            ahead = Ahead(0, {**ahead.items, **batch.stored})  # for the ids that were given
 
     async def adopt(self) -> float | None:
         """Write ids into new hand-written files that have been left alone; returns seconds until the next is due."""
@@ -201,139 +215,3 @@ class Reconciler:
                 return  # somebody writes it, or nobody may: it keeps its id in the index and is tried again
             if adopted is not None:
                 await self.ports.index.apply(Update(notes=[note_row(adopted)]))
-
-
-class _Batch:
-    """Files read together under their locks, and what they make of the index."""
-
-    def __init__(self, ports: Ports, entries: Mapping[str, Entry], known: Mapping[str, FileRow]) -> None:
-        self._ports = ports
-        self._entries = entries
-        self._known = known
-        self._stored: dict[str, Stored] = {}
-        self._problems: list[FileRow] = []
-        self._paths: Collection[str] = ()
-        self._rivals: Mapping[str, Entry] = {}  # files elsewhere that the index has for notes of this batch
-        self._read_at = time.time_ns()
-
-    @property
-    def ids(self) -> set[str]:
-        return {stored.note.id for stored in self._stored.values()}
-
-    async def read(self, paths: Collection[str]) -> None:
-        self._paths = paths
-        readable = []
-        for path in paths:
-            entry = self._entries.get(path)
-            if entry is None or entry.kind == "file":  # one that the scan missed may have been written since
-                readable.append(path)
-            else:
-                self._mark(path, entry.signature, _KINDS[entry.kind])
-        ids = {path: _given_id(self._known.get(path)) or self._ports.new_id() for path in readable}
-        for item in await self._ports.store.load(readable, ids):
-            if isinstance(item, Unreadable):
-                self._mark(
-                    item.path,
-                    item.signature,
-                    item.reason,
-                    _note_of(self._known.get(item.path)) or _id_in_name(item.path),
-                )
-            else:
-                self._stored[item.path] = item
-
-    async def apply(self) -> set[str]:
-        """Write the batch to the index; returns files that must be looked at again because of it."""
-        holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
-        place = {note_id: row.path for note_id, row in holders.items()}
-        self._rivals = await self._ports.store.look(set(place.values()) - set(self._paths))
-        rows = {row.note.id: row for row in self._winners(place)}
-        gone = {
-            row.note for path, row in self._known.items()
-            if row.note and row.note not in rows and place.get(row.note) == path
-        }  # fmt: skip
-        update = Update(
-            notes=[self._wary(row) for row in rows.values() if not self._is_known(row, holders)],
-            gone=sorted(gone),
-            gone_files=[path for path in self._paths if path not in self._stored and path in self._known],
-            files=self._problems,
-        )
-        if update != Update(notes=[], gone=[], gone_files=[], files=[]):
-            await self._ports.index.apply(update)
-        moved = {note_id for note_id, row in rows.items() if place.get(note_id, row.file.path) != row.file.path}
-        return await self._follow_up(gone | moved)
-
-    def _winners(self, place: Mapping[str, str]) -> Iterator[NoteRow]:
-        """The notes of this batch. Of files with one id the canonically named one is the note, else the smallest path.
-
-        Args:
-            place: the file that the index has for a note.
-        """
-        claims: dict[str, list[str]] = {}
-        for path, stored in self._stored.items():
-            claims.setdefault(stored.note.id, []).append(path)
-        for note_id, paths in claims.items():
-            rival = place.get(note_id)
-            if rival is not None and rival in self._rivals:
-                paths.append(rival)
-            winner, *losers = sorted(paths, key=lambda path: (not is_canonical(path, note_id), path))
-            for loser in losers:
-                self._mark_twin(loser, winner, note_id)
-            if winner in self._stored:
-                yield note_row(self._stored[winner])
-
-    def _is_known(self, row: NoteRow, holders: Mapping[str, IndexedNote]) -> bool:
-        """Whether the index has this very file already: somebody else read or wrote it."""
-        holder = holders.get(row.note.id)
-        return holder is not None and holder.hash == row.hash and self._known.get(row.file.path) == row.file
-
-    def _wary(self, row: NoteRow) -> NoteRow:
-        return replace(row, file=self._wary_file(row.file))
-
-    def _wary_file(self, row: FileRow) -> FileRow:
-        """A file that could change again within the same tick of its clock is remembered as never seen whole."""
-        mark = Signature(row.modified, row.changed, row.size, row.inode)
-        return replace(row, changed=_NEVER) if _is_young(mark, self._read_at) else row
-
-    async def _follow_up(self, ids: Collection[str]) -> set[str]:
-        """Twins of notes whose file went away or moved: one of them may be the note now."""
-        if not ids:
-            return set()
-        twins = await self._ports.index.files_of(ids)
-        return {path for path, row in twins.items() if (row.problem or "").startswith(_TWIN)} - set(self._paths)
-
-    def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
-        mark = (signature.modified_ns, signature.changed_ns, signature.size, signature.inode)
-        self._problems.append(self._wary_file(FileRow(path, *mark, note, reason)))
-
-    def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
-        known = self._stored.get(loser) or self._rivals[loser]
-        self._mark(loser, known.signature, f"{_TWIN} {winner}", note_id)
-
-
-_TWIN = "it has the same id as"
-
-
-def _is_young(mark: Signature, now_ns: int) -> bool:
-    """Whether the file changed so recently that it may change again without a new time."""
-    return any(abs(now_ns - at) < _TICK_NS for at in (mark.modified_ns, mark.changed_ns))
-
-
-def _unchanged(row: FileRow | None, entry: Entry) -> bool:
-    mark = entry.signature
-    return row is not None and (row.modified, row.changed, row.size, row.inode) == (
-        mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
-    )  # fmt: skip
-
-
-def _id_in_name(path: str) -> str | None:
-    stem = path.rpartition("/")[2].removesuffix(".md").rpartition(".")[2]
-    return stem if stem.startswith(PREFIX) and is_note_id(stem) else None
-
-
-def _note_of(row: FileRow | None) -> str | None:
-    return row.note if row else None
-
-
-def _given_id(row: FileRow | None) -> str | None:
-    """The id that was given to a file that does not carry it yet."""
-    return row.note if row and not row.has_id else None

@@ -8,12 +8,12 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from holdfast.engine.arguments import LARGEST_CONTENT, Door, check_count, when
-from holdfast.engine.commit import commit, load_current
+from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, VectorState, encode_note, query_vector
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve, resolve_all
 from holdfast.errors import InvalidArgumentError, ProtectedNoteError
-from holdfast.index.projection import retry_key
+from holdfast.index.projection import digest, retry_key
 from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import EDGE_TYPES, GLOBAL_SPACE, Link, Note, title_of
@@ -111,15 +111,17 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
     key = retry_key(note.content, note.type, note.space, note.session)
     encoded = await encode_note(ports, note.title, note.content)
     close = await _close_notes(ports, note, encoded)
-    keys = {note.id, f"retry:{key}", *(item.note.id for item in old)}
+    guards = [f"retry:{key}"]
+    if note.session:
+        guards.append(f"session:{digest(note.space, note.session)}")
+    keys = {note.id, *guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded.chunks}
     selfless = await _is_selfless(ports)
     if selfless:
         keys.add(SELF_ID)
         vectors[SELF_ID] = (await encode_note(ports, _SELF_TITLE, _SELF_TEXT)).chunks
-    if note.session:
-        keys.add(f"session:{note.space}:{note.session}")
-    async with ports.store.hold(keys):
+    async with ports.store.hold(keys) as made:
+        await check_known(ports, made)
         since = instant(ports.clock() - timedelta(minutes=RETRY_MINUTES))
         place = await ports.index.place(key, since, note.space, note.session)
         if place.twin is not None:
@@ -135,7 +137,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
         ]
         born = [_self_change(ports.now)] if selfless and await _is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
-        await commit(ports, caller, "remember", changes, vectors)
+        await commit(ports, caller, "remember", changes, vectors, {"guards": guards})
     notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice) if text)
     return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), notices)
 

@@ -18,6 +18,7 @@ _PRAGMAS = (  # no mmap_size: whoever cuts a mapped file short, as `cp` over it 
     f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
+    "PRAGMA journal_size_limit = 16777216",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -16384",
 )

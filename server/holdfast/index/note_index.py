@@ -16,9 +16,19 @@ import anyio
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.index.database import Database, connect, file_identity, vector_extension
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_notes, put_vectors, remove_notes
+from holdfast.index.projection import (
+    FileRow,
+    MadeVectors,
+    NoteRow,
+    fill_notes,
+    fill_texts,
+    put_file,
+    put_notes,
+    put_vectors,
+    remove_notes,
+)
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place, file_rows, links_of, note_rows, place_of
-from holdfast.index.schema import migrate
+from holdfast.index.schema import drop_indexes, make_indexes, migrate
 from holdfast.model.ids import id_range
 from holdfast.model.query import Candidate, Filter, QueryVector
 
@@ -29,6 +39,7 @@ Answer = TypeVar("Answer")
 
 WIDE_POOL = 150  # candidates of each leg
 MOST_TERMS = 32  # words of a query that are looked at
+_SIGNS_OF_HARM = ("malformed", "no such", "already exists", "has no column", "readonly", "disk I/O")
 LAST = "\U0010ffff"  # sorts behind every name
 
 # Ranges of the index on encoded_by: costs what waits, not what there is.
@@ -84,10 +95,11 @@ class NoteIndex:
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
         self._finder: Finder | None = None
+        self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
 
     async def open(self) -> bool:
-        """Open or make the database. Returns whether it is built: False asks for a rebuild.
+        """Open or make the database. Returns whether it is built; if not, apply every note, then `mark_built`.
 
         Raises:
             IndexSchemaError: a newer Holdfast wrote it.
@@ -116,6 +128,9 @@ class NoteIndex:
         for _ in range(os.cpu_count() or 1):
             self._readers.append(await connect(self._path, extension=self._extension))
         built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
+        self._building = not built
+        if self._building:
+            await self._writer.write(drop_indexes)
         self._identity = file_identity(self._path)
         return built
 
@@ -147,7 +162,9 @@ class NoteIndex:
             raise _refusal(error.strerror) from error
 
     async def mark_built(self) -> None:
-        await self._write(lambda connection: _set_meta(connection, "built", 1))
+        """Everything was applied: make what is faster made in one go."""
+        await self._write(_finish)
+        self._building = False
 
     async def apply(self, update: Update) -> None:
         """Write an update, together with those of everybody who waits.
@@ -231,9 +248,9 @@ class NoteIndex:
         if paths is None:
             return await self._read(lambda connection: file_rows(connection, "true", ()))
         folders = [path for path in paths if path.endswith("/")]
-        below = "OR path BETWEEN ? AND ?" * len(folders)
+        below = " OR path BETWEEN ? AND ?" * len(folders)
         bounds = [bound for path in folders for bound in (path, path + LAST)]
-        clause = f"path IN (SELECT value FROM json_each(?)) {below}"
+        clause = f"path IN (SELECT value FROM json_each(?)){below}"  # noqa: S608 - fixed words
         return await self._read(lambda connection: file_rows(connection, clause, (json.dumps(list(paths)), *bounds)))
 
     async def count_files(self) -> int:
@@ -310,7 +327,7 @@ class NoteIndex:
             seq = int(_meta(connection, "change_seq") or 0) + 1
             _set_meta(connection, "change_seq", seq)
             for update in updates:
-                _apply(connection, update, seq)
+                _apply(connection, update, seq, fill_notes if self._building else put_notes)
 
         await self._write(work)
         return [None] * len(updates)
@@ -323,7 +340,7 @@ async def _guarded(answer: Awaitable[Answer]) -> Answer:
     except sqlite3.ProgrammingError as error:
         raise IndexLostError(str(error)) from error
     except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
-        if "malformed" in str(error) or "no such table" in str(error) or "readonly" in str(error):
+        if any(sign in str(error) for sign in _SIGNS_OF_HARM):
             raise IndexHarmedError(str(error)) from error
         raise _refusal(error) from error
     except sqlite3.DatabaseError as error:
@@ -343,10 +360,21 @@ def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
     connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
 
-def _apply(connection: sqlite3.Connection, update: Update, seq: int) -> None:
+def _finish(connection: sqlite3.Connection) -> None:
+    make_indexes(connection)
+    fill_texts(connection)
+    _set_meta(connection, "built", 1)
+
+
+def _apply(
+    connection: sqlite3.Connection,
+    update: Update,
+    seq: int,
+    put: Callable[[sqlite3.Connection, Sequence[NoteRow], int], None],
+) -> None:
     remove_notes(connection, update.gone, seq)
     connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in update.gone_files])
-    put_notes(connection, update.notes, seq)
+    put(connection, update.notes, seq)
     for row in update.files:
         put_file(connection, row)
     connection.executemany(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note, title_of
@@ -22,6 +24,12 @@ _UPSERT = (
     f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608 - own names
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
 )
+_PUT_FILE = (
+    "INSERT OR REPLACE INTO files (path, modified, changed, size, inode, note, problem, has_id) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_PUT_LINK = "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?, ?)"
+_PUT_TEXT = "INSERT INTO texts (rowid, title, body, tags, subject, earlier, later) VALUES (?, ?, ?, ?, ?, ?, ?)"
 EARLIER, LATER = 2, 1  # how many notes of the same session lend their words, before and after
 
 
@@ -94,6 +102,34 @@ def put_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_se
         _put_text(connection, rowid)
 
 
+def fill_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_seq: int) -> None:
+    """As `put_notes` for an index that is being built, without the searchable texts: `fill_texts` makes them all."""
+    wanted = json.dumps([row.note.id for row in rows])
+    again = connection.execute("SELECT rowid, id FROM notes WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+    for rowid, note_id in again.fetchall():
+        connection.execute("DELETE FROM tags WHERE note = ?", (rowid,))
+        connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
+    connection.executemany(_UPSERT, [_values(row, change_seq) for row in rows])
+    connection.executemany(
+        "INSERT OR IGNORE INTO tags (note, tag) SELECT rowid, ?2 FROM notes WHERE id = ?1",
+        [(row.note.id, tag.lower()) for row in rows for tag in row.note.tags],
+    )
+    connection.executemany(_PUT_LINK, [link for row in rows for link in _edges(row.note)])
+    connection.executemany(_PUT_FILE, [_file_values(row.file) for row in rows])
+
+
+def fill_texts(connection: sqlite3.Connection) -> None:
+    """Write the searchable texts of all notes anew, in one walk along the sessions."""
+    connection.execute("DELETE FROM texts")
+    found = connection.execute(
+        "SELECT space, session, rowid, title, content, tags, subject, outdated OR merged_into IS NOT NULL FROM notes "
+        "ORDER BY session IS NULL, space, session, coalesce(seq, -1), created, id"
+    )
+    for (_, session), group in itertools.groupby(found, lambda row: row[:2]):
+        notes = (row[2:] for row in group)
+        connection.executemany(_PUT_TEXT, map(_alone, notes) if session is None else _in_session(list(notes)))
+
+
 def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq: int) -> None:
     """Forget notes and the links that leave them; links that lead to them stay, in case they come back."""
     stale: set[int] = set()
@@ -118,11 +154,11 @@ def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq:
 
 
 def put_file(connection: sqlite3.Connection, row: FileRow) -> None:
-    connection.execute(
-        "INSERT OR REPLACE INTO files (path, modified, changed, size, inode, note, problem, has_id) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (row.path, row.modified, row.changed, row.size, row.inode, row.note, row.problem, row.has_id),
-    )
+    connection.execute(_PUT_FILE, _file_values(row))
+
+
+def _file_values(row: FileRow) -> tuple[object, ...]:
+    return row.path, row.modified, row.changed, row.size, row.inode, row.note, row.problem, row.has_id
 
 
 def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: int) -> None:
@@ -144,24 +180,28 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: i
 
 def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> int:
     note = row.note
-    encode_hash = row.encode_hash
+    values = _values(row, change_seq)
+    encode_hash = values[_COLUMNS.index("encode_hash")]
     before = connection.execute("SELECT rowid, encode_hash FROM notes WHERE id = ?", (note.id,)).fetchone()
     if before is not None and before[1] != encode_hash:
         connection.execute("DELETE FROM vectors WHERE note = ?", (before[0],))
         connection.execute("UPDATE notes SET encoded_by = NULL WHERE rowid = ?", (before[0],))
-    connection.execute(
-        _UPSERT,
-        (
-            note.id, row.file.path, row.hash, note.type, note.tier, note.space, note.title, note.content,
-            json.dumps(note.tags, ensure_ascii=False), note.confidence, note.source,
-            note.created, note.updated, note.happened, note.session, note.seq, note.subject,
-            note.event_time, note.valid_from, note.valid_until, note.is_outdated, note.outdated_reason,
-            note.superseded_by, note.merged_into, note.about_self,
-            retry_key(note.content, note.type, note.space, note.session), encode_hash, change_seq,
-        ),
-    )  # fmt: skip
+    connection.execute(_UPSERT, values)
     rowid = connection.execute("SELECT rowid FROM notes WHERE id = ?", (note.id,)).fetchone()[0]
     return int(rowid)
+
+
+def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:
+    """One row of `notes`."""
+    note = row.note
+    return (
+        note.id, row.file.path, row.hash, note.type, note.tier, note.space, note.title, note.content,
+        json.dumps(note.tags, ensure_ascii=False), note.confidence, note.source,
+        note.created, note.updated, note.happened, note.session, note.seq, note.subject,
+        note.event_time, note.valid_from, note.valid_until, note.is_outdated, note.outdated_reason,
+        note.superseded_by, note.merged_into, note.about_self,
+        retry_key(note.content, note.type, note.space, note.session), row.encode_hash, change_seq,
+    )  # fmt: skip
 
 
 def _put_tags(connection: sqlite3.Connection, rowid: int, note: Note) -> None:
@@ -172,15 +212,21 @@ def _put_tags(connection: sqlite3.Connection, rowid: int, note: Note) -> None:
 
 
 def _put_links(connection: sqlite3.Connection, note: Note) -> None:
-    """The note's own edges, and those that its keys imply: its successor evolved from it, Self is defined by it."""
     connection.execute("DELETE FROM links WHERE owner = ?", (note.id,))
-    rows = [(note.id, link.to, link.type, note.id, link.weight, link.reason, link.created) for link in note.connections]
+    connection.executemany(_PUT_LINK, _edges(note))
+
+
+def _edges(note: Note) -> list[tuple[object, ...]]:
+    """The note's own edges, and those that its keys imply: its successor evolved from it, Self is defined by it."""
+    rows: list[tuple[object, ...]] = [
+        (note.id, link.to, link.type, note.id, link.weight, link.reason, link.created) for link in note.connections
+    ]
     if note.superseded_by:
         reason = note.outdated_reason or ""
         rows.append((note.superseded_by, note.id, "evolved_from", note.id, 1.0, reason, note.updated))
     if note.about_self and note.id != SELF_ID:
         rows.append((SELF_ID, note.id, "defines", note.id, 1.0, "", note.created))
-    connection.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    return rows
 
 
 def _neighbours(connection: sqlite3.Connection, note_id: str) -> set[int]:
@@ -221,15 +267,31 @@ def _put_text(connection: sqlite3.Connection, rowid: int) -> None:
         place = (space, session, seq, created, note_id)
         earlier = "\n".join(text for _, text in _adjacent(connection, place, later=False, count=EARLIER))
         later = "\n".join(text for _, text in _adjacent(connection, place, later=True, count=LATER))
-    own_title = "" if title == title_of(content) else title
     connection.execute("DELETE FROM texts WHERE rowid = ?", (rowid,))
-    connection.execute(
-        "INSERT INTO texts (rowid, title, body, tags, subject, earlier, later) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            rowid,
-            *(
-                searchable(text)
-                for text in (own_title, content, " ".join(json.loads(tags)), subject or "", earlier, later)
-            ),
-        ),
-    )
+    connection.execute(_PUT_TEXT, _text(rowid, title, content, tags, subject, earlier, later))
+
+
+def _text(
+    rowid: int, title: str, content: str, tags: str, subject: str | None, earlier: str = "", later: str = ""
+) -> tuple[object, ...]:
+    """One row of `texts`; a title that only repeats the first line is left out."""
+    own_title = "" if title == title_of(content) else title
+    words = " ".join(json.loads(tags)) if tags != "[]" else ""
+    return rowid, *map(searchable, (own_title, content, words, subject or "", earlier, later))
+
+
+def _alone(row: Sequence[Any]) -> tuple[object, ...]:
+    return _text(*row[:5])
+
+
+def _in_session(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[object, ...]]:
+    """The texts of one session's notes in order; current ones lend their words to their neighbours."""
+    current = [content for _, _, content, _, _, retired in rows if not retired]
+    place = 0
+    for rowid, title, content, tags, subject, retired in rows:
+        if retired:
+            yield _text(rowid, title, content, tags, subject)
+            continue
+        earlier, later = current[max(0, place - EARLIER) : place], current[place + 1 : place + 1 + LATER]
+        yield _text(rowid, title, content, tags, subject, "\n".join(reversed(earlier)), "\n".join(later))
+        place += 1

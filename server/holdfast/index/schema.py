@@ -27,25 +27,15 @@ def _notes(connection: sqlite3.Connection) -> None:
             retry_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT,
             title TEXT NOT NULL, tags TEXT NOT NULL, content TEXT NOT NULL  -- long ones last: most reads stop before
         );
-        CREATE INDEX notes_session ON notes (space, session, coalesce(seq, -1), created, id)
-            WHERE session IS NOT NULL;
-        CREATE INDEX notes_space ON notes (space, created, id);
-        CREATE INDEX notes_retry ON notes (retry_key);
-        CREATE INDEX notes_encoded ON notes (encoded_by);
-        CREATE INDEX notes_changed ON notes (changed);
-        CREATE INDEX notes_sample ON notes (substr(id, -6));
         CREATE TABLE tombstones (
             changed INTEGER NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (changed, note)
         ) WITHOUT ROWID;
         CREATE TABLE tags (note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
-        CREATE INDEX tags_note ON tags (note);
         CREATE TABLE links (
             source TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL, owner TEXT NOT NULL,
             weight REAL NOT NULL, reason TEXT NOT NULL, created TEXT NOT NULL,
             PRIMARY KEY (source, target, type, owner)
         ) WITHOUT ROWID;
-        CREATE INDEX links_target ON links (target);
-        CREATE INDEX links_owner ON links (owner);
         CREATE VIRTUAL TABLE texts USING fts5 (
             title, body, tags, subject, earlier, later, tokenize = '{TOKENIZER}'
         );
@@ -57,15 +47,40 @@ def _notes(connection: sqlite3.Connection) -> None:
             path TEXT PRIMARY KEY, modified INTEGER NOT NULL, changed INTEGER NOT NULL, size INTEGER NOT NULL,
             inode INTEGER NOT NULL, note TEXT, problem TEXT, has_id INTEGER NOT NULL DEFAULT 1
         ) WITHOUT ROWID;
-        CREATE INDEX files_note ON files (note);
-        CREATE INDEX files_problem ON files (path) WHERE problem IS NOT NULL;
-        CREATE INDEX files_adopt ON files (path) WHERE has_id = 0;
         CREATE TABLE history (
             note TEXT NOT NULL, seq INTEGER NOT NULL, change TEXT NOT NULL, op TEXT NOT NULL, at TEXT NOT NULL,
             PRIMARY KEY (note, seq)
         ) WITHOUT ROWID;
         """,
     )
+    make_indexes(connection)
+
+
+_INDEXES = {
+    "notes_session": "notes (space, session, coalesce(seq, -1), created, id) WHERE session IS NOT NULL",
+    "notes_space": "notes (space, created, id)",
+    "notes_retry": "notes (retry_key)",
+    "notes_encoded": "notes (encoded_by)",
+    "notes_changed": "notes (changed)",
+    "notes_sample": "notes (substr(id, -6))",
+    "tags_note": "tags (note)",
+    "links_target": "links (target)",
+    "links_owner": "links (owner)",
+    "files_note": "files (note)",
+    "files_problem": "files (path) WHERE problem IS NOT NULL",
+    "files_adopt": "files (path) WHERE has_id = 0",
+}
+
+
+def make_indexes(connection: sqlite3.Connection) -> None:
+    for name, columns in _INDEXES.items():
+        connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
+
+
+def drop_indexes(connection: sqlite3.Connection) -> None:
+    """What is filled from empty is filled faster without; `make_indexes` must follow."""
+    for name in _INDEXES:
+        connection.execute(f"DROP INDEX IF EXISTS {name}")
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:

@@ -79,9 +79,9 @@ class Note:
 
 def title_of(content: str) -> str:
     """The first line that says something, without heading marks, cut at a word within 60 characters."""
-    line = next((stripped for raw in content.splitlines() if (stripped := raw.strip(" \t#>*-"))), "")
+    line = next((stripped for raw in content.splitlines() if (stripped := raw.strip().strip(" \t#>*-").strip())), "")
     if len(line) <= TITLE_LENGTH:
         return line or "Untitled"
     head = line[: TITLE_LENGTH + 1]
     cut = head.rfind(" ")
-    return (head[:cut] if cut > TITLE_LENGTH // 2 else line[:TITLE_LENGTH]).rstrip(" ,;:") + "…"
+    return (head[:cut] if cut > TITLE_LENGTH // 2 else line[:TITLE_LENGTH]).rstrip(" ,;:").rstrip() + "…"

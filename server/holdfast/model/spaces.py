@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 
@@ -15,6 +16,7 @@ _FORBIDDEN = re.compile(r"[^\w.-]+", re.UNICODE)
 _DASHES = re.compile(r"-{2,}")
 
 
+@functools.lru_cache(maxsize=512)
 def space_name(text: str) -> str:
     """The one spelling of a space: NFC, lower case, letters and digits of any script, `-`, `_` and `.`.
 

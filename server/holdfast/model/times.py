@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime
+
+_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
 def instant(moment: datetime) -> str:
@@ -24,7 +27,8 @@ def read_instant(value: object) -> str:
             return f"{value.isoformat()}T00:00:00Z"
         case str():
             try:
-                return instant(datetime.fromisoformat(value.strip()))
+                moment = datetime.fromisoformat(value.strip())
+                return value if _CANONICAL.fullmatch(value) else instant(moment)
             except OverflowError as error:
                 raise ValueError("out of range") from error
     raise ValueError("not an ISO-8601 time")

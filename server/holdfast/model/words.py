@@ -25,6 +25,8 @@ STOP_WORDS = frozenset(  # a list of words reads better as one text
 
 def searchable(text: str) -> str:
     """Text as it is indexed: runs of unspaced scripts become single characters and overlapping pairs."""
+    if text.isascii():
+        return text
     return _RUN.sub(lambda run: f" {' '.join(_pieces(run.group()))} ", unicodedata.normalize("NFKC", text))
 
 

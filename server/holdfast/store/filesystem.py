@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import functools
+import io
 import os
 import re
 import stat
@@ -49,15 +50,15 @@ class Entry(NamedTuple):
 class FileSystem:
     """The real disk. Paths are absolute; errors are the operating system's own `OSError`."""
 
-    def read(self, path: Path, most: int = -1, start: int = 0) -> bytes:
+    def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
         """The file's bytes from `start`, at most `most` of them; never through a symbolic link, never from a device."""
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(handle, "rb") as file:
+        with os.fdopen(handle, "rb", buffering=0) as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(errno.EINVAL, "not a regular file", str(path))
             if start:
                 file.seek(start)
-            return file.read(most)
+            return _whole(file, most)
 
     def create(self, path: Path, data: bytes) -> None:
         """A new file, flushed to the disk; fails where the name is taken, and then leaves nothing behind."""
@@ -142,7 +143,7 @@ class FileSystem:
     def exists(self, path: Path) -> bool:
         return os.path.lexists(path)
 
-    def signature(self, path: Path) -> Signature | None:
+    def signature(self, path: Path | str) -> Signature | None:
         """The file's own signature (never a link target's), or None where there is no file."""
         try:
             return _signature(os.lstat(path))
@@ -205,6 +206,16 @@ class FileSystem:
             return sorted(entry.name for entry in path.iterdir())
         except FileNotFoundError:
             return []
+
+
+def _whole(file: io.FileIO, most: int) -> bytes:
+    """All of an open file, or as much as is asked for; one read may give less."""
+    if most < 0:
+        return file.readall()
+    data = file.read(most)
+    while len(data) < most and (more := file.read(most - len(data))):
+        data += more
+    return data
 
 
 def _seen(entry: os.DirEntry[str], given: int) -> Entry | None:

@@ -18,6 +18,7 @@ class Folder:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self._home = str(home)
         self.memories = home / "memories"
         self._cut = len(str(self.memories)) + 1
         self.journal = home / "journal"
@@ -49,10 +50,20 @@ class Folder:
         Raises:
             ValueError: the path would leave `home`.
         """
-        pure = PurePosixPath(path)
-        if pure.is_absolute() or ".." in pure.parts:
+        return Path(self._checked(path))
+
+    def file(self, path: str) -> str:
+        """As `absolute`, without the weight of a `Path`.
+
+        Raises:
+            ValueError: the path would leave `memories/`.
+        """
+        return self._checked(f"{self.memories.name}/{path}")
+
+    def _checked(self, path: str) -> str:
+        if path.startswith("/") or ".." in path.split("/"):
             raise ValueError("the path leaves the folder")
-        return self.home.joinpath(*pure.parts)
+        return f"{self._home}/{path}"
 
     def relative(self, path: str) -> str:
         """A scanned file, relative to `memories/`."""
@@ -72,11 +83,11 @@ class Folder:
 
     def space_of(self, path: str) -> str:
         """The space that a file's folder stands for; global at the top or below a folder with an unusable name."""
-        parts = PurePosixPath(path).parts
-        if len(parts) == 1:
+        first, deeper, _ = path.partition("/")
+        if not deeper:
             return GLOBAL_SPACE
         try:
-            return space_name(parts[0])
+            return space_name(first)
         except ValueError:
             return GLOBAL_SPACE
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 import yaml
@@ -19,9 +20,15 @@ _OPENING = re.compile(r"\A\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t\r\n]|\Z)""")
 _JSON_KEY = re.compile(r"[A-Za-z_][\w.-]*\Z")
+_USUAL = frozenset(  # need not be matched again and again
+    """id type title tier space tags confidence created updated source session seq subject event_time valid_from
+    valid_until outdated outdated_reason superseded_by merged_into about_self evidence connections""".split()  # noqa: SIM905
+)
 _STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(-?\d+)(e[+-]\d+)')
 _NO_TEXTS = {"yes", "no", "on", "off", "true", "false", "null"}  # to YAML 1.1, unless they are quoted
 _DEEPEST = 32
+_NOT_OURS = re.compile(r"^(?:\ufeff|\.\.\.(?:[ \t\r\n]|\Z))", re.MULTILINE)  # ends or begins another YAML document
+_NOT_YAML = re.compile(r"(?<![\w.+-])-?\d+(?:\.\d+)?[eE]\d|(?<![\w.+-])-?\d+[eE]")  # to YAML 1.1 a text
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -96,17 +103,16 @@ def parse(data: bytes) -> Document:
 
 def _json_lines(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]] | None:
     """Every line `key: <JSON>`: read with one call of the JSON decoder; None where a line is not of that form."""
-    keys = []
-    members = []
-    for line in lines:
-        key, colon, value = line.partition(":")
-        if not colon or _JSON_KEY.match(key) is None:
-            return None
-        keys.append(key)
-        members.append(f'"{key}":{value}')
+    pairs = [line.partition(":") for line in lines]
+    if not all(colon and (key in _USUAL or _JSON_KEY.match(key)) for key, colon, _ in pairs):
+        return None
+    text = "{" + ",".join([f'"{key}":{value}' for key, _, value in pairs]) + "}"
+    if _NOT_YAML.search(text):
+        return None
+    keys = [key for key, _, _ in pairs]
     try:
-        values = _JSON.decode("{" + ",".join(members) + "}")
-        if any("\\u" in line for line in lines):
+        values = _JSON.decode(text)
+        if "\\u" in text:
             json.dumps(values, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError):
         return None
@@ -120,7 +126,11 @@ def _block_yaml(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str]
     twice = next((key for key, count in Counter(keys).items() if count > 1), None)
     if twice is not None:
         raise MalformedError(f"the key {twice!r} stands twice in its frontmatter")
+    if _NOT_OURS.search(text):
+        raise MalformedError("its frontmatter ends or begins again in the middle")
     values = _load_yaml(text)
+    if values is None and all(not line.strip() or line.lstrip().startswith("#") for line in lines):
+        values = {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise MalformedError("its frontmatter is not a list of keys and values")
     if set(keys) == set(values):
@@ -146,7 +156,7 @@ def _load_yaml(text: str) -> object:
         raise MalformedError("its frontmatter is not valid YAML") from error
     except (ValueError, LookupError, AttributeError, TypeError) as error:  # a tag on a value that it does not fit
         raise MalformedError("its frontmatter has a value that cannot be read") from error
-    return {} if values is None else values
+    return values
 
 
 def _check_events(text: str) -> None:
@@ -197,10 +207,16 @@ def _canonical_spans(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _line(key: str, value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_dated)
     text = _STRING_OR_EXPONENT.sub(_with_point, text)
     spelled = key if _JSON_KEY.match(key) and key.lower() not in _NO_TEXTS else json.dumps(key, ensure_ascii=False)
     return f"{spelled}: {_UNPRINTABLE.sub(_escape, text)}\n"
+
+
+def _dated(value: object) -> str:
+    if isinstance(value, date):
+        return str(value)
+    raise TypeError("no JSON")
 
 
 def _with_point(found: re.Match[str]) -> str:

@@ -38,11 +38,12 @@ class Intent:
     change: str
     seq: int
     files: tuple[PlannedFile, ...]
+    guards: frozenset[str] = frozenset()  # further keys that its writer held: what it decided under them must be known
     passed: set[str] = field(default_factory=set)  # paths that a later change took further
 
     @property
     def keys(self) -> set[str]:
-        """The locks that guard it."""
+        """The locks that guard its files."""
         return {file.note for file in self.files}
 
 
@@ -55,7 +56,7 @@ def intent_of(record: Record) -> Intent | None:
         planned = tuple(PlannedFile(**_only(file)) for file in files)
     except TypeError:
         return None
-    return Intent(record["change"], record["seq"], planned)
+    return Intent(record["change"], record["seq"], planned, frozenset(record.get("guards", ())))
 
 
 def _only(file: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +82,7 @@ class OpenIntents:
         self._open.pop(change, None)
 
     def touching(self, keys: set[str]) -> list[Intent]:
-        return [intent for intent in self._open.values() if intent.keys & keys]
+        return [intent for intent in self._open.values() if (intent.keys | intent.guards) & keys]
 
     def all(self) -> list[Intent]:
         return sorted(self._open.values(), key=lambda intent: intent.seq)

@@ -58,7 +58,51 @@ def read_line(line: bytes) -> Record | None:
         record = json.loads(b"{" + rest)
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record.get("seq"), int) else None
+    return record if _is_sound(record) else None
+
+
+_LARGEST_SEQ = 1 << 53
+_LONGEST_NAME = 255  # bytes
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def _is_sound(record: Record) -> bool:
+    """Whether a record has the form of ours: a checksum does not say who wrote the line."""
+    seq, settled = record.get("seq"), record.get("settled", 0)
+    if type(seq) is not int or not 0 < seq < _LARGEST_SEQ or type(settled) is not int or settled > seq:
+        return False
+    if not all(_are_texts(record.get(key, [])) for key in ("done", "void")):
+        return False
+    if "change" not in record:
+        return "files" not in record
+    files = record.get("files")
+    return (
+        _are_texts([record["change"], record.get("op"), record.get("at")])
+        and _are_texts(record.get("guards", []))
+        and isinstance(files, list)
+        and all(isinstance(file, dict) and _is_planned(file) for file in files)
+    )
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def _is_planned(file: Record) -> bool:
+    names = [file.get("path"), file.get("aside")]
+    hashes = [value for value in (file.get("before"), file.get("after")) if value is not None]
+    return (
+        _are_texts([file.get("note"), *names, *hashes])
+        and all(_HASH.fullmatch(value) for value in hashes)
+        and all(_is_inside(str(name)) for name in names)
+    )
+
+
+def _is_inside(path: str) -> bool:
+    names = path.split("/")
+    return "\0" not in path and not any(
+        name in {"", ".", ".."} or len(name.encode("utf-8", "replace")) > _LONGEST_NAME for name in names
+    )
 
 
 class Journal:

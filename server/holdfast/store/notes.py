@@ -17,7 +17,7 @@ from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
 from holdfast.store.filesystem import KEPT, NO_SIGNATURE, Entry, FileSystem, Signature, spelled
 from holdfast.store.folder import SUFFIX, Folder, is_laid_aside
 from holdfast.store.frontmatter import MalformedError, parse
-from holdfast.store.intents import OpenIntents, hash_of
+from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.settle import settle
@@ -91,8 +91,12 @@ class NoteFiles:
             self._watch.close()
 
     @asynccontextmanager
-    async def hold(self, keys: Iterable[str]) -> AsyncIterator[None]:
-        """Own these keys (note ids, sessions, ...) among all tasks and processes, with no open change behind them."""
+    async def hold(self, keys: Iterable[str]) -> AsyncIterator[frozenset[str]]:
+        """Own these keys (note ids, sessions, ...) among all tasks and processes, with no open change behind them.
+
+        Yields the notes of changes that had no outcome yet and turned out to be made: whoever made them may have died
+        before the index knew them.
+        """
         wanted = set(keys)
         while True:
             async with self._stripes.hold(wanted):
@@ -100,9 +104,8 @@ class NoteFiles:
                 open_here = self._intents.touching(wanted)
                 further = {key for intent in open_here for key in intent.keys} - wanted
                 if not further:
-                    for intent in open_here:
-                        await self._settle(intent.change)
-                    yield
+                    made = [note for intent in open_here for note in await self._settle(intent)]
+                    yield frozenset(made)
                     return
             wanted |= further
 
@@ -205,14 +208,13 @@ class NoteFiles:
         else:
             self._files.remove(path)
 
-    async def _settle(self, change: str) -> None:
-        intent = next((item for item in self._intents.all() if item.change == change), None)
-        if intent is None:
-            return
+    async def _settle(self, intent: Intent) -> Iterable[str]:
+        """Carry a change through or call it void; returns the notes that it made or changed."""
         outcome = await _on_disk(settle, intent, self._folder, self._files)
-        self._intents.forget(change)
+        self._intents.forget(intent.change)
         self.conflicts += outcome.conflicts
-        await self._journal.append({"done" if outcome.done else "void": [change]}, flush=False)
+        await self._journal.append({"done" if outcome.done else "void": [intent.change]}, flush=False)
+        return [file.note for file in intent.files if file.after] if outcome.done else ()
 
     def _scan(self, below: str = "") -> dict[str, Entry]:
         found = self._files.scan(self._folder.memories, SUFFIX, below=below, entered=self._watch.add)
@@ -240,7 +242,7 @@ class NoteFiles:
         return [item for item in found if item is not None]
 
     def _load(self, path: str, known_id: str | None) -> Stored | Unreadable | None:
-        absolute = self._folder.absolute(path)
+        absolute = self._folder.file(path)
         signature = self._files.signature(absolute)
         if signature is None:
             return None
@@ -249,7 +251,8 @@ class NoteFiles:
         try:
             data = self._files.read(absolute, LARGEST_FILE + 1)
             document = parse(data)
-            around = Surroundings(self._folder.space_of(path), _time_of(signature))
+            modified = "" if "created" in document.values else _time_of(signature)
+            around = Surroundings(self._folder.space_of(path), modified)
             note = note_of(document, around, known_id)
         except FileNotFoundError:
             return None
