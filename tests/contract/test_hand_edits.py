@@ -16,7 +16,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from holdfast.engine import reconcile
+from holdfast.engine import intake, reconcile
 from holdfast.store.filesystem import Entry, FileSystem, Signature
 from worlds import ask, call, found, living, results, serving, until
 
@@ -287,6 +287,7 @@ async def test_an_edit_within_the_tick_in_which_the_file_was_read_is_seen(
     now = time.time_ns()
     clock = SimpleNamespace(time_ns=lambda: now, time=time.time, monotonic=time.monotonic)
     monkeypatch.setattr(reconcile, "time", clock)
+    monkeypatch.setattr(intake, "time", clock)
     path = tmp_path / "memories" / "work" / "berth.md"
     path.parent.mkdir(parents=True)
     path.write_text("The berth is number 1000.", "utf-8")

@@ -1,116 +1,224 @@
-"""A server that is killed in the middle of fifty stores: what it acknowledged is there, and nothing is half done."""
+"""A server that is killed in the middle of two hundred calls: what it acknowledged is there, nothing is half done."""
 
 from __future__ import annotations
 
 import random
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from conftest import Effort
+from crowd import HANG, Crowd, Piped, Ported, Script, Server, cleared
+from holdfast.model.memory import Note
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse
-from worlds import SERVER, ask, living, show
+from ledger import Ledger, Store, assert_agrees, assert_journal_is_whole, assert_shown, word_of
+from processes import environment_in
 
-pytestmark = pytest.mark.anyio
+CALLS = 200
+CHAIN = 6
+MANY = 40
+LONG_TEXT = "— " * 30_000  # takes its time to be put in place
+LONGEST_WAIT = 0.08  # seconds; the first answers come at about that time
 
-WRITERS = 50
-TESTS = Path(__file__).parents[1]
+transports = pytest.mark.parametrize("transport", [Piped, Ported])
 
-# Tells each answer on a line of its own the moment it has it: `new <word> <id> <id of what it replaces>`.
-WORKER = """
-import sys
-from pathlib import Path
-import anyio
-from worlds import keep, living
-
-async def store(memory, word, old):
-    done = await keep(memory, f"The {word} is where it was left", supersedes=[old] if old else [])
-    print("new", word, done.note.id, old, flush=True)
-    return done.note.id
-
-async def write(memory, round, number):
-    last = ""
-    for step in range(100):
-        last = await store(memory, f"w{round}x{number}x{step}", last)
-
-async def main(home, round, writers):
-    async with living(Path(home)) as memory:
-        print("ready", flush=True)
-        async with anyio.create_task_group() as tasks:
-            for number in range(writers):
-                tasks.start_soon(write, memory, round, number)
-
-anyio.run(main, sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-"""
+# --- what is asked of a server at once ------------------------------------------------------------
 
 
-@dataclass
-class Told:
-    """What killed servers had acknowledged: ids by word, and which note replaced which."""
-
-    ids: dict[str, str] = field(default_factory=dict)
-    replaced: dict[str, str] = field(default_factory=dict)
-
-    def take(self, line: str) -> None:
-        _, word, note_id, *old = line.split()
-        self.ids[word] = note_id
-        self.replaced |= dict.fromkeys(old, note_id)
+def alone(ledger: Ledger, word: str, filler: str = "") -> Script:
+    yield from ledger.remember(word, filler)
 
 
-def kill_after(home: Path, number: int, answers: int) -> Iterator[str]:
-    """The lines that a worker wrote until it was killed, which is right after it gave so many answers."""
-    worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(home), str(number), str(WRITERS)],
-        env={"PYTHONPATH": f"{SERVER}:{TESTS}", "PATH": ""},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert worker.stdout is not None
-    with worker:
-        assert worker.stdout.readline() == "ready\n"
-        for _ in range(answers):
-            yield worker.stdout.readline()
-        worker.kill()
-        yield from worker.stdout
-    assert worker.returncode == -signal.SIGKILL
+def chain(ledger: Ledger, word: str) -> Script:
+    """Each note replaces the one before it."""
+    last: list[str] = []
+    for step in range(CHAIN):
+        store = yield from ledger.remember(f"{word}s{step}", supersedes=last)
+        last = [store.id] if store else last
 
 
-def assert_no_file_is_torn_doubled_or_left(home: Path) -> None:
-    files = list((home / "memories").rglob("*"))
-    notes = [note_of(parse(path.read_bytes()), Surroundings()) for path in files if path.suffix == ".md"]
-    assert [path.name for path in files if path.is_file() and path.suffix != ".md"] == []
-    assert [path.name for path in (home / "history").rglob(".*")] == []
-    assert list((home / "trash").rglob("*.md")) == []
-    assert len({note.id for note in notes}) == len({note.content for note in notes}) == len(notes)
-    there = {note.id for note in notes}
-    assert {note.superseded_by for note in notes if note.superseded_by} <= there
-    by_word = {note.content.split()[1]: note for note in notes if "x" in note.content.split()[1]}
-    for word, note in by_word.items():
-        stem, _, step = word.rpartition("x")
-        if int(step) > 0:
-            assert by_word[f"{stem}x{int(step) - 1}"].superseded_by == note.id
+def group(ledger: Ledger, word: str, old: Sequence[Store]) -> Script:
+    """One note replaces several at once."""
+    yield from ledger.remember(word, supersedes=[store.id for store in old])
 
 
-@pytest.mark.parametrize("seed", range(3))
-async def test_what_was_acknowledged_before_a_kill_is_there_after_it(seed: int, tmp_path: Path) -> None:
-    told = Told()
-    moments = random.Random(seed)  # noqa: S311 - a moment, not a secret
-    for number in range(2):
-        for line in kill_after(tmp_path, number, moments.randrange(1, 2 * WRITERS)):
-            if line.endswith("\n"):
-                told.take(line)
-    async with living(tmp_path) as memory:
-        for word, note_id in told.ids.items():
-            note = (await show(memory, note_id)).note
-            assert note.content == f"The {word} is where it was left"
-            if note_id in told.replaced:
-                assert note.superseded_by == told.replaced[note_id]
-        for word, note_id in list(told.ids.items())[:: max(1, len(told.ids) // 40)]:
-            hits = (await ask(memory, word, include_outdated=True, limit=3)).hits
-            assert note_id in [hit.note.id for hit in hits], word
-    assert_no_file_is_torn_doubled_or_left(tmp_path)
+def retirement(ledger: Ledger, word: str, old: Store) -> Script:
+    """An old note and a fresh one are marked outdated, the fresh one twice."""
+    yield from ledger.outdate(old.id, f"{word} says so")
+    store = yield from ledger.remember(word, links=[old.id], session="the last tide")
+    if store:
+        yield from ledger.outdate(store.id, f"{word} was short-lived", superseded_by=old.id)
+        yield from ledger.outdate(store.id, f"{word} is still gone")
+
+
+def stores(ledger: Ledger, source: random.Random) -> list[Script]:
+    return [alone(ledger, word_of(source, "w")) for _ in range(CALLS)]
+
+
+def changes(ledger: Ledger, source: random.Random) -> list[Script]:
+    """Two hundred calls of all kinds at once; groups and marks are about notes of earlier rounds."""
+    old = source.sample(ledger.kept, min(len(ledger.kept), 160))
+    groups = [group(ledger, word_of(source, "g"), old[at : at + 3]) for at in range(0, len(old) // 2, 3)]
+    retirements = [retirement(ledger, word_of(source, "r"), store) for store in old[len(old) // 2 :][:50]]
+    chains = [chain(ledger, word_of(source, "c")) for _ in range(60)]
+    scripts = [*groups, *retirements, *chains]
+    scripts += [alone(ledger, word_of(source, "w")) for _ in range(CALLS - len(scripts))]
+    source.shuffle(scripts)
+    return scripts
+
+
+class Editor(threading.Thread):
+    """A person who saves over notes while the server works on them."""
+
+    def __init__(self, ledger: Ledger, home: Path, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._ledger, self._home, self._source = ledger, home, random.Random(seed)  # noqa: S311 - no secret
+        self._enough = threading.Event()
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._edit()
+        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
+            self.failure = error
+
+    def _edit(self) -> None:
+        notes = self._source.sample(self._ledger.kept, len(self._ledger.kept))
+        for number, store in enumerate(notes):
+            if self._enough.wait(self._source.uniform(0, 0.02)):
+                return
+            path = next(self._home.glob(f"memories/*/*.{store.id}.md"))
+            line = f"And {word_of(self._source, 'e')} by hand."
+            self._ledger.edit(path, store.id, line, in_place=number % 2 == 0)
+
+    def stop(self) -> None:
+        self._enough.set()
+        self.join(HANG)
+        assert not self.is_alive()
+        assert self.failure is None, self.failure
+
+
+# --- killed, and started again --------------------------------------------------------------------
+
+
+def kill_within(server: Server, scripts: Sequence[Script], source: random.Random) -> None:
+    """Kill the server while it answers, from before the first answer to near the last."""
+    crowd = Crowd(server, scripts)
+    if source.random() < 0.1:
+        time.sleep(source.uniform(0, LONGEST_WAIT))
+    else:
+        for _ in range(source.randrange(1, len(scripts) - 5)):
+            assert crowd.answers.acquire(timeout=HANG)
+        time.sleep(source.uniform(0, 0.005))
+    server.kill()
+    assert not crowd.failures, crowd.failures
+
+
+def survive(
+    home: Path,
+    start: Callable[[dict[str, str]], Server],
+    ask: Callable[[Ledger, random.Random], list[Script]],
+    *,
+    seed: int,
+    kills: int,
+    edited: bool,
+) -> Counter[str]:
+    """Kill servers on one folder, one after the other; each is started on what the one before it left."""
+    home.mkdir()
+    environment = environment_in(home)
+    memory = Path(environment["HOLDFAST_HOME"])
+    ledger, source = Ledger(), random.Random(seed)  # noqa: S311 - no secret
+    seen: set[Store] = set()
+    done: Counter[str] = Counter()
+    with cleared() as servers:
+        servers.append(start(environment))
+        for _ in range(kills):
+            editor = Editor(ledger, memory, seed) if edited else None
+            if editor:
+                editor.start()
+            kill_within(servers[-1], ask(ledger, source), source)
+            if editor:
+                editor.stop()
+            servers.append(start(environment))
+            servers[-1].ask("recall", query="here")
+            assert_journal_is_whole(memory)
+            notes = assert_agrees(ledger, memory)
+            fresh = [store for store in ledger.kept if store not in seen]
+            done["acknowledged stores checked after a kill"] += assert_shown(servers[-1], fresh, notes)
+            done["kills survived"] += 1
+            seen |= set(fresh)
+        assert_shown(servers[-1], ledger.kept[:: max(1, len(ledger.kept) // 50)], assert_agrees(ledger, memory))
+        servers[-1].end()
+    done["hand edits checked after a kill"] += len(ledger.edits)
+    return +done
+
+
+@pytest.mark.timeout(240)
+@transports
+def test_what_was_acknowledged_before_a_kill_is_there_after_it(
+    transport: type[Piped | Ported], effort: Effort, tally: Counter[str], tmp_path: Path
+) -> None:
+    for seed in range(effort.of(1, 12 if transport is Piped else 5)):
+        kills = effort.of(2 if transport is Piped else 1, 8)
+        tally.update(survive(tmp_path / f"{seed}", transport, stores, seed=seed, kills=kills, edited=False))
+
+
+@pytest.mark.timeout(240)
+@transports
+def test_a_kill_leaves_every_replacement_and_every_mark_whole_or_undone_and_keeps_what_a_person_saved(
+    transport: type[Piped | Ported], effort: Effort, tally: Counter[str], tmp_path: Path
+) -> None:
+    for seed in range(effort.of(1, 8 if transport is Piped else 4)):
+        kills = effort.of(3 if transport is Piped else 2, 8)
+        tally.update(survive(tmp_path / f"{seed}", transport, changes, seed=seed, kills=kills, edited=True))
+
+
+@pytest.mark.timeout(240)
+def test_a_kill_while_one_note_replaces_forty_leaves_all_of_them_replaced_or_none(
+    effort: Effort, tally: Counter[str], tmp_path: Path
+) -> None:
+    environment = environment_in(tmp_path)
+    memory = Path(environment["HOLDFAST_HOME"])
+    ledger, source = Ledger(), random.Random(7)  # noqa: S311 - no secret
+    with cleared() as servers:
+        servers.append(Piped(environment))
+        for _ in range(effort.of(3, 30)):
+            old = stored_by(servers[-1], ledger, [word_of(source, "w") for _ in range(MANY)])
+            first = next(memory.glob(f"memories/*/*.{old[0].id}.md"))
+            Crowd(servers[-1], [group(ledger, word_of(source, "g"), old)])
+            wait_for_a_change_of(first)
+            servers[-1].kill()
+            replaced = [note for note in notes_of(memory, old) if note.superseded_by]
+            tally["kills in the middle of one change of many notes"] += len(replaced) < MANY
+            servers.append(Piped(environment))
+            servers[-1].ask("recall", query="here")
+            assert_journal_is_whole(memory)
+            notes = assert_agrees(ledger, memory)
+            assert len({notes[store.id].superseded_by for store in old}) == 1
+            tally["kills survived"] += 1
+        servers[-1].end()
+
+
+def stored_by(server: Server, ledger: Ledger, words: Sequence[str]) -> list[Store]:
+    crowd = Crowd(server, [alone(ledger, word, LONG_TEXT) for word in words])
+    for _ in words:
+        assert crowd.answers.acquire(timeout=HANG)
+    return [ledger.stores[word] for word in words]
+
+
+def wait_for_a_change_of(path: Path) -> None:
+    """Without a pause: the next files follow within microseconds."""
+    inode, deadline = path.stat().st_ino, time.monotonic() + HANG
+    while path.stat().st_ino == inode:
+        assert time.monotonic() < deadline
+
+
+def notes_of(home: Path, stores: Sequence[Store]) -> list[Note]:
+    """The notes as a kill left them."""
+    paths = [next(home.glob(f"memories/*/*.{store.id}.md")) for store in stores]
+    return [note_of(parse(path.read_bytes()), Surroundings()) for path in paths]

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
+import anyio
 import pytest
 
+from crowd import Piped, cleared
+from holdfast.index.note_index import NoteIndex
+from holdfast.index.rows import Place
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import parse
 from holdfast.store.journal import read_line
-from worlds import SERVER, keep, living, show
+from holdfast.store.notes import NoteFiles
+from ledger import notes_on
+from worlds import SERVER, ask, keep, living, show
 
 pytestmark = pytest.mark.anyio
 
@@ -100,3 +107,97 @@ async def test_the_journal_of_four_processes_is_one_sequence_without_a_gap_or_a_
     records = [read_line(line) for line in lines]
     assert None not in records
     assert [record["seq"] for record in records if record] == list(range(1, len(records) + 1))
+
+
+# Stops when it has the number of its note, and again when the note is on the disk and not in the index.
+HALTING = """
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+import anyio
+from holdfast.index.note_index import NoteIndex
+from holdfast.store.notes import NoteFiles
+from worlds import keep, living
+
+commit = NoteFiles.commit
+
+@asynccontextmanager
+async def halting(self, *arguments):
+    print("numbered", flush=True)
+    await anyio.to_thread.run_sync(sys.stdin.readline)
+    async with commit(self, *arguments) as done:
+        yield done
+
+async def apply(self, update):
+    print("written", flush=True)
+    await anyio.sleep_forever()
+
+async def main(home):
+    async with living(Path(home)) as memory:
+        await keep(memory, "The first of them", session="the tide")
+        NoteFiles.commit, NoteIndex.apply = halting, apply
+        await keep(memory, "The second of them", session="the tide")
+
+anyio.run(main, sys.argv[1])
+"""
+
+
+def numbers_in(home: Path) -> list[int]:
+    return sorted(note.seq for note in notes_on(home).values() if note.seq is not None)
+
+
+def test_a_number_that_a_killed_process_gave_to_a_note_is_not_given_again(environment: dict[str, str]) -> None:
+    home = Path(environment["HOLDFAST_HOME"])
+    with cleared() as servers:
+        worker = subprocess.Popen(
+            [sys.executable, "-c", HALTING, str(home)],
+            env={"PYTHONPATH": f"{SERVER}:{TESTS}", "PATH": ""},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with worker:
+            assert worker.stdin is not None
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "numbered\n"
+            servers.append(Piped(environment))
+            servers[0].ask("recall", query="first")
+            waiting = servers[0].call("remember", content="The third of them", session="the tide", space="work")
+            time.sleep(0.5)  # for it to come as far as to wait for its number
+            print(file=worker.stdin, flush=True)
+            assert worker.stdout.readline() == "written\n"
+            worker.kill()
+        waiting.result()
+        servers[0].end()
+    assert numbers_in(home) == [1, 2, 3]
+
+
+async def test_a_number_is_not_taken_from_an_index_that_is_being_made(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with living(tmp_path) as memory, anyio.create_task_group() as tasks:
+        for content in ("The first of them", "The second of them"):
+            await keep(memory, content, session="the tide")
+        place, scan, enough = NoteIndex.place, NoteFiles.scan, anyio.Event()
+
+        async def slow_scan(self: NoteFiles) -> object:
+            await enough.wait()
+            return await scan(self)
+
+        async def late_place(self: NoteIndex, *arguments: object) -> Place:
+            monkeypatch.setattr(NoteIndex, "place", place)
+            for part in (tmp_path / ".holdfast").glob("index.db*"):
+                part.unlink()
+            monkeypatch.setattr(NoteFiles, "scan", slow_scan)
+            tasks.start_soon(ask, memory, "first")
+            with anyio.move_on_after(1):
+                while self.lost:  # noqa: ASYNC110 - it is about the disk, which tells nobody
+                    await anyio.sleep(0.01)
+            try:
+                return await place(self, *arguments)  # type: ignore[arg-type]
+            finally:
+                enough.set()
+
+        monkeypatch.setattr(NoteIndex, "place", late_place)
+        await keep(memory, "The third of them", session="the tide")
+    assert numbers_in(tmp_path) == [1, 2, 3]

@@ -1,123 +1,46 @@
-"""Every step of the write path fails, is the last one before a kill or a power cut, or meets an editor's save."""
+"""Every step of the write path fails, meets a full disk or an editor's save; a kill is followed by a person's edit."""
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import Effort
+from disks import CHANGING, Failing, Small, Watched, failing_flush
 from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.model.memory import Note
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.folder import Folder
-from holdfast.store.notes import NoteFiles
-from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.journal import read_line
+from holdfast.store.stored import Change, Committed
+from plans import (
+    IDS,
+    OLD,
+    PLANS,
+    Plan,
+    after,
+    assert_old_texts_are_kept,
+    carry_out,
+    let_go,
+    load_all,
+    make_template,
+    notes_after_restart,
+    opened,
+    plans,
+)
 
 pytestmark = pytest.mark.anyio
 
-LOOKING = ("read", "exists", "signature", "size", "scan", "list_folder", "list_hidden")
-STEPS = (*LOOKING, "create", "append", "truncate", "move", "swap", "remove", "flush_folder", "make_folder")
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-IDS = {name: f"mem_{name * 16}" for name in "abcd"}
-ERRORS = (errno.ENOSPC, errno.EACCES, errno.EIO)
 EDITED = b"what the person typed\n"
-
-
-class Watched(FileSystem):
-    """The real disk, one step at a time; `look` is told of each step before it is made."""
-
-    def __init__(self) -> None:
-        self.look: Callable[[str, tuple[Any, ...]], None] = lambda _name, _arguments: None
-        self._turn = threading.RLock()
-
-
-def _watched(name: str) -> Callable[..., Any]:
-    def step(self: Watched, *arguments: Any, **options: Any) -> Any:
-        with self._turn:
-            self.look(name, arguments)
-            return getattr(FileSystem, name)(self, *arguments, **options)
-
-    return step
-
-
-for _name in STEPS:
-    setattr(Watched, _name, _watched(_name))
-
-
-class Failing(Watched):
-    """Fails at the n-th step, and at all later ones if it `stays` broken. A failing write leaves half of it behind."""
-
-    def __init__(self, at: int, *, stays: bool) -> None:
-        super().__init__()
-        self.look = self._fail
-        self.armed = False
-        self.fired = False
-        self._left = at
-        self._stays = stays
-        self._error = ERRORS[at % len(ERRORS)]
-
-    def _fail(self, name: str, arguments: tuple[Any, ...]) -> None:
-        if not self.armed:
-            return
-        self._left -= 1
-        if self._left == -1 or (self._stays and self._left < 0):
-            self.fired = True
-            if name in {"create", "append"} and self._left == -1:
-                with suppress(OSError), arguments[0].open("ab") as file:
-                    file.write(arguments[1][: len(arguments[1]) // 2])
-            raise OSError(self._error, os.strerror(self._error), str(arguments[0]))
-
-
-def opened(home: Path, files: FileSystem | None = None) -> NoteFiles:
-    numbers = iter(range(1, 100))
-    return NoteFiles(
-        Folder(home), files or FileSystem(), lambda: NOON, lambda: f"chg_{next(numbers) + _next_generation():016d}"
-    )
-
-
-_generation = [0]
-
-
-def _next_generation() -> int:
-    _generation[0] += 100
-    return _generation[0]
-
-
-def note(name: str, content: str, space: str) -> Note:
-    return Note(IDS[name], content, name, "2026-11-20T10:00:00Z", "2026-11-20T10:00:00Z", space=space)
-
-
-OLD = {
-    "a": note("a", "the first text of a", "here"),
-    "b": note("b", "the first text of b", "here"),
-    "c": note("c", "the first text of c", "there"),
-}
-NEW_D = note("d", "the new note", "elsewhere")
-
-Plan = dict[str, Note | None]
-PLANS: dict[str, Plan] = {
-    "a new note": {"d": NEW_D},
-    "a rewrite": {"a": replace(OLD["a"], content="the second text of a")},
-    "a deletion": {"b": None},
-    "three notes rewritten": {name: replace(OLD[name], content=f"the second text of {name}") for name in "abc"},
-    "a new note, a rewrite and a deletion": {"d": NEW_D, "a": replace(OLD["a"], superseded_by=IDS["d"]), "c": None},
-}
-plans = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-
-
-def after(plan: Plan) -> dict[str, Note]:
-    return {name: made for name, made in (OLD | plan).items() if made is not None}
 
 
 @pytest.fixture(autouse=True)
@@ -127,54 +50,9 @@ def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def template(tmp_path: Path) -> Path:
-    """A folder with three notes, closed in peace."""
     home = tmp_path / "template"
-    store = opened(home)
-    await store.open()
-    async with store.hold(IDS.values()), store.commit("made", [Change(None, made) for made in OLD.values()], {}):
-        pass
-    await store.aclose()
+    await make_template(home)
     return home
-
-
-async def load_all(store: NoteFiles) -> dict[str, Stored]:
-    found = await store.load(sorted(await store.scan()), {})
-    unread = [item.reason for item in found if isinstance(item, Unreadable)]
-    if unread:
-        assert all(reason.startswith("it cannot be read") for reason in unread), unread
-        raise StorageError("A file cannot be read.")
-    return {item.note.title: item for item in found if isinstance(item, Stored)}
-
-
-async def carry_out(store: NoteFiles, plan: Plan, inside: Callable[[], Awaitable[None]] | None = None) -> Committed:
-    async with store.hold(IDS[name] for name in plan):
-        there = await load_all(store)
-        changes = [Change(there.get(name), made) for name, made in plan.items()]
-        async with store.commit("change", changes, {}) as done:
-            if inside is not None:
-                await inside()
-    return done
-
-
-async def notes_after_restart(home: Path) -> dict[str, Note]:
-    """What a new process finds, once it has settled what was left open; the folder is then clean."""
-    store = opened(home)
-    await store.open()
-    found = {name: stored.note for name, stored in (await load_all(store)).items()}
-    await store.aclose()
-    assert leftovers(home) == []
-    return found
-
-
-def leftovers(home: Path) -> list[str]:
-    return [path.relative_to(home).as_posix() for path in home.rglob(".*") if path.name != ".holdfast"]
-
-
-def assert_old_texts_are_kept(home: Path, template: Path, plan: Plan) -> None:
-    for path in template.rglob("memories/**/*.md"):
-        if path.name.partition(".")[0] in plan:
-            data = path.read_bytes()
-            assert (home / "history" / f"{content_hash(data)}.md").read_bytes() == data
 
 
 def copies(template: Path, parent: Path) -> Iterator[tuple[int, Path]]:
@@ -193,7 +71,7 @@ def copies(template: Path, parent: Path) -> Iterator[tuple[int, Path]]:
 
 @plans
 async def test_a_step_that_fails_once_leaves_all_old_or_all_new_and_the_answer_says_which(
-    plan: Plan, template: Path, tmp_path: Path
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
 ) -> None:
     for number, home in copies(template, tmp_path):
         files = Failing(number, stays=False)
@@ -211,13 +89,16 @@ async def test_a_step_that_fails_once_leaves_all_old_or_all_new_and_the_answer_s
         assert await notes_after_restart(home) == expected, number
         if expected is not OLD:
             assert_old_texts_are_kept(home, template, plan)
+        tally["faults injected"] += files.fired
         if not files.fired:
             assert number > 10
             return
 
 
 @plans
-async def test_the_same_process_can_go_on_after_a_step_has_failed(plan: Plan, template: Path, tmp_path: Path) -> None:
+async def test_the_same_process_can_go_on_after_a_step_has_failed(
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
+) -> None:
     for number, home in copies(template, tmp_path):
         files = Failing(number, stays=False)
         store = opened(home, files)
@@ -229,12 +110,15 @@ async def test_the_same_process_can_go_on_after_a_step_has_failed(plan: Plan, te
         await carry_out(store, {"b": None} if "b" in await load_all(store) else {"a": None})
         await store.aclose()
         await notes_after_restart(home)
+        tally["faults injected"] += files.fired
         if not files.fired:
             return
 
 
 @plans
-async def test_a_disk_that_stays_broken_leaves_all_old_or_all_new(plan: Plan, template: Path, tmp_path: Path) -> None:
+async def test_a_disk_that_stays_broken_leaves_all_old_or_all_new(
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
+) -> None:
     for number, home in copies(template, tmp_path):
         files = Failing(number, stays=True)
         store = opened(home, files)
@@ -251,12 +135,15 @@ async def test_a_disk_that_stays_broken_leaves_all_old_or_all_new(plan: Plan, te
         assert found in (OLD, after(plan)), number
         assert found == after(plan) or told, number
         assert found == OLD or "Nothing was changed" not in told, number
+        tally["faults injected"] += files.fired
         if not files.fired:
             return
 
 
 @plans
-async def test_a_disk_that_mends_is_used_again_and_nothing_is_mixed(plan: Plan, template: Path, tmp_path: Path) -> None:
+async def test_a_disk_that_mends_is_used_again_and_nothing_is_mixed(
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
+) -> None:
     for number, home in copies(template, tmp_path):
         files = Failing(number, stays=True)
         store = opened(home, files)
@@ -270,7 +157,74 @@ async def test_a_disk_that_mends_is_used_again_and_nothing_is_mixed(plan: Plan, 
         assert found in (OLD, after(plan)), number
         await store.aclose()
         assert await notes_after_restart(home) == found, number
+        tally["faults injected"] += files.fired
         if not files.fired:
+            return
+
+
+@plans
+async def test_a_flush_that_fails_leaves_all_old_or_all_new_and_the_answer_says_which(
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
+) -> None:
+    for number, home in copies(template, tmp_path):
+        store = opened(home)
+        await store.open()
+        expected = OLD
+        with failing_flush(number) as flushes, suppress(HoldfastError):
+            await carry_out(store, plan)
+            expected = after(plan)
+        assert {name: stored.note for name, stored in (await load_all(store)).items()} == expected, number
+        await carry_out(store, PLANS["a rewrite"])
+        await store.aclose()
+        assert await notes_after_restart(home) == expected | PLANS["a rewrite"], number
+        if flushes[0] <= number:
+            assert number > 2
+            return
+        tally["faults injected"] += 1
+
+
+async def notes_on_the_full_disk(home: Path, files: Small) -> dict[str, Note]:
+    """What a second process finds, which must be able to read although it cannot write down what it settled."""
+    store = opened(home, files)
+    await store.open()
+    found = {name: stored.note for name, stored in (await load_all(store)).items()}
+    with suppress(StorageError):
+        await store.aclose()
+    return found
+
+
+@plans
+async def test_a_disk_that_is_full_refuses_the_whole_change_and_takes_it_when_there_is_room(
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str], effort: Effort
+) -> None:
+    """The disk stays full, from whatever byte of whatever write, until something is taken away."""
+    for number, home in copies(template, tmp_path):
+        files = Small()
+        with files.mounted():
+            store = opened(home, files)
+            await store.open()
+            files.room = number * effort.of(97, 7)
+            try:
+                await carry_out(store, plan)
+                expected = after(plan)
+            except StorageError:
+                expected = OLD
+            full = files.refused
+            assert {name: stored.note for name, stored in (await load_all(store)).items()} == expected, number
+            if full:
+                with pytest.raises(StorageError):
+                    await carry_out(store, {"a": replace(OLD["a"], content="a long text " * 200)})
+                assert (
+                    await notes_on_the_full_disk(shutil.copytree(home, tmp_path / f"full-{number}"), files) == expected
+                )
+            files.room = 1 << 30
+            await carry_out(store, PLANS["a rewrite"])
+            await store.aclose()
+        assert await notes_after_restart(home) == expected | PLANS["a rewrite"], number
+        tally["faults injected"] += full
+        if not full:
+            assert expected != OLD
+            assert number > 3
             return
 
 
@@ -287,185 +241,82 @@ async def test_when_the_index_refuses_the_files_are_put_back(plan: Plan, templat
     assert await notes_after_restart(template) == OLD
 
 
-# A kill or a power cut
+# A crash, and then a person
 
 
-@dataclass
-class Disk:
-    """What would be found after a power cut: only what was flushed. Names and contents are flushed apart."""
-
-    home: Path
-    kept: Path  # second names, so that no inode is used twice
-    contents: dict[int, bytes] = field(default_factory=dict)
-    names: dict[int, dict[str, tuple[int, bool]]] = field(default_factory=dict)
-
-    def begin(self) -> None:
-        self.kept.mkdir()
-        for folder, _, files in os.walk(self.home):
-            self.flush_names(Path(folder))
-            for name in files:
-                self.flush_content(Path(folder, name))
-
-    def flush_content(self, path: Path) -> None:
-        inode = path.stat().st_ino
-        with suppress(FileExistsError):
-            os.link(path, self.kept / str(inode))
-        self.contents[inode] = path.read_bytes()
-
-    def flush_names(self, folder: Path) -> None:
-        self.names[folder.stat().st_ino] = self.names_of(folder)
-
-    def names_of(self, folder: Path) -> dict[str, tuple[int, bool]]:
-        with os.scandir(folder) as found:
-            return {entry.name: (entry.inode(), entry.is_dir()) for entry in found}
-
-    def image(self, target: Path) -> None:
-        self._build(self.home.stat().st_ino, target)
-
-    def _build(self, folder: int, target: Path) -> None:
-        target.mkdir()
-        for name, (inode, is_folder) in self.names.get(folder, {}).items():
-            if is_folder:
-                self._build(inode, target / name)
-            else:
-                (target / name).write_bytes(self.contents.get(inode, b""))
-
-
-class Recorded(Watched):
-    """Takes a picture of the folder before every step: as a kill would leave it, and as a power cut would."""
-
-    def __init__(self, home: Path, pictures: Path) -> None:
-        super().__init__()
-        self.home = home
-        self.disk = Disk(home, pictures / "kept")
-        self.pictures: list[tuple[str, Path]] = []
-        self.look = self._take
-        self.recording = False
-        self.acknowledged = False
-        self._before_flushes: dict[int, dict[str, tuple[int, bool]]] = {}
-        self._folder = pictures
-
-    def start(self) -> None:
-        self.disk.begin()
-        self._before_flushes = dict(self.disk.names)
-        self.recording = True
-
-    def picture(self, what: str, *, answered: bool | None = None) -> Path:
-        target = self._folder / f"{len(self.pictures):04d}"
-        told = self.acknowledged if answered is None else answered
-        self.pictures.append((f"{what}{' after the answer' if told else ''}", target))
-        return target
-
-    def take(self, step: str) -> None:
-        for folder, names in self.disk.names.items():
-            if names != self._before_flushes.get(folder, names):  # flushed side by side: any may have come last
-                late = replace(self.disk, names={**self.disk.names, folder: self._before_flushes[folder]})
-                late.image(self.picture("power cut while folders were flushed", answered=False))
-        self._before_flushes = dict(self.disk.names)
-        shutil.copytree(self.home, self.picture(f"killed before {step}"))
-        self.disk.image(self.picture(f"power cut before {step}"))
-
-    def _take(self, name: str, arguments: tuple[Any, ...]) -> None:
-        if not self.recording or name in LOOKING:
-            return
-        self.take(f"{name} {arguments[0].name}")
-        if name in {"create", "append"}:
-            torn = self.picture(f"killed within {name} {arguments[0].name}")
-            shutil.copytree(self.home, torn)
-            with (torn / arguments[0].relative_to(self.home)).open("ab") as file:
-                file.write(arguments[1][: len(arguments[1]) // 2])
-
-    def create(self, path: Path, data: bytes) -> None:
-        with self._turn:
-            self.look("create", (path, data))
-            FileSystem.create(self, path, data)
-            self._flushed(path)
-
-    def append(self, path: Path, data: bytes, *, flush: bool) -> None:
-        with self._turn:
-            self.look("append", (path, data))
-            FileSystem.append(self, path, data, flush=flush)
-            if flush:
-                self._flushed(path)
-
-    def truncate(self, path: Path, size: int) -> None:
-        with self._turn:
-            self.look("truncate", (path,))
-            FileSystem.truncate(self, path, size)
-            self._flushed(path)
-
-    def flush_folder(self, path: Path) -> None:
-        with self._turn:
-            if not self.recording:
-                return
-            self.disk.flush_names(path)
-            alone = replace(self.disk, names={**self._before_flushes, path.stat().st_ino: self.disk.names_of(path)})
-            alone.image(self.picture(f"power cut when only {path.name} was flushed"))
-
-    def _flushed(self, path: Path) -> None:
-        if self.recording:
-            self.disk.flush_content(path)
-
-
-class Ordered(Recorded):
-    """New texts are laid aside before the journal announces them, or after: both happen, they run side by side."""
-
-    def __init__(self, home: Path, pictures: Path, *, first: str, texts: int) -> None:
-        super().__init__(home, pictures)
-        self._first = first
-        self._texts = texts
-        self._announced = threading.Event()
-        self._laid = threading.Event()
-        if texts == 0:
-            self._laid.set()
-
-    def create(self, path: Path, data: bytes) -> None:
-        if self.recording and self._first == "journal":
-            self._announced.wait()
-        super().create(path, data)
-        if self.recording and path.name.startswith(".chg"):
-            self._texts -= 1
-            if self._texts == 0:
-                self._laid.set()
-
-    def append(self, path: Path, data: bytes, *, flush: bool) -> None:
-        if self.recording and self._first == "texts":
-            self._laid.wait()
-        super().append(path, data, flush=flush)
-        if self.recording:
-            self._announced.set()
-
-
-@plans
-@pytest.mark.parametrize("first", ["journal", "texts"])
-async def test_a_kill_or_power_cut_at_any_step_leaves_all_old_or_all_new_and_keeps_what_was_acknowledged(
-    plan: Plan, first: str, template: Path, tmp_path: Path
-) -> None:
-    pictures = tmp_path / "pictures"
-    pictures.mkdir()
-    texts = sum(made is not None for made in plan.values())
-    files = Ordered(template, pictures, first=first, texts=texts)
-    before = tmp_path / "before"
-    shutil.copytree(template, before)
-    store = opened(template, files)
+async def killed_after(home: Path, plan: Plan, exchanged: int) -> None:
+    """Leave the folder as a process that was killed when it had exchanged so many of the plan's files."""
+    files = Failing(exchanged, stays=True, steps=("swap",), torn=False)
+    store = opened(home, files)
     await store.open()
-    files.start()
+    files.armed = True
+    with pytest.raises(HoldfastError):
+        await carry_out(store, plan)
+    let_go(store)
+
+
+def file_of(home: Path, name: str) -> Path:
+    return next((home / "memories").rglob(f"{name}.*.md"))
+
+
+def edited(home: Path, name: str) -> Note:
+    """A person changes the text of a note in their editor."""
+    path = file_of(home, name)
+    path.write_bytes(path.read_bytes().replace(b"text of", b"text, edited, of"))
+    return replace(OLD[name], content=path.read_text("utf-8").rpartition("---\n")[2].rstrip())
+
+
+async def test_an_edit_of_a_note_that_was_exchanged_before_the_kill_does_not_leave_the_others_behind(
+    template: Path,
+) -> None:
+    plan = PLANS["three notes rewritten"]
+    await killed_after(template, plan, 1)
+    mine = edited(template, "a")
+    assert await notes_after_restart(template) == {**after(plan), "a": mine}
+    assert list((template / "trash" / "conflicts").iterdir()) == []
+
+
+async def test_an_edit_of_a_note_whose_new_text_was_torn_by_the_kill_carries_no_other_note_with_it(
+    template: Path,
+) -> None:
+    plan = PLANS["three notes rewritten"]
+    await killed_after(template, plan, 0)
+    aside = min(path for path in (template / "memories").rglob(".chg*.tmp") if b"text of a" in path.read_bytes())
+    aside.write_bytes(aside.read_bytes()[:50])
+    mine = edited(template, "a")
+    assert await notes_after_restart(template) == {**OLD, "a": mine}
+
+
+@pytest.mark.parametrize("name", ["a", "d"], ids=["a rewrite", "a new note"])
+async def test_a_change_that_was_whole_before_the_kill_is_history_even_if_its_file_is_edited_or_moved_by_hand(
+    name: str, template: Path
+) -> None:
+    plan = PLANS["a rewrite"] if name == "a" else PLANS["a new note"]
+    store = opened(template)
+    await store.open()
     await carry_out(store, plan)
-    files.acknowledged = True
-    files.take("the next request")
+    let_go(store)
+    if name == "a":
+        edited(template, name)
+    else:
+        file_of(template, name).rename(template / "memories" / "my own name.md")
+    await notes_after_restart(template)
+    records = [read_line(line) for path in (template / "journal").iterdir() for line in path.read_bytes().splitlines()]
+    assert not any(record is None or "void" in record for record in records)
+
+
+async def test_two_files_of_one_name_can_be_deleted_in_one_change(template: Path) -> None:
+    for name in "ac":
+        path = file_of(template, name)
+        path.rename(path.with_name("plans.md"))
+    store = opened(template)
+    await store.open()
+    await carry_out(store, {"a": None, "c": None})
     await store.aclose()
-    files.take("the end")
-    files.recording = False
-    assert len(files.pictures) > 15
-    for what, home in files.pictures:
-        found = await notes_after_restart(home)
-        if "after the answer" in what:
-            assert found == after(plan), what
-        else:
-            assert found in (OLD, after(plan)), what
-        if found != OLD:
-            assert_old_texts_are_kept(home, before, plan)
-        assert list((home / "trash" / "conflicts").iterdir()) == [], what
+    assert await notes_after_restart(template) == {"b": OLD["b"]}
+    texts = "".join(path.read_text("utf-8") for path in (template / "trash").glob("*.md"))
+    assert "the first text of a" in texts
+    assert "the first text of c" in texts
 
 
 # An editor saves
@@ -489,17 +340,20 @@ def by_removal_first(path: Path) -> None:
 editors = pytest.mark.parametrize("save", [in_place, by_rename, by_removal_first])
 
 
-class Interrupted(Recorded):
-    """An editor saves `path` before the n-th step; what a kill would leave is pictured from then on."""
+class Interrupted(Watched):
+    """An editor saves before the n-th step; what a kill would leave is pictured from then on."""
 
     def __init__(self, home: Path, pictures: Path, at: int, save: Callable[[], None], *, pictured: bool) -> None:
-        super().__init__(home, pictures)
+        super().__init__()
+        self.home = home
+        self.pictures: list[tuple[str, Path]] = []
+        self.fired = False
+        self.armed = False
+        self.before = self._slip_in
+        self._folder = pictures
         self._left = at
         self._save = save
         self._pictured = pictured
-        self.fired = False
-        self.look = self._slip_in
-        self.armed = False
 
     def _slip_in(self, name: str, arguments: tuple[Any, ...]) -> None:
         if not self.armed:
@@ -508,8 +362,10 @@ class Interrupted(Recorded):
         if self._left == -1:
             self._save()
             self.fired = True
-        if self.fired and self._pictured and name not in LOOKING:
-            shutil.copytree(self.home, self.picture(f"edited, then killed before {name} {arguments[0].name}"))
+        if self.fired and self._pictured and name in CHANGING:
+            target = self._folder / f"{len(self.pictures):04d}"
+            shutil.copytree(self.home, target)
+            self.pictures.append((f"edited, then killed before {name} {arguments[0].name}", target))
 
 
 def texts_of_the_person(home: Path) -> tuple[bool, bool]:

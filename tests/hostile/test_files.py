@@ -202,7 +202,7 @@ async def test_a_sparse_file_of_50_megabytes_is_never_read(tmp_path: Path) -> No
     read: list[Path] = []
 
     class Watching(FileSystem):
-        def read(self, path: Path, most: int = -1, start: int = 0) -> bytes:
+        def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
             read.append(path)
             return super().read(path, most, start)
 
@@ -253,9 +253,9 @@ async def test_a_note_whose_file_becomes_a_fifo_between_looking_and_reading_is_n
     path = placed(tmp_path, head())
 
     class Swapping(FileSystem):
-        def read(self, path: Path, most: int = -1, start: int = 0) -> bytes:
-            if path.name.startswith("winch") and not path.is_fifo():
-                path.unlink()
+        def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
+            if Path(path).name.startswith("winch") and not Path(path).is_fifo():
+                Path(path).unlink()
                 os.mkfifo(path)
             return super().read(path, most, start)
 
@@ -290,8 +290,8 @@ class Unreadable(FileSystem):
         self.code = code
         self.refusing = True
 
-    def read(self, path: Path, most: int = -1, start: int = 0) -> bytes:
-        if self.refusing and path.name.startswith("winch"):
+    def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
+        if self.refusing and Path(path).name.startswith("winch"):
             raise OSError(self.code, os.strerror(self.code), str(path))
         return super().read(path, most, start)
 

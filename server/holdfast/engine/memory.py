@@ -63,7 +63,10 @@ class Memory:
 
     async def aclose(self) -> None:
         """Tell the journal what is whole, then let go of files and connections."""
-        await self.ports.store.aclose()
+        try:
+            await self.ports.store.aclose()
+        except StorageError as error:  # the next start finds out by itself what was not told
+            _report(error)
         await self.ports.index.aclose()
         await self.ports.recalls.aclose()
         if self.ports.encoder is not None:

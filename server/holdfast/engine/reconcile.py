@@ -92,8 +92,7 @@ class Reconciler:
         try:
             built = await self.ports.index.open()
             self._seen, self._young = {}, set()
-            if not built:
-                await self._replay_journal()
+            await self._replay_journal()  # all of it, or what a process that was killed had not told the index
             await self._look()
             if not built:
                 await self.ports.index.mark_built()

@@ -43,10 +43,11 @@ def _in_transaction(work: Callable[[sqlite3.Connection], Answer], connection: sq
     connection.execute("BEGIN IMMEDIATE")
     try:
         answer = work(connection)
+        connection.commit()
     except BaseException:
-        connection.rollback()
+        if connection.in_transaction:
+            connection.rollback()
         raise
-    connection.commit()
     return answer
 
 

@@ -109,6 +109,8 @@ def fill_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_s
     for rowid, note_id in again.fetchall():
         connection.execute("DELETE FROM tags WHERE note = ?", (rowid,))
         connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
+        connection.execute("DELETE FROM vectors WHERE note = ?", (rowid,))
+        connection.execute("UPDATE notes SET encoded_by = NULL WHERE rowid = ?", (rowid,))
     connection.executemany(_UPSERT, [_values(row, change_seq) for row in rows])
     connection.executemany(
         "INSERT OR IGNORE INTO tags (note, tag) SELECT rowid, ?2 FROM notes WHERE id = ?1",

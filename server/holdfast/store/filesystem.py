@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +49,9 @@ class Entry(NamedTuple):
 
 class FileSystem:
     """The real disk. Paths are absolute; errors are the operating system's own `OSError`."""
+
+    def __init__(self) -> None:
+        self._durable: set[Path] = set()  # folders whose names are known to be flushed
 
     def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
         """The file's bytes from `start`, at most `most` of them; never through a symbolic link, never from a device."""
@@ -109,6 +112,7 @@ class FileSystem:
         except OSError:
             kept.unlink()
             raise
+        self.flush_folder(current.parent)  # or a power cut could keep the next step alone: the new text would be gone
         try:
             kept.rename(new)
         except OSError:
@@ -134,11 +138,15 @@ class FileSystem:
 
     def make_folder(self, path: Path) -> None:
         """The folder and its missing parents, private to the user, and durable."""
-        if path.is_dir():
+        there = path.is_dir()
+        if there and path in self._durable:
             return
-        self.make_folder(path.parent)
-        path.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        self.flush_folder(path.parent)
+        if not there:
+            self.make_folder(path.parent)
+            path.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        with suppress(PermissionError) if there else nullcontext():
+            self.flush_folder(path.parent)  # whoever made it may have died before its name was flushed
+        self._durable.add(path)
 
     def exists(self, path: Path) -> bool:
         return os.path.lexists(path)

@@ -213,7 +213,11 @@ class NoteFiles:
         outcome = await _on_disk(settle, intent, self._folder, self._files)
         self._intents.forget(intent.change)
         self.conflicts += outcome.conflicts
-        await self._journal.append({"done" if outcome.done else "void": [intent.change]}, flush=False)
+        word = "done" if outcome.done else "void"
+        try:
+            await self._journal.append({word: [intent.change]}, flush=False)
+        except StorageError:
+            self._writer.tell_later(word, intent.change)  # a full disk keeps nobody from reading
         return [file.note for file in intent.files if file.after] if outcome.done else ()
 
     def _scan(self, below: str = "") -> dict[str, Entry]:

@@ -31,15 +31,14 @@ def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
     for file, state in states.items():
         aside = folder.inside(file.aside)
         target = folder.absolute(file.path)
+        touched |= {target.parent, aside.parent}  # its writer may not have come as far as to flush them
         if done and state == "pending":
             _carry_through(file, target, aside, files)
-            touched |= {target.parent, aside.parent}
         elif state == "pending" and file.after is None and hash_of(files, aside) == file.before:
             files.remove(aside)  # a power cut left the file under both names
         left = None if file.after is None else hash_of(files, aside)
         if left is None:
             continue
-        touched.add(target.parent)  # its writer did not come as far as to flush the exchange, or not much further
         mine = left in (file.before, file.after)
         if state == "foreign" or (state != "untouched" and not mine):  # nobody else has this text
             kept = folder.conflict_path(file.path, aside.stem.strip("."))
@@ -47,7 +46,8 @@ def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
             conflicts.append(folder.told(kept))
             touched.add(kept.parent)
     for parent in touched:
-        files.flush_folder(parent)
+        if files.exists(parent):
+            files.flush_folder(parent)
     for file in intent.files:
         if file.after is not None:
             files.remove(folder.inside(file.aside))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -99,6 +99,8 @@ class Writer:
             except BaseException as error:
                 undone = await self._run(self._take_back, steps, exchanged)
                 self._end("void", change, announced, whole=undone)
+                with suppress(StorageError):  # at once: whoever makes the index anew counts every change but these
+                    await self.write_outcomes()
                 if not undone and exchanged:
                     raise _unknown() from error
                 if isinstance(error, OSError):
@@ -111,15 +113,25 @@ class Writer:
 
     def _end(self, outcome: str, change: str, announced: Sequence[Record], *, whole: bool) -> None:
         if whole:
-            self._outcomes.setdefault(outcome, []).append(change)
+            self.tell_later(outcome, change)
         else:
             self._unsettled.learn(announced)
+
+    def tell_later(self, outcome: str, change: str) -> None:
+        """Note down how a change ended, to be told to the journal with whatever is written next."""
+        self._outcomes.setdefault(outcome, []).append(change)
 
     async def write_outcomes(self) -> None:
         """Tell the journal which changes are whole, so that nobody has to look again."""
         outcomes, self._outcomes = self._outcomes, {}
-        if outcomes:
+        if not outcomes:
+            return
+        try:
             await self._journal.append(dict(outcomes), flush=False)
+        except StorageError:
+            for outcome, changes in outcomes.items():
+                self._outcomes.setdefault(outcome, []).extend(changes)
+            raise
 
     async def _run(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self._threads)
@@ -136,7 +148,7 @@ class Writer:
         elif before is not None:
             document, data, path, note = None, None, before.path, before.note.id
             target = self._folder.absolute(path)
-            aside = self._folder.trash_path(path, change_id)
+            aside = self._folder.trash_path(path, f"{change_id}.{number}")
         else:
             raise ValueError("a change makes, rewrites or deletes a note")
         plan = PlannedFile(
@@ -193,6 +205,7 @@ class Writer:
             raise _conflict()
         kept = self._folder.history / f"{before.hash}.md"
         if self._files.size(kept) == len(data):
+            self._files.flush_folder(kept.parent)  # whoever laid it there may have died before it came to that
             return
         fresh = kept.with_name(f".{step.aside.name.strip('.')}.tmp")
         self._files.create(fresh, data)

@@ -1,0 +1,88 @@
+"""Codex, set up as the README says, with a model that plays a script."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from clients.fake_llm import Model, scripted
+from clients.machine import (
+    FACT,
+    FIND,
+    LATER,
+    STORE,
+    TOOLS,
+    Machine,
+    assert_found_and_retired,
+    assert_offered,
+    assert_played,
+    readme,
+)
+from holdfast.app import INSTRUCTIONS
+from processes import notes_in
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+
+SERVER = readme("toml", "[mcp_servers.holdfast]")
+SETTINGS = """\
+model = "scripted"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}/v1"
+wire_api = "responses"
+
+"""
+
+
+def session(machine: Machine, model: Model, server: str) -> None:
+    """A client process of its own, from its start to its end."""
+    (machine.home / ".codex" / "config.toml").write_text(SETTINGS.format(url=model.url) + server, "utf-8")
+    said = machine.run("codex", "exec", "--skip-git-repo-check", "--json", "Begin.")
+    items = [event["item"] for event in map(json.loads, said.splitlines()) if event["type"] == "item.completed"]
+    calls = [(item["tool"], item["status"]) for item in items if item["type"] == "mcp_tool_call"]
+    assert calls == [(call.tool, "completed") for call in model.script]
+    assert_played(model)
+
+
+def test_over_stdio_a_session_stores_and_the_next_one_finds_reads_and_retires(machine: Machine) -> None:
+    with scripted(STORE, FIND) as model:
+        session(machine, model, machine.here(SERVER))
+    assert_offered(model, *TOOLS)
+    assert json.dumps(INSTRUCTIONS).strip('"') in model.turns[0].everything
+    assert FACT in model.results[1]
+    assert [text for text in machine.notes().values() if FACT in text]
+    with scripted(*LATER) as model:
+        session(machine, model, machine.here(SERVER))
+    assert_found_and_retired(machine, model)
+
+
+def test_over_http_a_session_stores_and_the_next_one_finds(
+    machine: Machine, environment: dict[str, str], port: int
+) -> None:
+    server = f'[mcp_servers.holdfast]\nurl = "http://127.0.0.1:{port}/mcp"\nrequired = true\n'
+    with scripted(STORE, FIND) as model:
+        session(machine, model, server)
+    assert_offered(model, *TOOLS)
+    assert FACT in model.results[1]
+    assert FACT in notes_in(environment)
+    with scripted(FIND) as model:
+        session(machine, model, server)
+    assert FACT in model.results[0]
+
+
+def test_codex_reads_the_entry_of_the_readme_as_its_own_command_would_write_it(machine: Machine) -> None:
+    config = machine.home / ".codex" / "config.toml"
+    config.write_text(machine.here(SERVER), "utf-8")
+    (ours,) = json.loads(machine.run("codex", "mcp", "list", "--json"))
+    config.unlink()
+    machine.run("codex", "mcp", "add", "holdfast", "--", f"{machine.clone}/.venv/bin/holdfast")
+    (theirs,) = json.loads(machine.run("codex", "mcp", "list", "--json"))
+    assert ours["enabled"]
+    assert ours["transport"] == theirs["transport"]
