@@ -18,6 +18,7 @@ from holdfast.store.filesystem import FileSystem
 
 LOOKING = ("read", "exists", "signature", "size", "scan", "list_folder", "list_hidden", "look")
 CHANGING = ("create", "append", "truncate", "move", "swap", "set_time", "remove", "flush_folder", "make_folder")
+STEPS = (*LOOKING, *CHANGING)
 ERRORS = (errno.ENOSPC, errno.EACCES, errno.EIO, errno.EROFS)
 FORGOTTEN = (".holdfast", "locks")  # what a restart makes anew
 BLOCK = 64  # what a name costs on a disk that fills up
@@ -46,7 +47,7 @@ def _watched(name: str) -> Callable[..., Any]:
     return step
 
 
-for _name in (*LOOKING, *CHANGING):
+for _name in STEPS:
     setattr(Watched, _name, _watched(_name))
 
 
@@ -57,9 +58,7 @@ class Failing(Watched):
     that was killed.
     """
 
-    def __init__(
-        self, at: int, *, stays: bool, steps: Sequence[str] = (*LOOKING, *CHANGING), torn: bool = True
-    ) -> None:
+    def __init__(self, at: int, *, stays: bool, steps: Sequence[str] = STEPS, torn: bool = True) -> None:
         super().__init__()
         self.before = self._fail
         self.armed = False

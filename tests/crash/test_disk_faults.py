@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from conftest import Effort
-from disks import CHANGING, Disk, Failing, Found, Recorded, Small, lay_out, one_by_one, seeded
+from disks import CHANGING, STEPS, Disk, Failing, Found, Recorded, Small, lay_out, one_by_one, seeded
 from holdfast.engine.memory import Memory
 from holdfast.engine.outdate import MarkOutdated, mark_outdated
 from holdfast.errors import HoldfastError, StorageError
@@ -163,7 +163,7 @@ async def test_after_a_step_that_failed_recall_agrees_with_the_files_in_this_pro
     verb: Verb, world: World, tmp_path: Path, tally: Counter[str], effort: Effort
 ) -> None:
     for number, home in copies(world, tmp_path):
-        files = Failing(number, stays=False, **({} if effort.long else {"steps": CHANGING}))
+        files = Failing(number, stays=False, steps=STEPS if effort.long else CHANGING)
         async with living(home, files=files) as memory:
             await assert_recall_agrees(memory, home)
             files.armed = True
@@ -186,7 +186,7 @@ async def test_after_a_disk_broke_for_good_a_restart_agrees_with_the_files(
     verb: Verb, world: World, tmp_path: Path, tally: Counter[str], effort: Effort
 ) -> None:
     for number, home in copies(world, tmp_path):
-        files = Failing(number, stays=True, **({} if effort.long else {"steps": CHANGING}))
+        files = Failing(number, stays=True, steps=STEPS if effort.long else CHANGING)
         answered = False
         with suppress(HoldfastError):
             async with living(home, files=files) as memory:

@@ -167,7 +167,7 @@ async def test_a_power_cut_after_a_kill_loses_nothing_that_the_next_process_sett
     what: str, refused: bool, template: Path, cuts: Cuts, effort: Effort
 ) -> None:
     outcomes = [OLD, after(PLANS[what])]
-    for number in range(1000):
+    for number in range(0, 1000, effort.of(2, 1)):
         home = cuts.fresh()
         shutil.copytree(template, home)
         with recording(home, cuts.fresh(), number, 0, dies_at=number) as dying:

@@ -109,6 +109,17 @@ def test_a_write_that_is_cut_short_at_a_limit_is_refused_whole_and_made_when_the
         killed_and_checked(environment, ledger)
 
 
+def test_a_server_that_cannot_write_its_last_line_ends_all_the_same(
+    environment: dict[str, str], tally: Counter[str]
+) -> None:
+    with working(environment, tally) as ledger:
+        journal = next(Path(environment["HOLDFAST_HOME"]).glob("journal/*.jsonl"))
+        limit(ledger.server, resource.RLIMIT_FSIZE, journal.stat().st_size)
+        code, _ = ledger.server.end()
+        assert code == 0
+        killed_and_checked(environment, ledger)
+
+
 def test_a_server_without_a_free_file_handle_says_so_and_works_again_when_there_are_some(
     environment: dict[str, str], tally: Counter[str], effort: Effort
 ) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conftest import Effort
-from disks import CHANGING, Failing, Small, Watched, failing_flush
+from disks import CHANGING, STEPS, Failing, Small, Watched, failing_flush
 from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.model.memory import Note
 from holdfast.store.codec import content_hash
@@ -97,10 +97,10 @@ async def test_a_step_that_fails_once_leaves_all_old_or_all_new_and_the_answer_s
 
 @plans
 async def test_the_same_process_can_go_on_after_a_step_has_failed(
-    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str], effort: Effort
 ) -> None:
     for number, home in copies(template, tmp_path):
-        files = Failing(number, stays=False)
+        files = Failing(number, stays=False, steps=STEPS if effort.long else CHANGING)
         store = opened(home, files)
         await store.open()
         files.armed = True
@@ -117,10 +117,10 @@ async def test_the_same_process_can_go_on_after_a_step_has_failed(
 
 @plans
 async def test_a_disk_that_stays_broken_leaves_all_old_or_all_new(
-    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str], effort: Effort
 ) -> None:
     for number, home in copies(template, tmp_path):
-        files = Failing(number, stays=True)
+        files = Failing(number, stays=True, steps=STEPS if effort.long else CHANGING)
         store = opened(home, files)
         await store.open()
         files.armed = True
@@ -142,10 +142,10 @@ async def test_a_disk_that_stays_broken_leaves_all_old_or_all_new(
 
 @plans
 async def test_a_disk_that_mends_is_used_again_and_nothing_is_mixed(
-    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str]
+    plan: Plan, template: Path, tmp_path: Path, tally: Counter[str], effort: Effort
 ) -> None:
     for number, home in copies(template, tmp_path):
-        files = Failing(number, stays=True)
+        files = Failing(number, stays=True, steps=STEPS if effort.long else CHANGING)
         store = opened(home, files)
         await store.open()
         files.armed = True

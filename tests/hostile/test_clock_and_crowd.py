@@ -142,6 +142,7 @@ class Racing(FileSystem):
     """An editor saves over a note that was just exchanged, and then the disk fails, so that all is taken back."""
 
     def __init__(self, path: Path, text: bytes) -> None:
+        super().__init__()
         self._path = path
         self._text = text
         self._exchanged = False

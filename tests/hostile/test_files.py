@@ -287,6 +287,7 @@ class Unreadable(FileSystem):
     """A disk that refuses to read some files, as it does to a user who may not."""
 
     def __init__(self, code: int) -> None:
+        super().__init__()
         self.code = code
         self.refusing = True
 

@@ -369,6 +369,22 @@ def test_a_lock_that_a_stranger_holds_is_told_in_time_and_other_notes_are_read_a
     tally["hostile folders survived"] += 1
 
 
+def test_a_lock_file_that_was_removed_and_made_anew_is_the_one_that_counts(
+    environment: dict[str, str], effort: Effort
+) -> None:
+    """Otherwise the old server and a new one would both own the note."""
+    home = Path(environment["HOLDFAST_HOME"])
+    command, _ = impatient(effort)
+    with stdio(environment, command=command) as server:
+        server.begin()
+        note = server.tool("remember", content=GOOD)["structuredContent"]["id"]
+        shutil.rmtree(home / "locks")
+        (home / "locks").mkdir()
+        with held(home / "locks" / stripe(note)):
+            assert outcome(server, "mark_outdated", node_id=note) is None
+        assert outcome(server, "mark_outdated", node_id=note) is not None
+
+
 def test_a_hand_edit_of_a_note_whose_lock_a_stranger_holds_does_not_stop_the_others(
     environment: dict[str, str], effort: Effort
 ) -> None:

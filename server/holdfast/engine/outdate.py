@@ -59,7 +59,7 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
         )
         if closed == stored.note:
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
-        closed = replace(closed, updated=ports.now)
+        closed = replace(closed, updated=max(ports.now, closed.created))
         done = await commit(ports, caller, "mark_outdated", [Change(stored, closed)])
     return Outdated(closed, done.change_id, door.notices())
 

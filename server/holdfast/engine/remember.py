@@ -227,7 +227,10 @@ def _is_close(candidate: Candidate) -> bool:
 def _superseded(old: OnDisk, note: Note, now: str) -> Change:
     """The old note, closed by the new one; it was true until the new one's time."""
     closed = replace(
-        old.note, superseded_by=note.id, valid_until=old.note.valid_until or note.event_time or now, updated=now
+        old.note,
+        superseded_by=note.id,
+        valid_until=old.note.valid_until or note.event_time or now,
+        updated=max(now, old.note.created),  # the clock may have gone back
     )
     return Change(old, closed)
 

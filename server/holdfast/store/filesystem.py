@@ -22,6 +22,7 @@ from typing import NamedTuple
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 KEPT = ".old"  # ends the second name of a file that is being replaced
+_LATEST_NS = (1 << 63) - 1  # the year 2262; the index's whole numbers end there
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python spells bytes in a name that are not UTF-8
@@ -190,7 +191,7 @@ class FileSystem:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     stack.append(entry.path)
-                elif entry.name.endswith(suffix) or (entry.is_symlink() and entry.is_dir()):
+                elif entry.name.endswith(suffix) or (entry.is_symlink() and _leads_to_folder(entry.path)):
                     seen = _seen(entry, given)
                     if seen is not None:
                         yield seen
@@ -201,7 +202,7 @@ class FileSystem:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        noted = path.endswith(suffix) or (stat.S_ISLNK(status.st_mode) and Path(path).is_dir())
+        noted = path.endswith(suffix) or (stat.S_ISLNK(status.st_mode) and _leads_to_folder(path))
         return None if stat.S_ISDIR(status.st_mode) or not noted else _entry(path, status, len(str(root)))
 
     def list_hidden(self, root: Path) -> list[Path]:
@@ -214,6 +215,10 @@ class FileSystem:
             return sorted(entry.name for entry in path.iterdir())
         except FileNotFoundError:
             return []
+
+
+def _leads_to_folder(link: str) -> bool:
+    return os.path.isdir(link)  # noqa: PTH112 - False for a link in a circle, where the others raise
 
 
 def _whole(file: io.FileIO, most: int) -> bytes:
@@ -254,7 +259,8 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _signature(status: os.stat_result) -> Signature:
-    return Signature(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+    modified = max(-_LATEST_NS, min(status.st_mtime_ns, _LATEST_NS))  # a person may have set any time
+    return Signature(modified, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 @functools.cache

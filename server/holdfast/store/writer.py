@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -189,7 +190,10 @@ class Writer:
             self._keep_history(step, step.change.before)
         if step.data is None:
             return
-        self._files.make_folder(step.target.parent)
+        folder = step.target.parent
+        if folder != self._folder.memories and folder.is_symlink():
+            raise OSError(errno.ELOOP, "the folder of its space is a symbolic link", str(folder))
+        self._files.make_folder(folder)
         self._files.create(step.aside, step.data)
         if step.change.raw is not None and step.change.before is not None:
             # the note is as old as it was: a file without a date of its own is dated by its time
