@@ -261,6 +261,7 @@ class OneTick(FileSystem):
     """A disk whose clock stands still: a file of the same size never looks changed."""
 
     def __init__(self, now: int) -> None:
+        super().__init__()
         self.now = now
 
     def signature(self, path: Path) -> Signature | None:
