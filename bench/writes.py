@@ -1,9 +1,12 @@
 """Durable stores a second, with 1 and 50 writers, beside a naive path on the same disk in the same run.
 
-    python bench/writes.py [--stores N]
+    python bench/writes.py [--stores N] [--flush-ms 0,5,10,20]
 
 Naive is what one would write first: a temporary file, flush, rename, flush the folder, a flushed journal line; one
 store after the other. Ours does the same and answers no earlier; it shares flushes among those who wait.
+
+`--flush-ms` makes every flush of both that much longer than it is on this disk: the disks of laptops take 1 to 10 ms,
+spinning ones 10 to 30.
 """
 
 from __future__ import annotations
@@ -12,9 +15,12 @@ import argparse
 import os
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 import anyio
 
@@ -84,25 +90,46 @@ async def _store(memory: Memory, content: str, seconds: list[float]) -> None:
     seconds.append(time.perf_counter() - began)
 
 
-def row(name: str, count: int, total: float, seconds: list[float]) -> str:
+@contextmanager
+def longer_flushes(milliseconds: float) -> Iterator[None]:
+    """Every `os.fsync` of this process takes this much longer."""
+    flush = os.fsync
+
+    def slow(handle: int) -> None:
+        time.sleep(milliseconds / 1e3)
+        flush(handle)
+
+    with mock.patch("os.fsync", slow if milliseconds else flush):
+        yield
+
+
+def row(name: str, rate: float, against: float, seconds: list[float]) -> str:
     ranked = sorted(seconds)
     median, late = statistics.median(ranked), ranked[int(len(ranked) * 0.95)]
-    return f"{name:24} {count / total:9.0f}/s   p50 {median * 1e3:7.2f} ms   p95 {late * 1e3:7.2f} ms"
+    ratio = f"{rate / against:5.1f} x naive"
+    return f"{name:24} {rate:7.0f}/s {ratio}   p50 {median * 1e3:7.2f} ms   p95 {late * 1e3:7.2f} ms"
+
+
+def measure(home: Path, count: int) -> None:
+    (home / "naive").mkdir(parents=True)
+    seconds = naive(home / "naive", count)
+    against = count / sum(seconds)
+    print(row("naive, one by one", against, against, seconds))
+    for writers in (1, 50):
+        total, seconds = anyio.run(partial(ours, home / f"writers-{writers}", count, writers))
+        print(row(f"holdfast, {writers} writer{'s'[: writers > 1]}", count / total, against, seconds), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--stores", type=int, default=400)
-    count = parser.parse_args().stores
+    parser.add_argument("--flush-ms", default="0")
+    options = parser.parse_args()
     with TemporaryDirectory(dir=Path.cwd()) as folder:  # the checkout's disk: a temporary one may be memory
-        home = Path(folder)
-        (home / "naive").mkdir()
-        seconds = naive(home / "naive", count)
-        print(row("naive, one by one", count, sum(seconds), seconds))
-        for writers in (1, 50):
-            run = partial(ours, home / f"writers-{writers}", count, writers)
-            total, seconds = anyio.run(run)
-            print(row(f"holdfast, {writers} writer{'s'[: writers > 1]}", count, total, seconds))
+        for longer in options.flush_ms.split(","):
+            print(f"flushes {float(longer):g} ms longer than this disk's" if float(longer) else "this disk")
+            with longer_flushes(float(longer)):
+                measure(Path(folder) / longer, options.stores)
 
 
 if __name__ == "__main__":
