@@ -14,6 +14,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
 from holdfast.app import new_change_id, new_note_id, now
+from holdfast.encode.ordinary import is_ordinary
 from holdfast.engine.memory import Memory
 from holdfast.engine.node import Node, recall_node
 from holdfast.engine.ports import Caller, Encoder, Ports
@@ -45,6 +46,7 @@ def memory_on(home: Path, *, encoder: Encoder | None = None, files: FileSystem |
             clock=now,
             new_id=new_note_id,
             door=redact,
+            is_ordinary=is_ordinary,
         )
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder
+from holdfast.encode.ordinary import is_ordinary
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
 from holdfast.index.note_index import NoteIndex
@@ -60,6 +61,7 @@ def build_memory(settings: Settings) -> Memory:
             clock=now,
             new_id=new_note_id,
             door=redact,
+            is_ordinary=is_ordinary,
             secrets=settings.secrets,
         )
     )

@@ -80,7 +80,7 @@ async def index(tmp_path: Path) -> AsyncIterator[NoteIndex]:
 
 
 async def ids(index: NoteIndex, query: str, wanted: Filter = ANY, vector: QueryVector | None = None) -> set[str]:
-    return {item.id for item in await index.search(query, vector, wanted)}
+    return {item.id for item in (await index.search(query, vector, wanted)).candidates}
 
 
 def looked_up(path: Path, statement: str, *values: object) -> list[Any]:
@@ -388,21 +388,21 @@ async def test_words_of_any_script_are_found(index: NoteIndex, content: str, que
 )  # fmt: skip
 async def test_no_query_is_too_strange(index: NoteIndex, query: str) -> None:
     await index.apply(Update(notes=[row(1, "an ordinary note")]))
-    assert isinstance(await index.search(query, None, ANY), list)
-    assert isinstance(await index.subjects([query]) if query.isalpha() else [], list)
+    assert isinstance((await index.search(query, None, ANY)).candidates, tuple)
+    assert isinstance(await index.read(lambda view: view.subjects([query])) if query.isalpha() else [], list)
 
 
 async def test_a_pasted_log_still_finds_the_note_with_its_rare_word(index: NoteIndex) -> None:
     noise = [row(number, f"INFO worker started in phase b{number}z and took long") for number in range(2, 60)]
     await index.apply(Update(notes=[row(1, "kubelet evicts pods when imagefs is below its threshold"), *noise]))
     log = "\n".join(f"2026-11-20 INFO worker {number} started, phase x{number}q" for number in range(900))
-    candidates = await index.search(f"{log}\nERROR imagefs evicts\n{log}", None, ANY)
+    candidates = (await index.search(f"{log}\nERROR imagefs evicts\n{log}", None, ANY)).candidates
     assert max(candidates, key=lambda item: item.coverage).id == an_id(1)
 
 
 async def test_coverage_stays_between_nothing_and_all(index: NoteIndex) -> None:
     await index.apply(Update(notes=[row(number, "bell " * number) for number in range(1, 30)]))
-    coverages = [item.coverage for item in await index.search("bell bell tower", None, ANY)]
+    coverages = [item.coverage for item in (await index.search("bell bell tower", None, ANY)).candidates]
     assert coverages
     assert all(0.0 < coverage <= 1.0 for coverage in coverages)
 
@@ -459,10 +459,10 @@ async def test_500_better_matches_that_a_filter_shuts_out_hide_none_that_it_lets
         vectors = [made(item, unit(1, 0.01)) for item in crowd] + [made(meant, unit(1, 1.5))]
         await index.apply(Update(notes=[*crowd, worded, meant], vectors=vectors))
         query = QueryVector(SET, unit(1), 0.1, 0.1)
-        candidates = await index.search("harbour bell", query, wanted)
+        candidates = (await index.search("harbour bell", query, wanted)).candidates
         assert {item.id for item in candidates} == {an_id(1), an_id(2)}
-        shut_out = await index.search("harbour bell", query, Filter(now=NOW, spaces=("nowhere",)))
-        assert shut_out == []
+        shut_out = (await index.search("harbour bell", query, Filter(now=NOW, spaces=("nowhere",)))).candidates
+        assert shut_out == ()
 
 
 async def test_a_rare_word_of_another_space_does_not_hide_a_common_one_of_this_space(index: NoteIndex) -> None:
@@ -492,7 +492,9 @@ async def compared(tmp_path: Path, wanted: Filter = ANY) -> tuple[list[Candidate
             rows = [row(number, f"note {number}", space="work" if number % 3 else "other") for number in range(400)]
             vectors = [made(item, *blobs[3 * at : 3 * at + 1 + at % 3]) for at, item in enumerate(rows)]
             await index.apply(Update(notes=rows, vectors=vectors))
-            found = await index.search("zzz", QueryVector(SET, random_units(1, seed=3)[0], 0.0, 0.1), wanted)
+            found = (
+                await index.search("zzz", QueryVector(SET, random_units(1, seed=3)[0], 0.0, 0.1), wanted)
+            ).candidates
             answers.append(sorted(found, key=lambda item: (-(item.z or 0), item.id)))
     return answers[0], answers[1]
 
@@ -511,8 +513,8 @@ async def test_a_long_note_counts_with_its_best_chunk(tmp_path: Path, extension:
     vectors = [made(item, unit(0, 1), unit(1), unit(0, 0, 1)) for item in rows]
     async with opened(tmp_path / "index.db", extension=extension) as index:
         await index.apply(Update(notes=rows, vectors=vectors))
-        best = await index.search("zzz", QueryVector(SET, unit(1), 0.0, 1.0), ANY)
-        other = await index.search("zzz", QueryVector(SET, unit(0, 0, 0, 1), 0.0, 1.0), ANY)
+        best = (await index.search("zzz", QueryVector(SET, unit(1), 0.0, 1.0), ANY)).candidates
+        other = (await index.search("zzz", QueryVector(SET, unit(0, 0, 0, 1), 0.0, 1.0), ANY)).candidates
     assert len(best) == len(rows)
     assert len({item.z for item in best}) == 1
     assert (best[0].z or 0) > (other[0].z or 0), "another chunk than the best was taken"
@@ -521,7 +523,7 @@ async def test_a_long_note_counts_with_its_best_chunk(tmp_path: Path, extension:
 async def test_vectors_of_another_set_are_never_compared(index: NoteIndex) -> None:
     item = row(1, "a note")
     await index.apply(Update(notes=[item], vectors=[made(item, unit(1))]))
-    assert await index.search("zzz", QueryVector("another-set", unit(1), 0.0, 1.0), ANY) == []
+    assert (await index.search("zzz", QueryVector("another-set", unit(1), 0.0, 1.0), ANY)).candidates == ()
 
 
 async def test_numpy_sees_what_was_written_since(tmp_path: Path) -> None:
@@ -530,7 +532,7 @@ async def test_numpy_sees_what_was_written_since(tmp_path: Path) -> None:
         for number in range(1, 4):
             item = row(number, f"note {number}")
             await index.apply(Update(notes=[item], vectors=[made(item, unit(1, 0.1 * number))]))
-            assert len(await index.search("zzz", query, ANY)) == number
+            assert len((await index.search("zzz", query, ANY)).candidates) == number
 
 
 async def test_numpy_forgets_the_vectors_of_an_index_that_was_deleted(tmp_path: Path) -> None:
@@ -541,13 +543,13 @@ async def test_numpy_forgets_the_vectors_of_an_index_that_was_deleted(tmp_path: 
     await index.open()
     await index.mark_built()
     await index.apply(Update(notes=[first], vectors=[made(first, unit(1))]))
-    assert [item.id for item in await index.search("zzz", query, ANY)] == [an_id(1)]
+    assert [item.id for item in (await index.search("zzz", query, ANY)).candidates] == [an_id(1)]
     await index.aclose()
     path.unlink()
     await index.open()  # counts its changes from one again
     await index.mark_built()
     await index.apply(Update(notes=[second], vectors=[made(second, unit(0, 1))]))
-    again = await index.search("zzz", query, ANY)
+    again = (await index.search("zzz", query, ANY)).candidates
     await index.aclose()
     assert [(item.id, item.z) for item in again] == [(an_id(2), pytest.approx(0.0, abs=1e-6))]
 
@@ -559,7 +561,7 @@ async def test_many_readers_of_numpy_at_once_meet_whole_vectors(tmp_path: Path) 
 
         async def read() -> None:
             while not done.is_set():
-                answer = await index.search("zzz", query, ANY)
+                answer = (await index.search("zzz", query, ANY)).candidates
                 assert len({item.z for item in answer}) <= 1, "equal vectors, unequal cosines"
 
         for _ in range(8):
@@ -749,9 +751,9 @@ async def test_the_background_is_that_of_the_vectors_as_they_are_now(tmp_path: P
             await index.apply(Update(notes=[edited], vectors=[made(edited, unit(0, 0, 1))]))
         else:
             await index.apply(Update(gone=[an_id(19)]))
-        late = {item.id: item.z for item in await index.search("zzz", query, ANY)}
+        late = {item.id: item.z for item in (await index.search("zzz", query, ANY)).candidates}
     async with opened(tmp_path / "index.db") as index:
-        assert {item.id: item.z for item in await index.search("zzz", query, ANY)} == pytest.approx(late)
+        assert {item.id: item.z for item in (await index.search("zzz", query, ANY)).candidates} == pytest.approx(late)
 
 
 # The same answer whatever the rowids
@@ -778,7 +780,7 @@ async def test_which_of_many_subjects_are_told_does_not_depend_on_rowids(tmp_pat
     for order in (1, -1):
         async with opened(tmp_path / f"{order}.db") as index:
             await index.apply(Update(notes=rows[::order]))
-            answers.append(await index.subjects(["anna"]))
+            answers.append(await index.read(lambda view: view.subjects(["anna"])))
     assert answers[0] == answers[1]
 
 

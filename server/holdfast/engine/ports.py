@@ -10,19 +10,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
 from holdfast.index.note_index import Update
 from holdfast.index.projection import FileRow
 from holdfast.index.recalls import RecallEvent
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place
-from holdfast.model.query import Candidate, Filter, QueryVector
+from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
 from holdfast.store.filesystem import Entry
 from holdfast.store.stored import Change, Committed, Stored, Unreadable
 
+Answer = TypeVar("Answer")
 SecretsMode = Literal["redact", "refuse", "allow"]
 
 
@@ -47,6 +48,25 @@ class Store(Protocol):
     async def journal(self) -> list[dict[str, Any]]: ...
 
 
+class View(Protocol):
+    """One state of the index, for a function that runs where the index is; see `holdfast.index.view.IndexView`."""
+
+    def search(
+        self,
+        query: str,
+        vector: QueryVector | None,
+        wanted: Filter,
+        pool_size: int = ...,
+        most_terms: int = ...,
+    ) -> Found: ...
+    def subjects(self, words: Sequence[str]) -> list[str]: ...
+    def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]: ...
+    def links(self, ids: Sequence[str]) -> list[LinkRow]: ...
+    def successors(self, ids: Sequence[str]) -> dict[str, str]: ...
+    def count_pending(self, key: str) -> int: ...
+    def problems(self) -> list[tuple[str, str]]: ...
+
+
 class Index(Protocol):
     """What is derived from them; see `holdfast.index.note_index.NoteIndex`."""
 
@@ -57,6 +77,7 @@ class Index(Protocol):
     def discard(self) -> None: ...
     async def mark_built(self) -> None: ...
     async def apply(self, update: Update) -> None: ...
+    async def read(self, work: Callable[[View], Answer]) -> Answer: ...
     async def search(
         self,
         query: str,
@@ -64,8 +85,7 @@ class Index(Protocol):
         wanted: Filter,
         pool_size: int = ...,
         most_terms: int = ...,
-    ) -> list[Candidate]: ...
-    async def subjects(self, words: Sequence[str]) -> list[str]: ...
+    ) -> Found: ...
     async def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]: ...
     async def matching(self, prefix: str, most: int) -> list[tuple[str, str]]: ...
     async def links(self, ids: Sequence[str]) -> list[LinkRow]: ...
@@ -104,6 +124,7 @@ class Ports:
     """Everything a verb may use.
 
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
+    `is_ordinary` knows a common English word in lower case.
     """
 
     store: Store
@@ -113,6 +134,7 @@ class Ports:
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
     door: Callable[[str], Redaction]
+    is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
 
     @property

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
+from holdfast.engine.asking import read_question
 from holdfast.engine.encoding import encode_query
-from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.recalls import RecallEvent
-from holdfast.index.rows import IndexedNote, LinkRow
-from holdfast.model.ids import PREFIX, SELF_ID
-from holdfast.model.memory import NOTE_TYPES, TIERS, Note
+from holdfast.model.ids import PREFIX
+from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.query import Filter, QueryVector
-from holdfast.model.ranking import Ranked, rank, without_names
+from holdfast.model.ranking import without_names
 from holdfast.model.words import query_terms
 
 LARGEST_LIMIT = 50
-SEEDS, MOST_RELATED = 5, 5
-CHARACTERS_PER_TOKEN = 4
-ENTRY_TOKENS = 40  # what a result's own line costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,42 +39,8 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A note that answers, with what is known of how well."""
-
-    note: Note
-    ranked: Ranked
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A note that no leg found, reached over an edge of a hit."""
-
-    note: Note
-    via: str
-    edge: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tension:
-    """Two notes of which one contradicts the other."""
-
-    first: str
-    second: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Omitted:
-    """What the budget cut off."""
-
-    count: int
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer. `after` and `before` are the window that applied."""
+    """The answer. `after` and `before` are the time that it was looked for in, None where that was open."""
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
@@ -90,27 +53,36 @@ class Recalled:
 
 
 async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
-    """Find notes by words and meaning.
+    """Find notes by words, meaning and time.
 
     Raises:
         InvalidArgumentError: the query is blank or an argument is out of its range.
     """
     wanted = _filter(ports, request)
-    words = query_terms(request.query)
-    subjects = await ports.index.subjects(words)
-    vector, notice = await encode_query(ports, without_names(request.query, subjects))
-    candidates = await ports.index.search(request.query, vector, wanted)
-    ranked = rank(candidates, request.query, caller.space if not wanted.spaces else None, limit=request.limit)
-    if request.explain and not ranked:
-        ranked = rank(candidates, request.query, caller.space, limit=request.limit, gated=False)
-    notes = await ports.index.notes([item.candidate.id for item in ranked])
-    hits = _corrected([Hit(notes[item.candidate.id].note, item) for item in ranked if item.candidate.id in notes])
-    kept, omitted = _within(hits, request.budget)
-    related, tensions = await _around(ports, kept, wanted)
-    event = _event(ports, caller, request, kept, vector)
+    asking = read_question(ports, request.query, wanted, caller.space)
+    subjects = await ports.index.read(lambda view: view.subjects(query_terms(asking.text)))
+    vector, notice = await encode_query(ports, without_names(asking.text, subjects))
+    asking = replace(asking, vector=vector)
+
+    def read(view: View) -> tuple[Answer, list[str]]:
+        found = answer(view, asking, request.limit, request.budget, explain=request.explain)
+        return found, _notices(view, ports)
+
+    found, standing = await ports.index.read(read)
+    event = _event(ports, caller, request, found.hits, vector)
     unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
-    notices = tuple(text for text in (notice, *await _notices(ports), unrated) if text)
-    return Recalled(tuple(kept), related, tensions, omitted, wanted.after, wanted.before, event.id, notices)
+    notices = tuple(text for text in (*_time_read(found), notice, *standing, unrated) if text)
+    window = found.window
+    return Recalled(
+        found.hits,
+        found.related,
+        found.tensions,
+        found.omitted,
+        wanted.after or (window.after if window else None),
+        wanted.before or (window.before if window else None),
+        event.id,
+        notices,
+    )
 
 
 def _event(
@@ -152,87 +124,26 @@ def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
 
 
-def _corrected(hits: list[Hit]) -> list[Hit]:
-    """Hits in order, but a superseded note behind the note that replaced it, with no higher a score."""
-    shown = {hit.note.id: hit for hit in hits}
-    ordered: dict[str, Hit] = {}
-    for hit in hits:
-        chain: list[Hit] = []
-        step: Hit | None = hit
-        while step is not None and step not in chain and step.note.id not in ordered:
-            chain.append(step)
-            step = shown.get(step.note.superseded_by or "")
-        best = math.inf if step is None else ordered.get(step.note.id, step).ranked.score
-        for later in reversed(chain):
-            best = min(best, later.ranked.score)
-            ordered[later.note.id] = replace(later, ranked=replace(later.ranked, score=best))
-    return sorted(ordered.values(), key=lambda hit: -hit.ranked.score)
+def _time_read(found: Answer) -> list[str]:
+    """How the question's time was taken, where that is not plain from the window."""
+    window = found.window
+    if window is None:
+        return []
+    told = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
+    if found.elsewhen:
+        told.append(f'Nothing that fits is from "{window.words}"; these notes are from other times.')
+    return told
 
 
-def _within(hits: list[Hit], budget: int | None) -> tuple[list[Hit], Omitted]:
-    """As many whole hits as the budget holds, at least the first."""
-    if budget is None:
-        return hits, Omitted(0, ())
-    spent = 0
-    for place, hit in enumerate(hits):
-        spent += ENTRY_TOKENS + len(hit.note.content) // CHARACTERS_PER_TOKEN
-        if spent > budget and place:
-            return hits[:place], Omitted(len(hits) - place, tuple(later.note.id for later in hits[place:]))
-    return hits, Omitted(0, ())
-
-
-async def _around(
-    ports: Ports, hits: Sequence[Hit], wanted: Filter
-) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
-    """Notes next to the best hits that pass the same filter, and contradictions among all that is shown."""
-    ids = [hit.note.id for hit in hits]
-    links = await ports.index.links(ids)
-    found = set(ids)
-    seeds = set(ids[:SEEDS])
-    ways: dict[str, LinkRow] = {}
-    for link in links:
-        end = link.target if link.source in seeds else link.source
-        if end not in found and seeds & {link.source, link.target} and end != SELF_ID and link.type != "preceded_by":
-            ways.setdefault(end, link)
-    notes = await ports.index.notes(ways)
-    related = [
-        Neighbour(notes[end].note, link.source if link.target == end else link.target, link.type)
-        for end, link in ways.items()
-        if end in notes and _passes(notes[end], wanted)
-    ][:MOST_RELATED]
-    shown = found | {item.note.id for item in related}
-    tensions = [
-        Tension(link.source, link.target, link.reason)
-        for link in links
-        if link.type == "contradicts" and {link.source, link.target} <= shown
-    ]
-    return tuple(related), tuple(dict.fromkeys(tensions))
-
-
-def _passes(item: IndexedNote, wanted: Filter) -> bool:
-    note = item.note
-    current = not note.is_outdated and (note.valid_until is None or note.valid_until > wanted.now)
-    return (
-        (current or wanted.include_outdated)
-        and note.merged_into is None
-        and (not wanted.spaces or note.space in wanted.spaces)
-        and (not wanted.types or note.type in wanted.types)
-        and (not wanted.tiers or note.tier in wanted.tiers)
-        and (not wanted.tags or bool({tag.lower() for tag in wanted.tags} & {tag.lower() for tag in note.tags}))
-        and (wanted.after is None or note.happened >= wanted.after)
-        and (wanted.before is None or note.happened <= wanted.before)
-    )
-
-
-async def _notices(ports: Ports) -> list[str]:
+def _notices(view: View, ports: Ports) -> list[str]:
     """What stands in the way of a whole answer."""
     notices = []
     if ports.encoder is not None:
-        pending = await ports.index.count_pending(ports.encoder.vector_set.key)
+        pending = view.count_pending(ports.encoder.vector_set.key)
         if pending:
             these = "1 note has" if pending == 1 else f"{pending} notes have"
             notices.append(f"{these} no vector yet (pending): found by words until then.")
-    problems = await ports.index.problems()
+    problems = view.problems()
     if problems:
         path, reason = problems[0]
         more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""

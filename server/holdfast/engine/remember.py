@@ -181,7 +181,7 @@ async def _close_notes(ports: Ports, note: Note, encoded: Encoded) -> list[_Clos
     words = "" if vector else note.content  # meaning says it better, and words cost more
     wanted = Filter(now=ports.now, spaces=spaces)
     found = await ports.index.search(words, vector, wanted, CLOSE_POOL, CLOSE_TERMS)
-    scored = [(relevance(item.coverage, item.z), item) for item in found if item.id != SELF_ID]
+    scored = [(relevance(item.coverage, item.z), item) for item in found.candidates if item.id != SELF_ID]
     best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
     titles = await ports.index.notes([item.id for _, item in best])
     return [_Close(item, titles[item.id].note.title, score) for score, item in best if item.id in titles]

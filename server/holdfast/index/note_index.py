@@ -27,23 +27,19 @@ from holdfast.index.projection import (
     put_vectors,
     remove_notes,
 )
-from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place, file_rows, links_of, note_rows, place_of
+from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place, file_rows, place_of
 from holdfast.index.schema import drop_indexes, make_indexes, migrate
+from holdfast.index.view import MOST_TERMS, UNENCODED, WIDE_POOL, IndexView
 from holdfast.model.ids import id_range
-from holdfast.model.query import Candidate, Filter, QueryVector
+from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
     from holdfast.index.search import Finder
 
 Answer = TypeVar("Answer")
 
-WIDE_POOL = 150  # candidates of each leg
-MOST_TERMS = 32  # words of a query that are looked at
 _SIGNS_OF_HARM = ("malformed", "no such", "already exists", "has no column", "readonly", "disk I/O")
 LAST = "\U0010ffff"  # sorts behind every name
-
-# Ranges of the index on encoded_by: costs what waits, not what there is.
-_UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
 
 
 class IndexLostError(Exception):
@@ -174,6 +170,22 @@ class NoteIndex:
         """
         await self._updates.submit(update)
 
+    async def read(self, work: Callable[[IndexView], Answer]) -> Answer:
+        """Run a function on one state of the index, in one hop.
+
+        Raises:
+            IndexLostError: the database is gone.
+        """
+
+        def on_one_state(connection: sqlite3.Connection) -> Answer:
+            connection.execute("BEGIN")
+            try:
+                return work(IndexView(connection, self._searcher))
+            finally:
+                connection.rollback()
+
+        return await self._read(on_one_state)
+
     async def search(
         self,
         query: str,
@@ -181,11 +193,9 @@ class NoteIndex:
         wanted: Filter,
         pool_size: int = WIDE_POOL,
         most_terms: int = MOST_TERMS,
-    ) -> list[Candidate]:
+    ) -> Found:
         """See `holdfast.index.search.Finder.search`."""
-        return await self._read(
-            lambda connection: self._searcher().search(connection, query, vector, wanted, pool_size, most_terms)
-        )
+        return await self.read(lambda view: view.search(query, vector, wanted, pool_size, most_terms))
 
     def _searcher(self) -> Finder:
         """Made at the first search: it brings numpy along, which the start of a server does not wait for."""
@@ -195,26 +205,10 @@ class NoteIndex:
             self._finder = Finder(extension=self.uses_extension)
         return self._finder
 
-    async def subjects(self, words: Sequence[str]) -> list[str]:
-        """Subjects of notes that share a word with these."""
-        if not words:
-            return []
-        phrase = "subject : (" + " OR ".join(f'"{word}"' for word in words[:32]) + ")"
-        return await self._read(
-            lambda connection: [
-                subject
-                for (subject,) in connection.execute(
-                    "SELECT DISTINCT n.subject FROM texts JOIN notes n ON n.rowid = texts.rowid "
-                    "WHERE texts MATCH ? AND n.subject IS NOT NULL ORDER BY n.subject LIMIT 50",
-                    (phrase,),
-                )
-            ]
-        )
-
     async def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""
         wanted = list(ids)
-        return await self._read(lambda connection: note_rows(connection, wanted))
+        return await self.read(lambda view: view.notes(wanted))
 
     async def matching(self, prefix: str, most: int) -> list[tuple[str, str]]:
         """Ids that begin with `prefix`, with their titles, in order."""
@@ -229,7 +223,7 @@ class NoteIndex:
 
     async def links(self, ids: Sequence[str]) -> list[LinkRow]:
         """Edges that leave or reach these notes and whose both ends are there."""
-        return await self._read(lambda connection: links_of(connection, ids))
+        return await self.read(lambda view: view.links(ids))
 
     async def changes(self, note_id: str) -> int:
         """How many changes the journal knows of this note."""
@@ -264,11 +258,7 @@ class NoteIndex:
 
     async def problems(self) -> list[tuple[str, str]]:
         """Quarantined files with their reasons, by path."""
-        return await self._read(
-            lambda connection: connection.execute(
-                "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path"
-            ).fetchall()
-        )
+        return await self.read(lambda view: view.problems())
 
     async def unadopted(self) -> list[tuple[str, str, int]]:
         """Path, id and time of change (ns) of files that do not carry their id yet."""
@@ -285,18 +275,15 @@ class NoteIndex:
                 PendingVector(*row)
                 for row in connection.execute(
                     "SELECT id, encode_hash, title, content FROM notes "  # noqa: S608 - own clause
-                    f"WHERE {_UNENCODED} ORDER BY rowid LIMIT ?",
+                    f"WHERE {UNENCODED} ORDER BY rowid LIMIT ?",
                     (key, key, most),
                 )
             ]
         )
 
     async def count_pending(self, key: str) -> int:
-        return await self._read(
-            lambda connection: int(
-                connection.execute(f"SELECT count(*) FROM notes WHERE {_UNENCODED}", (key, key)).fetchone()[0]  # noqa: S608 - own clause
-            )
-        )
+        """How many notes have no vector of this set."""
+        return await self.read(lambda view: view.count_pending(key))
 
     async def _read(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if not self._readers:

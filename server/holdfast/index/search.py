@@ -11,8 +11,8 @@ import numpy as np
 from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.index.vectors import Background, VectorTable
 from holdfast.index.words import Lexical, search_words
-from holdfast.model.query import Candidate, Filter, QueryVector
-from holdfast.model.ranking import SESSION, Z
+from holdfast.model.query import Candidate, Filter, Found, QueryVector
+from holdfast.model.ranking import WEIGHTS
 from holdfast.model.words import query_terms
 
 SESSION_BEST = 3
@@ -41,28 +41,31 @@ class Finder:
         wanted: Filter,
         pool_size: int,
         most_terms: int,
-    ) -> list[Candidate]:
-        """The notes that either leg finds, at most `pool_size` from each, unordered, with coverage and z."""
-        connection.execute("BEGIN")  # one state of the database for both legs and all that is read with them
-        try:
-            snapshot, vectors = self._current(connection, vector)
-            passes = snapshot.mask(connection, wanted)
-            lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms)
-            z = np.full(snapshot.size, np.nan, np.float32)
-            session_z = z
-            best = snapshot.best(lexical.coverage, 0.0, pool_size)
-            if vector is not None and vectors is not None:
-                cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
-                vectors.exact(connection, vector.vector, best, cosines)
-                z = self._deviations(connection, vector, cosines)
-            pool = np.union1d(best, snapshot.best(z, -np.inf, pool_size))
-            if vector is not None:
-                session_z = _session_means(snapshot, passes, z, pool)
-            worth = lexical.coverage[pool] + Z * np.nan_to_num(z[pool]) + SESSION * np.nan_to_num(session_z[pool])
-            pool = pool[snapshot.first(pool, worth, MOST_CANDIDATES)]
-            return _candidates(connection, snapshot, pool, lexical, z, session_z)
-        finally:
-            connection.rollback()
+    ) -> Found:
+        """The notes that either leg finds, at most `pool_size` from each, with coverage and z.
+
+        The caller has begun a transaction: both legs, and all that is read with them, must see one state.
+        """
+        snapshot, vectors = self._current(connection, vector)
+        passes = snapshot.mask(connection, wanted)
+        lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms)
+        z = np.full(snapshot.size, np.nan, np.float32)
+        session_z = z
+        best = snapshot.best(lexical.coverage, 0.0, pool_size)
+        if vector is not None and vectors is not None:
+            cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
+            vectors.exact(connection, vector.vector, best, cosines)
+            z = self._deviations(connection, vector, cosines)
+        pool = np.union1d(best, snapshot.best(z, -np.inf, pool_size))
+        if vector is not None:
+            session_z = _session_means(snapshot, passes, z, pool)
+        worth = (
+            lexical.coverage[pool]
+            + WEIGHTS.z * np.nan_to_num(z[pool])
+            + WEIGHTS.session * np.nan_to_num(session_z[pool])
+        )
+        pool = pool[snapshot.first(pool, worth, MOST_CANDIDATES)]
+        return Found(_candidates(connection, snapshot, pool, lexical, z, session_z), lexical.unknown)
 
     def _current(
         self, connection: sqlite3.Connection, vector: QueryVector | None
@@ -110,15 +113,16 @@ def _candidates(
     lexical: Lexical,
     z: Floats,
     session_z: Floats,
-) -> list[Candidate]:
+) -> tuple[Candidate, ...]:
     rowids = snapshot.rows["rowid"][pool]
     place = dict(zip(rowids.tolist(), pool.tolist(), strict=True))
     rows = connection.execute(
-        "SELECT rowid, id, space, session, subject, tier, confidence, outdated, created FROM notes "
+        "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
+        "FROM notes "
         "WHERE rowid IN (SELECT value FROM json_each(?))",
         (json.dumps(rowids.tolist()),),
     )
-    return [
+    return tuple(
         Candidate(
             rowid=row[0],
             id=row[1],
@@ -128,14 +132,16 @@ def _candidates(
             tier=row[5],
             confidence=row[6],
             outdated=bool(row[7]),
-            created=row[8],
+            superseded_by=row[8],
+            created=row[9],
+            happened=row[10],
             coverage=float(lexical.coverage[place[row[0]]]),
             z=_known(z, place[row[0]]),
             session_z=_known(session_z, place[row[0]]),
             matched=lexical.words_in(place[row[0]]),
         )
         for row in rows
-    ]
+    )
 
 
 def _known(values: Floats, place: int) -> float | None:

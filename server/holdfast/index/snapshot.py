@@ -27,11 +27,11 @@ NEVER = 1 << 62
 _FIELDS = np.dtype(
     [
         ("rowid", np.int64), ("space", np.int32), ("session", np.int32), ("type", np.int8), ("tier", np.int8),
-        ("live", np.bool_), ("outdated", np.bool_), ("until", np.int64), ("happened", np.int64),
+        ("live", np.bool_), ("outdated", np.bool_), ("replaced", np.bool_), ("until", np.int64), ("happened", np.int64),
         ("created", np.int64), ("mark", np.int64),
     ]
 )  # fmt: skip
-_COLUMNS = "rowid, space, session, type, tier, merged_into, outdated, valid_until, happened, created, id"
+_COLUMNS = "rowid, space, session, type, tier, merged_into, outdated, superseded_by, valid_until, happened, created, id"
 _GROWTH = 1.5
 _MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
 
@@ -135,7 +135,8 @@ class Snapshot:
         if wanted.before:
             passes &= rows["happened"] <= number_of(wanted.before)
         if not wanted.include_outdated:
-            passes &= ~rows["outdated"] & (rows["until"] > number_of(wanted.now))
+            current = ~rows["outdated"] & (rows["until"] > number_of(wanted.now))
+            passes &= current | rows["replaced"] if wanted.include_superseded else current
         if wanted.tags:
             tagged = np.zeros(self.size, np.bool_)
             tagged[self.positions(_tagged(connection, wanted.tags))] = True
@@ -165,6 +166,7 @@ class Snapshot:
         tier: str,
         merged_into: str | None,
         outdated: int,
+        superseded_by: str | None,
         valid_until: str | None,
         happened: str,
         created: str,
@@ -173,8 +175,8 @@ class Snapshot:
         conversation = -1 if session is None else self.sessions.number(f"{space}\0{session}")
         return (
             rowid, self.spaces.number(space), conversation, self._types.number(type_), self._tiers.number(tier),
-            merged_into is None, bool(outdated), number_of(valid_until), number_of(happened),
-            number_of(created), id_number(note_id) & _MARK,
+            merged_into is None, bool(outdated), superseded_by is not None, number_of(valid_until),
+            number_of(happened), number_of(created), id_number(note_id) & _MARK,
         )  # fmt: skip
 
 

@@ -25,12 +25,13 @@ _RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked
 class Lexical:
     """`coverage` by position in 0..1: the share of the query's weight that the note's words carry.
 
-    `matched` has bit i set where term i of `words` was found.
+    `matched` has bit i set where term i of `words` was found. `unknown` are terms that no note of the store has.
     """
 
     coverage: Floats
     matched: npt.NDArray[np.uint32]
     words: tuple[str, ...]
+    unknown: frozenset[str]
 
     def words_in(self, position: int) -> tuple[str, ...]:
         bits = int(self.matched[position])
@@ -61,6 +62,7 @@ def search_words(
     """
     total = snapshot.count
     terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
+    unknown = frozenset(term.word for term in terms if not term.found)
     if len(terms) > most:  # a pasted log: its rarest words that are known at all
         terms = [term for term in terms if term.found][:most]
     weight = sum(term.idf for term in terms) or 1.0
@@ -81,7 +83,7 @@ def search_words(
         matched[positions] |= np.uint32(1 << place)
     if common and rare:
         _add_common(connection, snapshot, rare, common, weight, passes, coverage, raw)
-    return Lexical(coverage, matched, tuple(term.word for term in rare))
+    return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
 
 
 def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:

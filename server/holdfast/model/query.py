@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which notes may be found. Empty tuples do not restrict; times are instants, `before` inclusive."""
+    """Which notes may be found. Empty tuples do not restrict; times are instants, `before` inclusive.
+
+    `include_superseded` lets notes through that a newer one replaced, whatever else retired them: they lead to it.
+    """
 
     now: str
     spaces: tuple[str, ...] = ()
@@ -17,6 +20,7 @@ class Filter:
     after: str | None = None
     before: str | None = None
     include_outdated: bool = False
+    include_superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +40,21 @@ class Candidate:
     tier: str
     confidence: float
     outdated: bool
+    superseded_by: str | None
     created: str
+    happened: str
     coverage: float
     z: float | None
     session_z: float | None
     matched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the legs found, unordered. `unknown` are the query's terms that no note of the whole store has."""
+
+    candidates: tuple[Candidate, ...]
+    unknown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,70 @@
 """Order and relevance of what the legs found.
 
-    score = coverage + 0.12 z + 0.10 session_z + 0.30 [the query names the note's subject] - 0.20 [another space]
+    score = coverage + 0.10 z + 0.08 session_z + 0.40 [the question names the note's subject] + 0.40 time agreement
+            - 0.20 [another space] - 0.15 [retired] - 0.10 (1 - confidence) +- 0.02 [core, archival] + affinity
 
 `coverage` is the share of the query's word weight that the note carries, `z` its cosine in deviations above the
-store's background: both absolute, so neither is ever divided by its own best hit. Measured on notes and on dialogue
-(bench/retrieval.py). Relevance is a calibrated probability of another kind: it says how good a hit is, whatever else
-was found, and only it decides what is returned and what is marked as weak.
+store's background: both absolute, so neither is ever divided by its own best hit. Every term is measured on notes and
+on dialogue (bench/ablation.py). Relevance is a calibrated probability of another kind: it says how good a hit is,
+whatever else was found, and only it decides what is returned and what is marked as weak.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 
 from holdfast.model.memory import GLOBAL_SPACE
-from holdfast.model.query import Candidate
-from holdfast.model.words import query_terms
+from holdfast.model.query import Candidate, Found
+from holdfast.model.times import moment
+from holdfast.model.words import query_terms, written_as_names
 
 GATE = 0.20  # nothing is returned unless the best hit reaches it
 FLOOR = 0.08  # below it a single note is not returned
 WEAK = 0.45  # below it a note is marked as doubtful
-Z, SESSION, _SUBJECT, _OTHER_SPACE = 0.12, 0.10, 0.30, 0.20
-_OUTDATED, _DOUBT, _CORE = 0.15, 0.10, 0.02
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
+_LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
+_KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each term of the score counts for; a field of 0 takes its term out."""
+
+    z: float = 0.10
+    session: float = 0.08
+    subject: float = 0.40
+    time: float = 0.40
+    other_space: float = 0.20
+    retired: float = 0.15
+    doubt: float = 0.10
+    tier: float = 0.02
+    affinity: float = 1.0
+    fading: timedelta = timedelta(days=14)  # outside the time asked for, agreement falls to 1/e in this
+
+
+WEIGHTS = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, as far as ranking cares.
+
+    `space` is the one asked from; None where there is none, then all are equal. `after` and `before` are the time
+    that it speaks of, None where it speaks of none. With `past` it asks for what was true then: what is retired by
+    now is as good. `extraordinary` are the words of it that are no ordinary English. `affinity` is what feedback
+    added to a note's score for questions like this one, by id.
+    """
+
+    text: str
+    space: str | None = None
+    after: str | None = None
+    before: str | None = None
+    past: bool = False
+    extraordinary: frozenset[str] = frozenset()
+    affinity: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +81,52 @@ class Ranked:
         return self.relevance < WEAK
 
 
-def relevance(coverage: float, z: float | None, *, subject: bool = False) -> float:
+def relevance(
+    coverage: float, z: float | None, *, terms: int = _USUAL_TERMS, named: int = 0, strange: bool = False
+) -> float:
     """How likely a careful reader calls the note relevant, in 0..1; 0.7 means relevant.
 
-    Logistic in coverage^2 + z/5 (and a tenth where the query names the note's subject), fitted to judged notes;
-    without a vector, linear in coverage. Monotone in all of them.
+    Logistic in coverage^2 + z/5, fitted to judged notes, with three corrections: a tenth for each thing about the note
+    that the query names (`named`: its subject, its time); a tenth of the logarithm of the number of its `terms`, since
+    the answer to a short query shares its words; and 0.3 off where the query names something that no note knows
+    (`strange`). Without a vector, linear in coverage. Monotone in coverage and z.
     """
     words = min(max(coverage, 0.0), 1.0)
     if z is None:
         return min(1.0, _WORDS_ONLY * words)
-    evidence = words * words + _Z_SHARE * z + _NAMED * subject
+    length = math.log(min(max(terms, 1), _MOST_TERMS) / _USUAL_TERMS)
+    evidence = words * words + _Z_SHARE * z + _NAMED * named + _LENGTH_SHARE * length - _STRANGE * strange
     return 1.0 / (1.0 + math.exp(-_STEEPNESS * (evidence - _MIDDLE)))
 
 
-def rank(
-    candidates: Iterable[Candidate], query: str, space: str | None, *, limit: int, gated: bool = True
-) -> list[Ranked]:
-    """The best candidates, best first, or none where none is good enough; equal scores newest first, then by id.
+def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[Ranked]:
+    """Every candidate, best first; equal scores newest first, then by id."""
+    terms = query_terms(question.text)
+    strange = is_strange(question.text, question.extraordinary, found.unknown)
+    asked = _Asked(question, frozenset(terms), len(terms), strange=strange)
+    ranked = [_ranked(candidate, asked, weights) for candidate in found.candidates]
+    ranked.sort(key=lambda item: item.candidate.id)
+    ranked.sort(key=lambda item: item.candidate.created, reverse=True)
+    ranked.sort(key=lambda item: item.score, reverse=True)
+    return ranked
 
-    Args:
-        candidates: what the legs found.
-        query: as it was asked; a note whose subject it names is preferred.
-        space: the space asked from; None where there is none, then all spaces are equal.
-        limit: how many at the most.
-        gated: keep to the lines below which nothing is shown.
+
+def gated(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
+    """The best that may be shown: none where not one of them is good enough, and no single one below the floor."""
+    best = [item for item in ranked if item.relevance >= FLOOR][:limit]
+    return best if any(item.relevance >= GATE for item in best) else []
+
+
+def is_strange(query: str, extraordinary: frozenset[str], unknown: frozenset[str]) -> bool:
+    """Whether the query names something that no note knows: an extraordinary word written as a name.
+
+    Not so where more extraordinary words are unknown that are not written as names, or where the notes know less than
+    a third of the other words: then it is more likely asked in another language, or with slips of the pen.
     """
-    named = set(query_terms(query))
-    ranked = [_ranked(candidate, named, space) for candidate in candidates]
-    kept = [item for item in ranked if item.relevance >= FLOOR or not gated]
-    kept.sort(key=lambda item: item.candidate.id)
-    kept.sort(key=lambda item: item.candidate.created, reverse=True)
-    kept.sort(key=lambda item: item.score, reverse=True)
-    best = kept[:limit]
-    return best if not gated or any(item.relevance >= GATE for item in best) else []
+    strangers = extraordinary & unknown
+    names = strangers & written_as_names(query)
+    others = set(query_terms(query)) - written_as_names(query)
+    return bool(names) and len(strangers) <= 2 * len(names) and 0 < len(others) <= _KNOWN * len(others - unknown)
 
 
 def without_names(query: str, subjects: Sequence[str]) -> str:
@@ -85,25 +139,53 @@ def without_names(query: str, subjects: Sequence[str]) -> str:
     return " ".join(word for word in query.split() if not set(query_terms(word)) & names)
 
 
-def _ranked(candidate: Candidate, named: set[str], space: str | None) -> Ranked:
-    subject = bool(candidate.subject) and set(query_terms(candidate.subject or "")) <= named
-    foreign = space is not None and candidate.space not in (space, GLOBAL_SPACE)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question with what is worked out once for all candidates."""
+
+    question: Question
+    terms: frozenset[str]
+    count: int
+    strange: bool
+
+
+def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
+    question = asked.question
+    subject = bool(candidate.subject) and set(query_terms(candidate.subject or "")) <= asked.terms
+    foreign = question.space is not None and candidate.space not in (question.space, GLOBAL_SPACE)
+    agreement = _agreement(candidate.happened, question, weights.fading)
+    affinity = question.affinity.get(candidate.id, 0.0)
     score = (
         candidate.coverage
-        + Z * (candidate.z or 0.0)
-        + SESSION * (candidate.session_z or 0.0)
-        + _SUBJECT * subject
-        - _OTHER_SPACE * foreign
-        - _OUTDATED * candidate.outdated
-        - _DOUBT * (1.0 - candidate.confidence)
-        + _CORE * ((candidate.tier == "core") - (candidate.tier == "archival"))
+        + weights.z * (candidate.z or 0.0)
+        + weights.session * (candidate.session_z or 0.0)
+        + weights.subject * subject
+        + weights.time * agreement
+        - weights.other_space * foreign
+        - weights.retired * (candidate.outdated and not question.past)
+        - weights.doubt * (1.0 - candidate.confidence)
+        + weights.tier * ((candidate.tier == "core") - (candidate.tier == "archival"))
+        + weights.affinity * affinity
     )
-    return Ranked(
-        candidate, score, relevance(candidate.coverage, candidate.z, subject=subject), _why(candidate, subject)
-    )
+    named = subject + (agreement == 1.0)
+    worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
+    return Ranked(candidate, score, worth, _why(candidate, affinity, subject=subject))
 
 
-def _why(candidate: Candidate, subject: bool) -> str:
+def _agreement(happened: str, question: Question, fading: timedelta) -> float:
+    """1 within the time asked for, less the further outside; 0 where the question speaks of no time."""
+    if question.after is None and question.before is None:
+        return 0.0
+    if question.after is not None and happened < question.after:
+        outside = moment(question.after) - moment(happened)
+    elif question.before is not None and happened > question.before:
+        outside = moment(happened) - moment(question.before)
+    else:
+        return 1.0
+    return math.exp(-outside / fading)
+
+
+def _why(candidate: Candidate, affinity: float, *, subject: bool) -> str:
     reasons = []
     if candidate.matched:
         words = ", ".join(sorted(candidate.matched)[:5])
@@ -112,4 +194,6 @@ def _why(candidate: Candidate, subject: bool) -> str:
         reasons.append(f"meaning: {candidate.z:.1f} deviations")
     if subject:
         reasons.append("names its subject")
+    if affinity:
+        reasons.append("rated helpful before" if affinity > 0 else "rated unhelpful before")
     return "; ".join(reasons) or "near by meaning"

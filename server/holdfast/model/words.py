@@ -43,5 +43,13 @@ def query_terms(text: str) -> list[str]:
     return telling or list(terms)
 
 
+def written_as_names(text: str) -> frozenset[str]:
+    """The words of a query that have a capital or a digit in them, in lower case; none where all is in capitals."""
+    words = _WORD.findall(unicodedata.normalize("NFKC", text))
+    if text.isupper():
+        return frozenset()
+    return frozenset(word.lower() for word in words if any(sign.isupper() or sign.isdecimal() for sign in word))
+
+
 def _pieces(run: str) -> list[str]:
     return [*run, *(run[at : at + 2] for at in range(len(run) - 1))]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastmcp.tools import ToolResult
 from mcp_types import TextContent
 
+from holdfast.engine.answer import Hit
 from holdfast.engine.node import Node
 from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Hit, Recalled
+from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
 from holdfast.tools import results
 from holdfast.tools.fence import fenced, new_mark, on_one_line

@@ -1,0 +1,110 @@
+"""How a question is read before the index is asked: what it speaks of, when, and which notes may answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from holdfast.engine.ports import Ports, View
+from holdfast.model.memory import Note
+from holdfast.model.query import Filter, QueryVector
+from holdfast.model.ranking import Question
+from holdfast.model.times import instant, moment
+from holdfast.model.timewords import TimeReading, outer_window, read_time, without_time
+from holdfast.model.words import query_terms
+
+EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
+EVENT_DAYS = 3  # what happened "during" an event is told of within these
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A question as it was read.
+
+    `text` is the question without its words of time; it is what the legs look for. `wanted` is what the caller's
+    arguments let through. `time` is None where the question speaks of no time.
+    """
+
+    text: str
+    wanted: Filter
+    question: Question
+    time: TimeReading | None
+    vector: QueryVector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The time that a question was taken to speak of, and the words that say so."""
+
+    after: str | None
+    before: str | None
+    words: str
+    event: str | None = None  # the id of the note that tells when it was
+
+
+def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
+    """The question as its own words say: a question about the past may be answered by what is retired by now."""
+    time = read_time(query, ports.clock())
+    text = without_time(query, time) if time else query
+    past = time is not None and time.past
+    extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
+    question = Question(text, space=None if wanted.spaces else space, past=past, extraordinary=extraordinary)
+    return Asking(text, replace(wanted, include_outdated=wanted.include_outdated or past), question, time)
+
+
+def window_of(view: View, asking: Asking) -> Window | None:
+    """The days that are meant, where the question says which, or where a note of the event that it names does."""
+    time = asking.time
+    if time is None:
+        return None
+    if time.after or time.before:
+        return Window(time.after, time.before, time.words)
+    return _around_event(view, asking, time) if time.event else None
+
+
+def hard_filter(asking: Asking) -> Filter | None:
+    """The caller's filter, narrowed to the time that is asked for; None where that may only lean the order."""
+    time = asking.time
+    if time is None or not time.strict or not (time.after or time.before):
+        return None
+    after, before = outer_window(time)
+    wanted = asking.wanted
+    return replace(
+        wanted,
+        after=max(filter(None, (after, wanted.after)), default=None),
+        before=min(filter(None, (before, wanted.before)), default=None),
+    )
+
+
+def _around_event(view: View, asking: Asking, time: TimeReading) -> Window | None:
+    """As in "before the migration": a note that tells of the event, in the same spaces, says when that was."""
+    wanted = Filter(asking.wanted.now, spaces=asking.wanted.spaces, include_outdated=True)
+    found = view.search(time.event or "", None, wanted, EVENT_POOL, EVENT_TERMS).candidates
+    likely = [item for item in found if item.coverage >= EVENT_COVERAGE]
+    notes = view.notes(item.id for item in likely)
+    dated = [item for item in likely if item.id in notes and _tells_when(notes[item.id].note)]
+    if not dated:
+        return None
+    best = min(dated, key=lambda item: (-item.coverage, item.created, item.id))
+    return _window(best.happened, best.id, time)
+
+
+def _tells_when(note: Note) -> bool:
+    return note.type == "event" or note.event_time is not None
+
+
+def _window(happened: str, note_id: str, time: TimeReading) -> Window:
+    match time.relation:
+        case "before" | "until":
+            return Window(None, happened, time.words, note_id)
+        case "after" | "since":
+            return Window(happened, None, time.words, note_id)
+        case _:
+            return Window(_days(happened, -EVENT_DAYS), _days(happened, EVENT_DAYS), time.words, note_id)
+
+
+def _days(text: str, days: int) -> str:
+    try:
+        return instant(moment(text) + timedelta(days=days))
+    except OverflowError:
+        return text

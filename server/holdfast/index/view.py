@@ -1,0 +1,84 @@
+"""One state of the index, read by one function on a connection's thread: a request costs one hop, not many."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
+from holdfast.model.query import Filter, Found, QueryVector
+
+if TYPE_CHECKING:
+    from holdfast.index.search import Finder
+
+WIDE_POOL = 150  # candidates of each leg
+MOST_TERMS = 32  # words of a query that are looked at
+_LONGEST_CHAIN = 100
+
+# Ranges of the index on encoded_by: costs what waits, not what there is.
+UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
+
+
+class IndexView:
+    """What can be asked of an open index without waiting."""
+
+    def __init__(self, connection: sqlite3.Connection, finder: Callable[[], Finder]) -> None:
+        self._connection = connection
+        self._finder = finder
+
+    def search(
+        self,
+        query: str,
+        vector: QueryVector | None,
+        wanted: Filter,
+        pool_size: int = WIDE_POOL,
+        most_terms: int = MOST_TERMS,
+    ) -> Found:
+        """See `holdfast.index.search.Finder.search`."""
+        return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms)
+
+    def subjects(self, words: Sequence[str]) -> list[str]:
+        """Subjects of notes that share a word with these."""
+        if not words:
+            return []
+        phrase = "subject : (" + " OR ".join(f'"{word}"' for word in words[:MOST_TERMS]) + ")"
+        rows = self._connection.execute(
+            "SELECT DISTINCT n.subject FROM texts JOIN notes n ON n.rowid = texts.rowid "
+            "WHERE texts MATCH ? AND n.subject IS NOT NULL ORDER BY n.subject LIMIT 50",
+            (phrase,),
+        )
+        return [subject for (subject,) in rows]
+
+    def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
+        """Notes by id; unknown ids are left out. Their connections are told by `links`."""
+        return note_rows(self._connection, list(ids))
+
+    def links(self, ids: Sequence[str]) -> list[LinkRow]:
+        """Edges that leave or reach these notes and whose both ends are there."""
+        return links_of(self._connection, ids)
+
+    def successors(self, ids: Sequence[str]) -> dict[str, str]:
+        """For each note the last one of the chain that replaced it; notes that nothing replaced are left out."""
+        rows = self._connection.execute(
+            "WITH RECURSIVE chain (first, id, step) AS ("
+            " SELECT value, value, 0 FROM json_each(?)"
+            " UNION SELECT c.first, coalesce(n.superseded_by, n.merged_into), c.step + 1"
+            " FROM chain c JOIN notes n ON n.id = c.id"
+            " WHERE coalesce(n.superseded_by, n.merged_into) IS NOT NULL AND c.step < ?) "
+            "SELECT first, chain.id FROM chain JOIN notes USING (id) WHERE step > 0 ORDER BY step",
+            (json.dumps(ids), _LONGEST_CHAIN),
+        )
+        return dict(rows.fetchall())  # of each chain the last step stays
+
+    def count_pending(self, key: str) -> int:
+        """How many notes have no vector of this set."""
+        counted = f"SELECT count(*) FROM notes WHERE {UNENCODED}"  # noqa: S608 - own clause
+        return int(self._connection.execute(counted, (key, key)).fetchone()[0])
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Quarantined files with their reasons, by path."""
+        return self._connection.execute(
+            "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path"
+        ).fetchall()

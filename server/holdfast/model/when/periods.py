@@ -1,0 +1,327 @@
+"""Finds the periods that a short text names: dates, months, weeks, "three days ago", each with its days."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+
+from holdfast.model.when import spans
+from holdfast.model.when import vocabulary as say
+from holdfast.model.when.spans import Span, Yearly
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A named period at [`start`, `end`) of the text.
+
+    `kind` is the class of expression; `rank` is higher the less the expression depends on when it is read (3: with a
+    year, 2: a date without, 1: counted from today, 0: vague). `bare` ones are time only behind a word such as "in".
+    `yearly` gives the same period of another year where none was named.
+    """
+
+    start: int
+    end: int
+    span: Span
+    kind: str
+    rank: int
+    bare: bool = False
+    yearly: Yearly | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a rule made of its match; None instead of it where it was no time after all."""
+
+    span: Span | None
+    kind: str
+    rank: int = 3
+    bare: bool = False
+    yearly: Yearly | None = None
+
+
+Rule = Callable[[re.Match[str], date], Found | None]
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_MONTH = _any(say.MONTHS)
+_EITHER_MONTH = rf"{_MONTH}|{_any(say.SHORT_MONTHS)}"
+_OF = r"(?:of|de|del|,)?"
+_FIRST_YEAR = 1970  # a smaller number is a number
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_BY_YEAR = rf"(?:\s*{_OF}\s*{_YEAR}(?![\w-]))?"
+_DAY = r"(?:st|nd|rd|th|er|\.)?"
+_ON = rf"(?:(?:{_any(say.WEEKDAYS)}),? (?:the )?)?"
+_UNIT = _any(say.UNITS)
+_COUNT = rf"(?P<count>\d{{1,3}}|{_any(say.NUMBERS)}|{_any(say.UNCERTAIN)})"
+_QUALIFIER = rf"(?:(?P<last>{say.LAST})|(?P<this>{say.THIS})|(?P<next>{say.NEXT}))"
+
+
+def _year_of(match: re.Match[str]) -> int | None:
+    year = match.groupdict().get("year")
+    return int(year) if year else None
+
+
+def _yearly(match: re.Match[str], today: date, kind: str, yearly: Yearly, *, bare: bool = False) -> Found:
+    """Of the year that is named, else of the one that a word such as "last" picks, else the latest that has begun."""
+    if year := _year_of(match):
+        return Found(yearly(year), kind)
+    picked = match.groupdict()
+    if picked.get("last"):
+        return Found(spans.ended(yearly, today), kind, 2)
+    if picked.get("next"):
+        return Found(spans.coming(yearly, today), kind, 2)
+    if picked.get("this"):
+        return Found(yearly(today.year), kind, 2)
+    return Found(spans.latest(yearly, today), kind, 2, bare, yearly)
+
+
+def _month_number(name: str) -> int:
+    return say.MONTHS.get(name) or say.SHORT_MONTHS[name]
+
+
+def _iso_date(match: re.Match[str], _: date) -> Found:
+    return Found(spans.one_day(int(match["y"]), int(match["m"]), int(match["d"])), "day")
+
+
+def _iso_month(match: re.Match[str], _: date) -> Found | None:
+    month = int(match["m"])
+    return Found(spans.months_from(int(match["y"]), month, 1), "month") if 1 <= month <= 12 else None  # noqa: PLR2004
+
+
+def _iso_week(match: re.Match[str], _: date) -> Found:
+    return Found(spans.iso_week(int(match["y"]), int(match["w"])), "week")
+
+
+def _slashed(match: re.Match[str], _: date) -> Found | None:
+    """Day and month in either order, so only where one of them can be no month; with dots it is day, month, year."""
+    one, two, year = int(match["one"]), int(match["two"]), int(match["y"])
+    readings = [spans.one_day(year, two, one)]
+    if match["by"] == "/":
+        readings.append(spans.one_day(year, one, two))
+    certain = {reading for reading in readings if reading}
+    return Found(certain.pop(), "day") if len(certain) == 1 else None
+
+
+def _month_day(match: re.Match[str], today: date) -> Found:
+    month, first, last = _month_number(match["month"]), int(match["day"]), int(match["to"] or match["day"])
+
+    def days_of(year: int) -> Span | None:
+        begin, end = spans.one_day(year, month, first), spans.one_day(year, month, last)
+        return Span(begin.first, end.last) if begin and end and first <= last else None
+
+    return _yearly(match, today, "day", days_of)
+
+
+def _ordinal_day(match: re.Match[str], today: date) -> Found:
+    month, day = say.MONTHS[match["month"]], say.ORDINALS[match["day"]] + 1
+    return _yearly(match, today, "day", partial(spans.one_day, month=month, day=day))
+
+
+def _month(match: re.Match[str], today: date) -> Found:
+    yearly = partial(spans.months_from, month=_month_number(match["month"]), count=1)
+    return _yearly(match, today, "month", yearly, bare=True)
+
+
+def _week_of_month(match: re.Match[str], today: date) -> Found:
+    month, which = _month_number(match["month"]), match["which"]
+
+    def week(year: int) -> Span | None:
+        whole = spans.months_from(year, month, 1)
+        if whole.first is None or whole.last is None:
+            return None
+        if which == "last":
+            return Span(spans.shift(whole.last, -6), whole.last)
+        first = spans.shift(whole.first, 7 * say.ORDINALS[which])
+        return Span(first, spans.shift(first, 6))
+
+    return _yearly(match, today, "part", week)
+
+
+def _quarter(match: re.Match[str], today: date) -> Found:
+    number = int(match["q"]) if match["q"].isdigit() else say.ORDINALS[match["q"]] + 1
+    return _yearly(match, today, "quarter", partial(spans.months_from, month=3 * number - 2, count=3))
+
+
+def _half(match: re.Match[str], today: date) -> Found:
+    return _yearly(match, today, "quarter", partial(spans.months_from, month=6 * int(match["h"]) - 5, count=6))
+
+
+def _season(match: re.Match[str], today: date) -> Found:
+    yearly = partial(spans.months_from, month=say.SEASONS[match["season"]], count=3)
+    found = _yearly(match, today, "season", yearly, bare=True)
+    return found if _year_of(match) else replace(found, kind="in season")
+
+
+def _year(match: re.Match[str], today: date) -> Found | None:
+    year = int(match["year"])
+    known = _FIRST_YEAR <= year <= max(today.year, _FIRST_YEAR) + 5
+    return Found(spans.months_from(year, 1, 12), "year", 3, bare=True) if known else None
+
+
+def _near_day(match: re.Match[str], today: date) -> Found:
+    first, last = say.DAYS[match[0]]
+    kind = "today" if (first, last) == (0, 0) else "yesterday"
+    return Found(Span(spans.shift(today, first), spans.shift(today, last)), kind, 1)
+
+
+def _unit(match: re.Match[str], today: date) -> Found | None:
+    """The calendar's for "last week"; "the past month" and "in the last month" reach up to today."""
+    unit = say.UNITS[match["unit"]]
+    if unit in ("hour", "day") or (match["unit"].endswith("s") and match["unit"] not in ("mois", "mes")):
+        return None
+    if match["rolling"]:
+        return Found(Span(spans.back("day" if unit == "weekend" else unit, today, 1), today), "rolling", 1)
+    offset = 0 if match["this"] else 1 if match["next"] else -1
+    span = spans.unit_around(unit, today, offset)
+    if match["side"] and match["this"]:
+        span = Span(today, span.last) if match["side"] == "later" else Span(span.first, today)
+    return Found(span, "last year" if unit == "year" else unit, 1)
+
+
+def _unit_behind(match: re.Match[str], today: date) -> Found | None:
+    """As in "la semana pasada", "l'an dernier"."""
+    unit = say.UNITS.get(match["unit"], "year")
+    return (
+        None
+        if unit in ("hour", "day")
+        else Found(spans.unit_around(unit, today, -1), "last year" if unit == "year" else unit, 1)
+    )
+
+
+def _before_last(match: re.Match[str], today: date) -> Found:
+    return Found(spans.unit_around(say.UNITS[match["unit"]], today, -2), say.UNITS[match["unit"]], 1)
+
+
+def _the_unit(match: re.Match[str], today: date) -> Found:
+    """As in "the end of the year", and "over the weekend", which is the last one that has begun."""
+    unit = match["unit"]
+    offset = -1 if unit == "weekend" and today.weekday() < 5 else 0  # noqa: PLR2004 - Saturday
+    return Found(spans.unit_around(unit, today, offset), "the " + unit, 1, bare=True)
+
+
+def count_of(text: str) -> tuple[int, int]:
+    """The least and the most that a count means: "two" is (2, 2), "a few" is (2, 6)."""
+    if text in say.UNCERTAIN:
+        return say.UNCERTAIN[text]
+    number = int(text) if text.isdecimal() else say.NUMBERS[text]
+    return number, number
+
+
+def distance(unit: str, least: int, most: int, day: date) -> Span:
+    """That many units before `day`, widened by half a unit (a day for days), or a sixth of the way if that is more."""
+    days = {"hour": least // 24, "weekend": 7 * least}.get(unit, spans.UNIT_DAYS[unit] * least)
+    slack = max({"hour": 0, "day": 1}.get(unit, spans.UNIT_DAYS[unit] // 2), days // 6)
+    stride = "day" if unit == "hour" else "week" if unit == "weekend" else unit
+    scale = 24 if unit == "hour" else 1
+    return spans.widened(Span(spans.back(stride, day, most // scale), spans.back(stride, day, least // scale)), slack)
+
+
+def _ago(match: re.Match[str], today: date) -> Found:
+    least, most = count_of(match["count"])
+    wide = distance(say.UNITS[match["unit"]], least, most, today)
+    sure = least == most and say.UNITS[match["unit"]] in ("hour", "day", "week")
+    return Found(Span(wide.first, wide.last and min(wide.last, today)), "ago" if sure else "about", int(least == most))
+
+
+def _rolling(match: re.Match[str], today: date) -> Found | None:
+    if match["count"] in ("a", "an"):  # "how long does it last an hour"
+        return None
+    _, most = count_of(match["count"])
+    unit = say.UNITS[match["unit"]]
+    if unit == "hour":
+        return Found(Span(spans.shift(today, -((most + 23) // 24)), today), "rolling", 1)
+    return Found(Span(spans.back(unit, today, most), today), "rolling", 1)
+
+
+def _weekday(match: re.Match[str], today: date) -> Found:
+    weekday = say.WEEKDAYS[match["weekday"]]
+    monday = spans.shift(today, -today.weekday())
+    day = spans.shift(today, -((today.weekday() - weekday - 1) % 7 + 1))
+    if match["this"]:
+        day = spans.shift(monday, weekday)
+    elif match["next"]:
+        day = spans.shift(today, (weekday - today.weekday() - 1) % 7 + 1)
+    named = match["last"] or match["behind"]
+    told = named or match["this"] or match["next"]
+    return Found(Span(day, day), "yesterday" if named else "weekday", 1, bare=not told)
+
+
+def _vague(match: re.Match[str], today: date) -> Found:
+    first, last = say.VAGUE[match[0]]
+    return Found(Span(None if first is None else spans.shift(today, first), spans.shift(today, last)), "vague", 0)
+
+
+def _rule(pattern: str, rule: Rule) -> tuple[re.Pattern[str], Rule]:
+    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])"), rule
+
+
+# Where two overlap, the longer one that begins first is taken.
+_RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
+    _rule(r"(?P<y>\d{4})([-/])(?P<m>\d\d)\2(?P<d>\d\d)", _iso_date),
+    _rule(r"(?P<y>\d{4})-?w(?P<w>\d\d)", _iso_week),
+    _rule(r"(?P<one>\d{1,2})(?P<by>[/.])(?P<two>\d{1,2})(?P=by)(?P<y>\d{4})", _slashed),
+    _rule(r"(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)", _iso_month),
+    _rule(rf"(?:the )?(?P<day>first|second|third) of (?P<month>{_MONTH}){_BY_YEAR}", _ordinal_day),
+    _rule(
+        rf"{_ON}(?P<day>\d{{1,2}})(?P<ordinal>{_DAY})(?:\s*(?:-|to|and|bis)\s*(?P<to>\d{{1,2}}){_DAY})?\s*{_OF}\s*"
+        rf"(?P<month>{_EITHER_MONTH})\.?{_BY_YEAR}",
+        _month_day,
+    ),
+    _rule(
+        rf"{_ON}(?P<month>{_EITHER_MONTH})\.?\s+(?:the\s+)?(?P<day>\d{{1,2}})(?P<ordinal>st|nd|rd|th)?"
+        rf"(?:\s*(?:-|to)\s*(?P<to>\d{{1,2}}){_DAY})?{_BY_YEAR}",
+        _month_day,
+    ),
+    _rule(rf"(?P<month>{_EITHER_MONTH})\.?\s*{_OF}\s*{_YEAR}", _month),
+    _rule(rf"{_QUALIFIER}\s+(?P<month>{_MONTH})", _month),
+    _rule(rf"(?P<month>{_MONTH})", _month),
+    _rule(
+        rf"(?:(?:in |during )?the )?(?P<which>first|second|third|fourth|last) week (?:of|in) "
+        rf"(?P<month>{_MONTH}){_BY_YEAR}",
+        _week_of_month,
+    ),
+    _rule(rf"(?:{_QUALIFIER} )?q(?P<q>[1-4])(?:[\s/-]*(?:of )?{_YEAR})?", _quarter),
+    _rule(rf"{_YEAR}[\s-]?q(?P<q>[1-4])", _quarter),
+    _rule(rf"(?P<q>first|second|third|fourth) quarter of {_YEAR}", _quarter),
+    _rule(rf"h(?P<h>[12])[\s/-]?{_YEAR}", _half),
+    _rule(rf"(?:{_QUALIFIER}\s+)?(?P<season>{_any(say.SEASONS)})(?:\s+{_OF}\s*{_YEAR})?", _season),
+    _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{_YEAR}", _year),
+    _rule(_any(say.DAYS), _near_day),
+    _rule(
+        rf"(?:(?P<side>earlier|later|so far|sooner) )?(?P<rolling>(?:in|over|within|during|for) the (?:last|past) |"
+        rf"(?:the )?past )?(?(rolling)|(?:the )?{_QUALIFIER} )(?P<unit>{_UNIT})",
+        _unit,
+    ),
+    _rule(rf"(?:l'|le |la |el )?(?P<unit>{_UNIT}|an) (?:{say.LAST_BEHIND})", _unit_behind),
+    _rule(rf"(?:the )?(?P<unit>{_UNIT}) before last", _before_last),
+    _rule(r"(?:the )?(?P<unit>week|weekend|month|quarter|year)", _the_unit),
+    _rule(rf"(?:the )?(?:last|past|previous|letzten|dernières?|derniers) {_COUNT} (?P<unit>{_UNIT})", _rolling),
+    _rule(rf"{_COUNT} (?P<unit>{_UNIT}) ago", _ago),
+    _rule(rf"(?:vor|hace|il y a) {_COUNT} (?P<unit>{_UNIT})", _ago),
+    _rule(rf"(?:{_QUALIFIER} )?(?P<weekday>{_any(say.WEEKDAYS)})(?P<behind> (?:{say.LAST_BEHIND}))?", _weekday),
+    _rule(_any(say.VAGUE), _vague),
+)
+
+
+def periods(text: str, today: date) -> list[Period]:
+    """The periods that lower-case `text` names, in order and without overlap."""
+    candidates = sorted(_matches(text, today), key=lambda period: (period.start, -period.end))
+    chosen: list[Period] = []
+    for period in candidates:
+        if not chosen or period.start >= chosen[-1].end:
+            chosen.append(period)
+    return chosen
+
+
+def _matches(text: str, today: date) -> Iterator[Period]:
+    for pattern, rule in _RULES:
+        for match in pattern.finditer(text):
+            found = rule(match, today)
+            if found and found.span:
+                yield Period(match.start(), match.end(), found.span, found.kind, found.rank, found.bare, found.yearly)

@@ -1,0 +1,364 @@
+"""What a question says about time, and what only looks like it."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.model.times import read_instant
+from holdfast.model.timewords import TimeReading, outer_window, read_time, without_time
+
+ASKED = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)  # a Wednesday
+
+
+def reading(query: str, asked: datetime = ASKED) -> TimeReading:
+    found = read_time(query, asked)
+    assert found is not None, query
+    return found
+
+
+def days(query: str, asked: datetime = ASKED) -> str:
+    """The window as "first day..last day", an open end left empty."""
+    found = reading(query, asked)
+    assert found.after is None or found.after.endswith("T00:00:00Z")
+    assert found.before is None or found.before.endswith("T23:59:59Z")
+    return f"{(found.after or '')[:10]}..{(found.before or '')[:10]}"
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("what happened on 2026-03-14", "2026-03-14..2026-03-14"),
+        ("notes of 2026-03", "2026-03-01..2026-03-31"),
+        ("what did we do in 2025", "2025-01-01..2025-12-31"),
+        ("2026-W12", "2026-03-16..2026-03-22"),
+        ("March 14", "2026-03-14..2026-03-14"),
+        ("14 March 2025", "2025-03-14..2025-03-14"),
+        ("the 3rd of May", "2026-05-03..2026-05-03"),
+        ("the second of March", "2026-03-02..2026-03-02"),
+        ("Dec 1,2023", "2023-12-01..2023-12-01"),
+        ("on Tuesday, 3 March 2026", "2026-03-03..2026-03-03"),
+        ("March 3-5, 2026", "2026-03-03..2026-03-05"),
+        ("on 29 February", "2024-02-29..2024-02-29"),
+        ("13/03/2026", "2026-03-13..2026-03-13"),
+        ("03/13/2026", "2026-03-13..2026-03-13"),
+        ("am 14.03.2026", "2026-03-14..2026-03-14"),
+        ("March 2025", "2025-03-01..2025-03-31"),
+        ("in March", "2026-03-01..2026-03-31"),
+        ("in december", "2025-12-01..2025-12-31"),
+        ("in november", "2026-11-01..2026-11-30"),
+        ("last November", "2025-11-01..2025-11-30"),
+        ("this March", "2026-03-01..2026-03-31"),
+        ("next March", "2027-03-01..2027-03-31"),
+        ("Q1 numbers", "2026-01-01..2026-03-31"),
+        ("Q3 2025", "2025-07-01..2025-09-30"),
+        ("in spring", "2026-03-01..2026-05-31"),
+        ("last summer", "2026-06-01..2026-08-31"),
+        ("in winter", "2025-12-01..2026-02-28"),
+        ("winter 2023", "2023-12-01..2024-02-29"),
+        ("early March", "2026-03-01..2026-03-10"),
+        ("mid-March", "2026-03-11..2026-03-20"),
+        ("late March", "2026-03-21..2026-03-31"),
+        ("end of 2025", "2025-09-01..2025-12-31"),
+        ("at the beginning of the year", "2026-01-01..2026-04-30"),
+        ("in early spring", "2026-03-01..2026-03-31"),
+        ("the first week of November", "2026-11-01..2026-11-07"),
+        ("the week of March 9", "2026-03-09..2026-03-15"),
+    ],
+)
+def test_dates_months_quarters_and_seasons_are_read(query: str, window: str) -> None:
+    assert days(query) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("today", "2026-11-04..2026-11-04"),
+        ("yesterday's incident", "2026-11-03..2026-11-03"),
+        ("the day before yesterday", "2026-11-02..2026-11-02"),
+        ("tomorrow", "2026-11-05..2026-11-05"),
+        ("last night", "2026-11-03..2026-11-04"),
+        ("last week", "2026-10-26..2026-11-01"),
+        ("this week's changes", "2026-11-02..2026-11-08"),
+        ("the week before last", "2026-10-19..2026-10-25"),
+        ("in the past week", "2026-10-28..2026-11-04"),
+        ("last month", "2026-10-01..2026-10-31"),
+        ("last quarter", "2026-07-01..2026-09-30"),
+        ("last year", "2025-01-01..2025-12-31"),
+        ("next year", "2027-01-01..2027-12-31"),
+        ("last weekend", "2026-10-31..2026-11-01"),
+        ("over the weekend", "2026-10-31..2026-11-01"),
+        ("last Tuesday", "2026-11-03..2026-11-03"),
+        ("on Wednesday", "2026-10-28..2026-10-28"),
+        ("by Friday", "..2026-11-06"),
+        ("two days ago", "2026-11-01..2026-11-03"),
+        ("two weeks ago", "2026-10-18..2026-10-24"),
+        ("a month ago", "2026-09-19..2026-10-19"),
+        ("two years ago", "2024-05-06..2025-05-05"),
+        ("ten minutes ago", "2026-11-04..2026-11-04"),
+        ("in the last 10 days", "2026-10-25..2026-11-04"),
+        ("past two weeks", "2026-10-21..2026-11-04"),
+        ("earlier this year", "2026-01-01..2026-11-04"),
+        ("a few weeks ago", "2026-09-20..2026-10-24"),
+        ("the other day", "2026-10-28..2026-11-03"),
+        ("recently", "2026-10-21..2026-11-04"),
+    ],
+)
+def test_what_is_said_from_today_is_counted_from_the_day_of_asking(query: str, window: str) -> None:
+    assert days(query) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("since Monday", "2026-11-02.."),
+        ("since 2026-01-01", "2026-01-01.."),
+        ("from March onwards", "2026-03-01.."),
+        ("before May", "..2026-04-30"),
+        ("until June", "..2026-06-30"),
+        ("as of 27 March, 2022", "..2022-03-27"),
+        ("after the 5th of June", "2026-06-06.."),
+        ("between March and May", "2026-03-01..2026-05-31"),
+        ("between october and february", "2025-10-01..2026-02-28"),
+        ("from 1 March to 10 March", "2026-03-01..2026-03-10"),
+        ("between August 11 and August 15 2023", "2023-08-11..2023-08-15"),
+        ("2026-01-01 to 2026-01-31", "2026-01-01..2026-01-31"),
+        ("the week before 16 November 2025", "2025-11-09..2025-11-15"),
+    ],
+)
+def test_prepositions_open_close_and_join_windows(query: str, window: str) -> None:
+    assert days(query) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("was haben wir gestern entschieden", "2026-11-03..2026-11-03"),
+        ("letzte Woche", "2026-10-26..2026-11-01"),
+        ("im März", "2026-03-01..2026-03-31"),
+        ("Anfang Mai 2025", "2025-05-01..2025-05-10"),
+        ("vor zwei Wochen", "2026-10-18..2026-10-24"),
+        ("la semaine dernière", "2026-10-26..2026-11-01"),
+        ("l'an dernier", "2025-01-01..2025-12-31"),
+        ("en mars 2024", "2024-03-01..2024-03-31"),
+        ("il y a trois jours", "2026-10-31..2026-11-02"),
+        ("¿qué pasó ayer?", "2026-11-03..2026-11-03"),
+        ("el mes pasado", "2026-10-01..2026-10-31"),
+        ("en marzo de 2025", "2025-03-01..2025-03-31"),
+        ("hace dos semanas", "2026-10-18..2026-10-24"),
+    ],
+)
+def test_the_commonest_of_german_french_and_spanish_are_read(query: str, window: str) -> None:
+    assert days(query) == window
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("may I deploy", "users may upload", "this may fail", "may 3 users log in", "at least 3 may fail", "May I?"),
+        *("march through the steps", "march 3 miles", "second try", "sun microsystems", "sat nav", "mon repos"),
+        *("fall back", "fall through", "spring boot", "beans in spring boot", "summer intern project", "winter time"),
+        *("last argument", "last commit", "last an hour", "next step", "current sprint", "two commits ago"),
+        *("version 2024.1", "version 2024-01", "port 2025", "python 3.11", "RFC 2025", "error 2024", "in #2025"),
+        *("in 2048 bit mode", "after 2000 ms", "after 2000 retries", "in 2025 rows", "commit 20260314abc", "0x2026"),
+        *(
+            "/var/log/2026-03-14/app.log",
+            "`2026-03-14`",
+            "https://localhost/2026/03/14",
+            "CVE-2026-03",
+            'says "in March"',
+        ),
+        *("2026-03-14 12:00:00 ERROR timeout", "Mar 14 12:00:00 host sshd[1]: failed", "git log --since yesterday"),
+        *("weekday jobs", "daily", "date parsing", "rate limit per week", "every Monday", "on Monday mornings"),
+        *(
+            "most recently used",
+            "how long ago was it",
+            "keep the last 7 days of logs",
+            "today() function",
+            "03/04/2026",
+        ),
+        *("before you commit", "since it is slow", "before deploying", "before I push", "before each deploy"),
+        *("5 minutes after boot", "how many days after capture", "at first glance", "which key is used to sign"),
+        *("how does June like her coffee", "April said hello", "may this go out today?"),
+    ],
+)
+def test_what_only_looks_like_time_is_left_alone(query: str) -> None:
+    assert read_time(query, ASKED) is None
+
+
+def test_a_month_named_without_a_preposition_only_leans() -> None:
+    found = reading("how did the August close go")
+    assert (found.words, found.strict) == ("August", False)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["what broke on 2026-03-14", "decisions in March", "last week", "between March and May", "since Monday", "Q2 2026",
+     "three days ago", "what did I do today", "in the last 10 days", "what did we say on Monday"],
+)  # fmt: skip
+def test_explicit_windows_are_strict(query: str) -> None:
+    assert reading(query).strict
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["recently", "a while ago", "the other day", "a few weeks ago", "late March", "last weekend", "next week", "today",
+     "two years ago", "last year", "what was the rate limit in March", "which ad blocker did we run in May",
+     "did tickets fall to the target we set in June", "what is planned for December", "weekly sync on Thursday"],
+)  # fmt: skip
+def test_vague_windows_plans_and_states_of_things_are_not_strict(query: str) -> None:
+    assert not reading(query).strict
+
+
+def test_the_surest_expression_counts() -> None:
+    assert days("what did she start recently, as said on 3 June 2023") == "2023-06-03..2023-06-03"
+
+
+@pytest.mark.parametrize(
+    ("query", "event", "relation", "past"),
+    [
+        ("what did we use before Postgres", "Postgres", "before", True),
+        ("what did we use before we moved to Postgres", "moved to Postgres", "before", True),
+        ("database before the migration", "the migration", "before", True),
+        ("what broke after login", "login", "after", False),
+        ("after the meeting", "the meeting", "after", False),
+        ("latency since the upgrade", "the upgrade", "since", False),
+        ("during the outage?", "the outage", "during", False),
+        ("vor dem Umzug", "dem Umzug", "before", True),
+        ("pendant la migration", "la migration", "during", False),
+    ],
+)
+def test_what_is_no_date_is_an_event_to_look_up(query: str, event: str, relation: str, *, past: bool) -> None:
+    found = reading(query)
+    assert (found.event, found.relation, found.past, found.strict) == (event, relation, past, False)
+    assert found.after is found.before is None
+
+
+def test_a_month_bounds_the_event_that_it_stands_with() -> None:
+    move = reading("how did we handle secrets before the August move")
+    assert (move.event, move.relation, move.before, move.past) == (
+        "the August move", "before", "2026-08-31T23:59:59Z", True,
+    )  # fmt: skip
+    upgrade = reading("problems right after the Airflow upgrade in July")
+    assert (upgrade.event, upgrade.after, upgrade.before) == ("the Airflow upgrade", "2026-07-01T00:00:00Z", None)
+
+
+@pytest.mark.parametrize(
+    "query", ["in March", "last week", "before June", "where did tokens live originally", "we used to deploy by hand",
+              "what did Ann used to do", "at first we had Redis", "back then", "wie war es früher"],
+)  # fmt: skip
+def test_questions_about_what_was_are_told_from_others(query: str) -> None:
+    assert reading(query).past
+
+
+@pytest.mark.parametrize("query", ["since March", "today", "next week", "in the last 10 days", "deadline 15 December"])
+def test_what_reaches_today_is_not_past(query: str) -> None:
+    assert not reading(query).past
+
+
+@pytest.mark.parametrize(
+    ("query", "rest"),
+    [
+        ("what did we decide about auth last week?", "what did we decide about auth?"),
+        ("yesterday's incident", "incident"),
+        ("in 2025, what changed", "what changed"),
+        ("secrets before the move", "secrets the move"),
+        ("last week", "last week"),
+    ],
+)
+def test_a_query_without_its_time_keeps_the_rest(query: str, rest: str) -> None:
+    assert without_time(query, reading(query)) == rest
+
+
+def test_days_are_those_of_the_asker() -> None:
+    found = reading("yesterday", datetime(2026, 11, 4, 0, 30, tzinfo=timezone(timedelta(hours=2))))
+    assert (found.after, found.before) == ("2026-11-02T22:00:00Z", "2026-11-03T21:59:59Z")
+
+
+@pytest.mark.parametrize(
+    ("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25), ("2026-06-01", 24)], ids=["spring", "autumn", "summer"]
+)
+def test_a_day_is_as_long_as_its_zone_makes_it(day: str, hours: int) -> None:
+    found = reading(f"on {day}", datetime(2026, 11, 4, tzinfo=ZoneInfo("Europe/Oslo")))
+    length = datetime.fromisoformat(found.before or "") - datetime.fromisoformat(found.after or "")
+    assert length == timedelta(hours=hours, seconds=-1)
+
+
+def test_the_hard_window_leaves_room_for_what_was_written_down_later() -> None:
+    assert outer_window(reading("on 2026-03-14")) == ("2026-03-11T00:00:00Z", "2026-03-17T23:59:59Z")
+    assert outer_window(reading("before May")) == (None, "2026-04-30T23:59:59Z")
+
+
+def test_of_a_paste_only_the_askers_own_lines_are_read() -> None:
+    log = "\n".join(f"2026-03-{day:02} 12:00:00 ERROR since yesterday" for day in range(1, 20))
+    assert read_time(log, ASKED) is None
+    assert reading(f"{log}\nthis broke last week").words == "last week"
+    assert reading(f"why did it fail on Monday?\n{log}").words == "on Monday"
+    assert read_time("we met last week " * 30, ASKED) is None
+
+
+EDGES = [
+    datetime(1, 1, 1, tzinfo=UTC),
+    datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC),
+    datetime(2024, 2, 29, tzinfo=UTC),
+]
+ZONES = [UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12)), ZoneInfo("America/Havana")]
+PHRASES = [
+    "last week", "next year", "last winter", "next summer", "two years ago", "999 years ago", "in the last 999 months",
+    "a few days ago", "later last month", "few weeks after 3 March", "since last quarter", "before last month",
+    "tomorrow", "years ago", "early next year", "on 29 feb",
+    "after today", "before today", "the week before last", "next Monday", "9999-12-31", "0001-01-01", "0000-00-00",
+    "9999-w53", "last december", "31/31/9999", "between 31 december and 1 january", "the year before 0001-01-01",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", EDGES)
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_no_expression_leaves_the_calendar(phrase: str, zone: ZoneInfo, asked: datetime) -> None:
+    found = read_time(phrase, asked.replace(tzinfo=zone))
+    if found:
+        outer_window(found)
+        assert (found.after or "") <= (found.before or "a")
+        assert all(read_instant(text) == text for text in (found.after, found.before) if text)
+
+
+FRAGMENTS = """in on the last next this before after since until between and may March 2025 2026-03-14 week days 3
+    two ago early end of summer Monday's Q3 gestern vor hace used to we did ` " ' ( ) , . İ ﬁ 14. /a/b past few"""
+WORDS = st.sampled_from([*re.findall(r"\S+", FRAGMENTS), "\n"])
+ANYTHING = st.one_of(st.text(max_size=400), st.lists(WORDS, max_size=40).map(" ".join))
+
+
+@given(ANYTHING, st.datetimes(timezones=st.sampled_from(ZONES)))
+def test_any_text_is_read_or_left_without_an_error(query: str, asked: datetime) -> None:
+    found = read_time(query, asked)
+    if found is None:
+        return
+    assert found.words
+    assert found.words in query
+    assert without_time(query, found).strip()
+    assert found.after is None or found.before is None or found.after <= found.before
+    assert (found.event is None) == (found.relation is None)
+    for text in (found.after, found.before):
+        assert text is None or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "1 ", "in ", "before the ", "\n", "may\n", "2026-03-14 ", "`", "' ", "last week ", "-", "did we run "],
+)
+def test_a_long_query_costs_little(piece: str) -> None:
+    """Bounds the work, not the machine: 64 kB take no longer than some hundred short questions do."""
+    started = time.process_time()
+    for _ in range(300):
+        read_time("what did we decide about retries before the migration last week?", ASKED)
+    short = time.process_time() - started
+    started = time.process_time()
+    read_time(piece * (65_536 // len(piece)), ASKED)
+    assert time.process_time() - started < short
