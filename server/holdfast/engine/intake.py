@@ -23,6 +23,7 @@ _KINDS = {
     "link": "it is a symbolic link, and those are not followed",
     "other": "it is not a regular file",
     "name": "its name is not valid UTF-8",
+    "closed": "it cannot be read: ",
 }
 
 
@@ -77,10 +78,10 @@ class Batch:
             if entry is None or entry.kind == "file":  # one that the scan missed may have been written since
                 readable.append(path)
             else:
-                self._mark(path, entry.signature, _KINDS[entry.kind])
+                self._mark(path, entry.signature, _KINDS[entry.kind] + entry.reason)
         there = await self._ports.store.look(readable)
         same = {path: item for path in readable if (item := ahead.still(path, there.get(path), self._known.get(path)))}
-        rest = [path for path in readable if path not in same]
+        rest = [path for path in readable if path in there and path not in same]
         for item in (*same.values(), *await load(self._ports, rest, given)):
             if isinstance(item, Unreadable):
                 known = note_of(self._known.get(item.path)) or id_in_name(item.path)

@@ -21,6 +21,7 @@ from holdfast.model.words import query_terms
 LARGEST_LIMIT = 50
 SEEDS, MOST_RELATED = 5, 5
 CHARACTERS_PER_TOKEN = 4
+LONGEST_PATH, CUT = 400, 100
 ENTRY_TOKENS = 40  # what a result's own line costs
 
 
@@ -241,5 +242,6 @@ async def _notices(ports: Ports) -> list[str]:
 
 
 def _shown(path: str) -> str:
-    """A file's name on one line."""
-    return "memories/" + path.encode("unicode_escape").decode() if not path.isprintable() else f"memories/{path}"
+    """A file's name on one line, the middle of a very long one left out."""
+    name = path if path.isprintable() else path.encode("unicode_escape").decode()
+    return f"memories/{name}" if len(name) <= LONGEST_PATH else f"memories/{name[:CUT]}...{name[-CUT:]}"

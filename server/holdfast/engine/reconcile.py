@@ -128,7 +128,9 @@ class Reconciler:
             await self._take_in(entries, changed | young)
         if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
             known = await self.ports.index.files()
-            await self._take_in({}, known.keys() - entries.keys())
+            closed = tuple(f"{path}/" for path, entry in entries.items() if entry.kind == "closed")
+            told = {path for path, row in known.items() if row.problem and path.startswith(closed)}
+            await self._take_in({}, known.keys() - entries.keys() - told)
         self._count = len(entries)
         self._young = {path for path in young if is_young(entries[path].signature, wall)}
         self._seen = {path: entry.signature for path, entry in entries.items()} if not self.ports.store.watches else {}

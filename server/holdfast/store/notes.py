@@ -234,7 +234,8 @@ class NoteFiles:
                 entry = entry._replace(signature=NO_SIGNATURE)
             seen[self._folder.relative(spelled(path))] = entry
         for folder in news.folders:
-            seen[self._folder.relative(spelled(folder)) + "/"] = None
+            name = self._folder.relative(spelled(folder))
+            seen |= {name: None, f"{name}/": None}
             seen |= self._scan(folder)
         return seen
 
@@ -247,9 +248,13 @@ class NoteFiles:
 
     def _load(self, path: str, known_id: str | None) -> Stored | Unreadable | None:
         absolute = self._folder.file(path)
-        signature = self._files.signature(absolute)
-        if signature is None:
-            return None
+        try:
+            signature = self._files.signature(absolute)
+        except OSError as error:
+            return _closed(path, error, NO_SIGNATURE)
+        return None if signature is None else self._read(path, absolute, signature, known_id)
+
+    def _read(self, path: str, absolute: str, signature: Signature, known_id: str | None) -> Stored | Unreadable | None:
         if signature.size > LARGEST_FILE:
             return Unreadable(path, f"it is longer than {LARGEST_FILE // 1024} kB", signature)
         try:
@@ -263,7 +268,7 @@ class NoteFiles:
         except MalformedError as error:
             return Unreadable(path, str(error), signature)
         except OSError as error:
-            return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
+            return _closed(path, error, signature)
         return Stored(note, path, content_hash(data), signature, document, "id" in document.values)
 
 
@@ -272,6 +277,10 @@ async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
         return await anyio.to_thread.run_sync(call, *arguments)
     except OSError as error:
         raise _unreadable(error) from error
+
+
+def _closed(path: str, error: OSError, signature: Signature) -> Unreadable:
+    return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
 
 
 def _unreadable(error: OSError) -> StorageError:
