@@ -38,21 +38,27 @@ class Reconciler:
     _young: set[str] = field(default_factory=set)
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _opened: bool = False
+    _warned: bool = False  # whoever stores was told that the folder has vanished
     _missed: bool = False  # news were asked for, and whoever did failed before the index had them
     _count: int = 0
     _looked_at: float = -1e9
     _cost: float = 0.0
 
-    async def fresh(self, *, force: bool = False) -> None:
+    async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
         """Return with an index that is there, built, and knows every file as it was when this was called.
 
         On a large folder that is not watched "as it was" may be two seconds ago, for a scan itself takes time.
+
+        Args:
+            force: scan, whatever is known.
+            anew: make a folder that has vanished anew, the second time that this is asked for.
+
+        Raises:
+            StorageError: the folder has vanished, or cannot be used.
         """
         asked = time.monotonic()
         async with self._lock:
-            if not self._opened:
-                await self.ports.store.open()
-                self._opened = True
+            await self._open_store(anew=anew)
             if self.ports.index.lost:
                 await self.verbs_done()
                 await self._open_index()
@@ -64,6 +70,20 @@ class Reconciler:
             elif news is None and (force or missed or self._due(asked)):
                 await self._look()
             self._missed = False
+
+    async def _open_store(self, *, anew: bool) -> None:
+        """Open the folder once. When it vanishes later its disk may be unmounted: nobody makes it anew unwarned."""
+        if self._opened and self.ports.store.is_there:
+            self._warned = False
+            return
+        if self._opened and not (anew and self._warned):
+            self._warned = anew
+            raise StorageError(
+                "The folder of the notes is gone: memories/ is no folder any more.",
+                "Mount or restore it. If it is gone for good, call remember again: that makes it anew.",
+            )
+        await self.ports.store.open()
+        self._opened, self._missed = True, True
 
     async def backstop(self) -> None:
         """Scan a watched folder if that was not done for long."""

@@ -107,7 +107,7 @@ class NoteIndex:
             StorageError: it cannot be opened now.
         """
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise _refusal(error.strerror) from error
         if self._on_disk() in (None, self._unreadable):

@@ -176,10 +176,11 @@ class Journal:
         try:
             name = max([f"{now:%Y-%m}.jsonl", *self._months()[-1:]])  # a clock that went back opens no old month
             self._read_latest()
+            path = self._folder.journal / name
+            there = self._files.size(path)
         except OSError as error:
             raise _refused(error) from error
-        path = self._folder.journal / name
-        size = self._read.get(name, 0)
+        size = min(self._read.get(name, 0), there)
         data = b""
         given = []
         for entry in entries:
@@ -187,8 +188,11 @@ class Journal:
             given.append(self._seq)
             data += line_of({"seq": self._seq, "at": instant(now), **entry.record})
         try:
-            if self._files.size(path) > size:
+            if there > size:
                 self._files.truncate(path, size)  # a torn tail: nobody else can be writing now
+            if not there:  # new, or removed under us with its folder
+                self._files.make_folder(path.parent)
+                self._durable = ""
             self._files.append(path, data, flush=any(entry.flush for entry in entries))
             if self._durable != name:  # whoever made the file may have died before its name was flushed
                 self._files.flush_folder(self._folder.journal)

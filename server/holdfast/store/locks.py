@@ -100,7 +100,7 @@ class Lock:
     def _open(self) -> int:
         if self._handle is None:
             try:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
                 self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise StorageError(

@@ -76,6 +76,18 @@ class NoteFiles:
         await self._sweep()
         await self._journal.mark_settled(MARK_AFTER)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether `memories/` is a folder now: its disk may have been unmounted.
+
+        Raises:
+            StorageError: that may not be looked at.
+        """
+        try:
+            return self._folder.memories.is_dir()
+        except OSError as error:
+            raise _unreadable(error) from error
+
     async def aclose(self) -> None:
         """Tell the journal what is whole, then let go of the folder.
 
@@ -83,7 +95,8 @@ class NoteFiles:
             StorageError: the journal cannot be written; the folder is let go of all the same.
         """
         try:
-            await self._writer.write_outcomes()
+            if self.is_there:  # a folder that is gone is not begun anew for that
+                await self._writer.write_outcomes()
         finally:
             self._stripes.close()
             self._whole.close()

@@ -211,6 +211,7 @@ class Writer:
         if self._files.size(kept) == len(data):
             self._files.flush_folder(kept.parent)  # whoever laid it there may have died before it came to that
             return
+        self._files.make_folder(kept.parent)
         fresh = kept.with_name(f".{step.aside.name.strip('.')}.tmp")
         self._files.create(fresh, data)
         self._files.remove(kept)
