@@ -64,8 +64,7 @@ class FileSystem:
         """The file's bytes from `start`, at most `most` of them; never through a symbolic link, never from a device."""
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(handle, "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", str(path))
+            _check_regular(handle, path)
             if start:
                 file.seek(start)
             return _whole(file, most)
@@ -84,9 +83,10 @@ class FileSystem:
             raise
 
     def append(self, path: Path, data: bytes, *, flush: bool) -> None:
-        """Add to the end of a file, flushed to the disk if asked."""
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
+        """Add to the end of a file, flushed to the disk if asked; never to a device or a fifo, nor waiting for one."""
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), FILE_MODE)
         with os.fdopen(handle, "ab") as file:
+            _check_regular(handle, path)
             file.write(data)
             file.flush()
             if flush:
@@ -245,6 +245,11 @@ class FileSystem:
             return sorted(entry.name for entry in path.iterdir())
         except FileNotFoundError:
             return []
+
+
+def _check_regular(handle: int, path: Path | str) -> None:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def _leads_to_folder(link: str) -> bool:

@@ -188,7 +188,7 @@ class NoteFiles:
 
     async def journal(self) -> list[Record]:
         """Every record of the journal, in order."""
-        return await anyio.to_thread.run_sync(lambda: list(self._journal.records()))
+        return await _on_disk(lambda: list(self._journal.records()))
 
     def _make_folders(self) -> None:
         for path in self._folder.all:
