@@ -10,6 +10,7 @@ from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.spaces import slug, space_name
 
 SUFFIX = ".md"
+LONGEST_NAME = 255  # bytes, on most file systems
 _LAID_ASIDE = re.compile(r"\.chg_.*\.tmp(\.old)?", re.DOTALL)
 
 
@@ -75,11 +76,11 @@ class Folder:
 
     def trash_path(self, path: str, change: str) -> Path:
         """Where a deleted note's file goes."""
-        return self.trash / f"{change}.{PurePosixPath(path).name}"
+        return self.trash / _named_after(path, change)
 
     def conflict_path(self, path: str, change: str) -> Path:
         """Where a text goes that lost a race."""
-        return self.conflicts / f"{change}.{PurePosixPath(path).name}"
+        return self.conflicts / _named_after(path, change)
 
     def space_of(self, path: str) -> str:
         """The space that a file's folder stands for; global at the top or below a folder with an unusable name."""
@@ -90,6 +91,12 @@ class Folder:
             return space_name(first)
         except ValueError:
             return GLOBAL_SPACE
+
+
+def _named_after(path: str, change: str) -> str:
+    """A name that no other change gives; the end of the file's own is kept, as much as a name may hold."""
+    room = LONGEST_NAME - len(f"{change}.".encode())
+    return f"{change}.{PurePosixPath(path).name.encode()[-room:].decode(errors='ignore')}"
 
 
 def is_laid_aside(name: str) -> bool:

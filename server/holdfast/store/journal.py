@@ -23,7 +23,7 @@ from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.model.times import instant
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.folder import Folder
+from holdfast.store.folder import LONGEST_NAME, Folder
 from holdfast.store.locks import Lock
 
 Record = dict[str, Any]
@@ -62,7 +62,6 @@ def read_line(line: bytes) -> Record | None:
 
 
 _LARGEST_SEQ = 1 << 53
-_LONGEST_NAME = 255  # bytes
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -101,7 +100,7 @@ def _is_planned(file: Record) -> bool:
 def _is_inside(path: str) -> bool:
     names = path.split("/")
     return "\0" not in path and not any(
-        name in {"", ".", ".."} or len(name.encode("utf-8", "replace")) > _LONGEST_NAME for name in names
+        name in {"", ".", ".."} or len(name.encode("utf-8", "replace")) > LONGEST_NAME for name in names
     )
 
 
