@@ -35,10 +35,6 @@ class Ahead:
     items: dict[str, Stored | Unreadable]
 
     @property
-    def ids(self) -> set[str]:
-        return {item.note.id for item in self.items.values() if isinstance(item, Stored)}
-
-    @property
     def given(self) -> dict[str, str]:
         """The ids that files without one were given."""
         return {path: item.note.id for path, item in self.items.items() if isinstance(item, Stored) and not item.has_id}

@@ -122,6 +122,24 @@ class NoteFiles:
                     return
             wanted |= further
 
+    @asynccontextmanager
+    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
+        """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
+        wanted = set(keys)
+        while True:
+            async with self._stripes.hold_free(wanted, patience) as held:
+                await self._learn()
+                open_here = self._intents.touching(wanted - held)
+                further = {key for intent in open_here for key in intent.keys} - wanted
+                if not further:
+                    stuck = [intent for intent in open_here if intent.keys & held]
+                    for intent in open_here:
+                        if intent not in stuck:
+                            await self._settle(intent)
+                    yield frozenset(held.union(*(intent.keys for intent in stuck)))
+                    return
+            wanted |= further
+
     def alone(self) -> AbstractAsyncContextManager[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
         return self._whole.hold()
