@@ -11,9 +11,8 @@ from holdfast.engine.ports import Ports
 from holdfast.index.note_index import Update
 from holdfast.index.projection import FileRow, NoteRow
 from holdfast.index.rows import IndexedNote
-from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.store.filesystem import Entry, Signature
-from holdfast.store.folder import is_canonical
+from holdfast.store.folder import id_in_name, is_canonical
 from holdfast.store.stored import Stored, Unreadable
 
 TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
@@ -172,11 +171,6 @@ def unchanged(row: FileRow | None, entry: Entry) -> bool:
     return row is not None and (row.modified, row.changed, row.size, row.inode) == (
         mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
     )  # fmt: skip
-
-
-def id_in_name(path: str) -> str | None:
-    stem = path.rpartition("/")[2].removesuffix(".md").rpartition(".")[2]
-    return stem if stem.startswith(PREFIX) and is_note_id(stem) else None
 
 
 def note_of(row: FileRow | None) -> str | None:

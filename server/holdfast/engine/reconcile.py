@@ -11,12 +11,13 @@ import structlog
 
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
-from holdfast.engine.intake import Ahead, Batch, given_id, id_in_name, is_young, load, note_of, unchanged
+from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import HistoryRow, IndexLostError, Update
 from holdfast.index.projection import FileRow
 from holdfast.store.filesystem import Entry, Signature
+from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Stored
 
 # Where the kernel tells of changes, every request hears of all of them. Elsewhere:

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
+from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.spaces import slug, space_name
 
@@ -107,3 +108,9 @@ def is_laid_aside(name: str) -> bool:
 def is_canonical(path: str, note_id: str) -> bool:
     """Whether the file still has the name that Holdfast gives: `<slug>.<id>.md`."""
     return path.endswith(f".{note_id}{SUFFIX}")
+
+
+def id_in_name(path: str) -> str | None:
+    """The id that a file's name ends with, as canonical ones do."""
+    stem = path.rpartition("/")[2].removesuffix(SUFFIX).rpartition(".")[2]
+    return stem if stem.startswith(PREFIX) and is_note_id(stem) else None

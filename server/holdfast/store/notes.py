@@ -21,13 +21,12 @@ from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.settle import settle
-from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.stored import LARGEST_FILE, Change, Committed, Stored, Unreadable
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
 Answer = TypeVar("Answer")
 
-LARGEST_FILE = 384 * 1024
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
 
