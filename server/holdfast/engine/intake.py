@@ -73,14 +73,14 @@ class Batch:
             if entry is None or entry.kind == "file":  # one that the scan missed may have been written since
                 readable.append(path)
             else:
-                self._mark(path, entry.signature, _KINDS[entry.kind] + entry.reason)
+                note = self._note_at(path) if entry.kind == "closed" else None
+                self._mark(path, entry.signature, _KINDS[entry.kind] + entry.reason, note)
         there = await self._ports.store.look(readable)
         same = {path: item for path in readable if (item := ahead.still(path, there.get(path), self._known.get(path)))}
         rest = [path for path in readable if path in there and path not in same]
         for item in (*same.values(), *await load(self._ports, rest, given)):
             if isinstance(item, Unreadable):
-                known = note_of(self._known.get(item.path)) or id_in_name(item.path)
-                self._mark(item.path, item.signature, item.reason, known)
+                self._mark(item.path, item.signature, item.reason, self._note_at(item.path))
             else:
                 self.stored[item.path] = item
 
@@ -143,6 +143,10 @@ class Batch:
             return set()
         twins = await self._ports.index.files_of(ids)
         return {path for path, row in twins.items() if (row.problem or "").startswith(_TWIN)} - set(self._paths)
+
+    def _note_at(self, path: str) -> str | None:
+        """The note of a file that cannot be read, as far as that is known."""
+        return note_of(self._known.get(path)) or id_in_name(path)
 
     def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
         mark = (signature.modified_ns, signature.changed_ns, signature.size, signature.inode)
