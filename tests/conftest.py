@@ -11,7 +11,6 @@ import pytest
 from processes import environment_in
 
 LONG_SECONDS = 3600
-DEFECTS = Path(__file__).with_name("defects.txt")  # tests that show what is not mended yet; the list must only shrink
 _TALLY = pytest.StashKey[Counter[str]]()
 
 
@@ -26,7 +25,6 @@ class Effort:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--defects", action="store_true", help="run the tests that show open defects, too")
     parser.addoption("--long", action="store_true", help="the long form of kills, faults, fuzzing and soaking")
 
 
@@ -35,13 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    open_defects = DEFECTS.read_text("utf-8").splitlines()
-    for item in items:
-        if config.getoption("--long"):
+    if config.getoption("--long"):
+        for item in items:
             item.add_marker(pytest.mark.timeout(LONG_SECONDS), append=False)
-        if item.nodeid in open_defects:
-            run = bool(config.getoption("--defects"))
-            item.add_marker(pytest.mark.xfail(reason="an open defect, see tests/defects.txt", run=run))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

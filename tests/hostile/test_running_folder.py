@@ -106,6 +106,23 @@ async def test_a_memory_that_is_gone_is_not_told_as_nothing_known(part: str, tmp
         assert answer is None or answer["notices"] != usual
 
 
+@pytest.mark.parametrize("part", ["", "memories"], ids=["the whole folder", "memories"])
+async def test_a_memory_that_is_gone_is_made_anew_by_nobody_who_was_not_told(part: str, tmp_path: Path) -> None:
+    home, away = tmp_path / "memory", tmp_path / "away"
+    async with serving(home, ERAS[1]) as agent:
+        note = (await agent.remember(GOOD))["id"]
+        (home / part).rename(away)
+        for _ in range(2):
+            assert "gone" in await agent.refused("recall", query="ferry")
+        assert "gone" in await agent.refused("mark_outdated", node_id=note)
+        assert "call remember again" in await agent.refused("remember", content="The buoy is green.")
+        assert not (home / part).exists()
+        away.rename(home / part)
+        assert texts(await agent.recall("ferry buoy")) == [GOOD]
+        (home / part).rename(away)
+    assert not (home / part).exists()
+
+
 @pytest.mark.parametrize("part", PARTS, ids=NAMES)
 async def test_what_was_away_for_a_moment_is_there_again_when_it_is_back(
     part: str, tmp_path: Path, tally: Counter[str]
@@ -300,6 +317,34 @@ def test_a_file_or_folder_that_may_not_be_read_is_told_and_all_other_notes_are_f
                 assert "id" in server.tool("remember", content=f"Buoy {lost}")["structuredContent"]
                 place.chmod(0o700)
                 assert lost in texts(server.tool("recall", query="ferry crane barge")["structuredContent"])
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "scanned"])
+@pytest.mark.parametrize("mode", [0, 0o400], ids=["no access", "names only"])
+def test_a_folder_that_loses_its_permissions_is_no_deletion(
+    mode: int, watched: bool, environment: dict[str, str]
+) -> None:
+    program = "import holdfast.store.watch\n"
+    program += "" if watched else "holdfast.store.watch.is_local = lambda _path: False\n"
+    program += "from holdfast.__main__ import main\nraise SystemExit(main())"
+    yard = Path(environment["HOLDFAST_HOME"]) / "memories" / "yard"
+    with stdio(environment, command=unprivileged("-c", program)) as server:
+        server.begin()
+        server.tool("remember", content=GOOD)
+        note = server.tool("remember", content="The yard crane is red.", space="yard")["structuredContent"]["id"]
+        before = server.tool("recall_node", node_id=note)["structuredContent"]
+        for _ in range(2):
+            yard.chmod(mode)
+            for _ in range(2):
+                found = server.tool("recall", query="ferry crane")["structuredContent"]
+                assert texts(found) == [GOOD]
+                assert "Permission denied" in " ".join(found["notices"])
+            assert "QuarantinedError" in server.tool("recall_node", node_id=note)["content"][0]["text"]
+            yard.chmod(0o700)
+            found = server.tool("recall", query="ferry crane")["structuredContent"]
+            assert texts(found) == [GOOD, "The yard crane is red."]
+            assert "Quarantined" not in " ".join(found["notices"])
+            assert server.tool("recall_node", node_id=note)["structuredContent"] == before
 
 
 # Locked by a stranger

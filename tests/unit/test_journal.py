@@ -41,6 +41,7 @@ class Broken(FileSystem):
     """A disk that writes half of what it is given, then fails, for as long as `broken` is set."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.broken = False
         self.cut = True
 

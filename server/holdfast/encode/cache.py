@@ -122,7 +122,7 @@ class CachedEncoder:
         if self._connection is not None and self._identity != _identity(self._path):
             self._close()
         if self._connection is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
             self._connection = _connect(self._path)
             self._identity = _identity(self._path)
         return self._connection

@@ -11,9 +11,8 @@ from holdfast.engine.ports import Ports
 from holdfast.index.note_index import Update
 from holdfast.index.projection import FileRow, NoteRow
 from holdfast.index.rows import IndexedNote
-from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.store.filesystem import Entry, Signature
-from holdfast.store.folder import is_canonical
+from holdfast.store.folder import id_in_name, is_canonical
 from holdfast.store.stored import Stored, Unreadable
 
 TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
@@ -23,6 +22,7 @@ _KINDS = {
     "link": "it is a symbolic link, and those are not followed",
     "other": "it is not a regular file",
     "name": "its name is not valid UTF-8",
+    "closed": "it cannot be read: ",
 }
 
 
@@ -32,10 +32,6 @@ class Ahead:
 
     at: int
     items: dict[str, Stored | Unreadable]
-
-    @property
-    def ids(self) -> set[str]:
-        return {item.note.id for item in self.items.values() if isinstance(item, Stored)}
 
     @property
     def given(self) -> dict[str, str]:
@@ -77,14 +73,14 @@ class Batch:
             if entry is None or entry.kind == "file":  # one that the scan missed may have been written since
                 readable.append(path)
             else:
-                self._mark(path, entry.signature, _KINDS[entry.kind])
+                note = self._note_at(path) if entry.kind == "closed" else None
+                self._mark(path, entry.signature, _KINDS[entry.kind] + entry.reason, note)
         there = await self._ports.store.look(readable)
         same = {path: item for path in readable if (item := ahead.still(path, there.get(path), self._known.get(path)))}
-        rest = [path for path in readable if path not in same]
+        rest = [path for path in readable if path in there and path not in same]
         for item in (*same.values(), *await load(self._ports, rest, given)):
             if isinstance(item, Unreadable):
-                known = note_of(self._known.get(item.path)) or id_in_name(item.path)
-                self._mark(item.path, item.signature, item.reason, known)
+                self._mark(item.path, item.signature, item.reason, self._note_at(item.path))
             else:
                 self.stored[item.path] = item
 
@@ -148,6 +144,10 @@ class Batch:
         twins = await self._ports.index.files_of(ids)
         return {path for path, row in twins.items() if (row.problem or "").startswith(_TWIN)} - set(self._paths)
 
+    def _note_at(self, path: str) -> str | None:
+        """The note of a file that cannot be read, as far as that is known."""
+        return note_of(self._known.get(path)) or id_in_name(path)
+
     def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
         mark = (signature.modified_ns, signature.changed_ns, signature.size, signature.inode)
         self._problems.append(self._wary_file(FileRow(path, *mark, note, reason)))
@@ -175,11 +175,6 @@ def unchanged(row: FileRow | None, entry: Entry) -> bool:
     return row is not None and (row.modified, row.changed, row.size, row.inode) == (
         mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
     )  # fmt: skip
-
-
-def id_in_name(path: str) -> str | None:
-    stem = path.rpartition("/")[2].removesuffix(".md").rpartition(".")[2]
-    return stem if stem.startswith(PREFIX) and is_note_id(stem) else None
 
 
 def note_of(row: FileRow | None) -> str | None:

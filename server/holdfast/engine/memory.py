@@ -72,8 +72,12 @@ class Memory:
         if self.ports.encoder is not None:
             await self.ports.encoder.aclose()
 
-    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
+    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False) -> Answer:
         """Answer one request on an index that knows every file; look again where something changed meanwhile.
+
+        Args:
+            verb: the request.
+            anew: it may make a folder anew that has vanished.
 
         Raises:
             HoldfastError: whatever the verb raises.
@@ -82,16 +86,16 @@ class Memory:
             raise StorageError("The server is stopping.", "Call again when it is back.")
         self._under_way += 1
         try:
-            return await self._answer(verb)
+            return await self._answer(verb, anew=anew)
         finally:
             self._under_way -= 1
             self._idle.set()
             self._wake.set()
 
-    async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
+    async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool) -> Answer:
         for attempt in range(ATTEMPTS):
             try:
-                await self._reconciler.fresh(force=attempt > 1)
+                await self._reconciler.fresh(force=attempt > 1, anew=anew)
                 return await self._run(verb)
             except IndexLostError as error:
                 if attempt == ATTEMPTS - 1:

@@ -19,6 +19,7 @@ from holdfast.model.ranking import without_names
 from holdfast.model.words import query_terms
 
 LARGEST_LIMIT = 50
+LONGEST_PATH, CUT = 400, 100  # of a file's name in a notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,5 +153,6 @@ def _notices(view: View, ports: Ports) -> list[str]:
 
 
 def _shown(path: str) -> str:
-    """A file's name on one line."""
-    return "memories/" + path.encode("unicode_escape").decode() if not path.isprintable() else f"memories/{path}"
+    """A file's name on one line, the middle of a very long one left out."""
+    name = path if path.isprintable() else path.encode("unicode_escape").decode()
+    return f"memories/{name}" if len(name) <= LONGEST_PATH else f"memories/{name[:CUT]}...{name[-CUT:]}"

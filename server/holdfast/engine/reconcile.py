@@ -7,14 +7,17 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import anyio
+import structlog
 
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
-from holdfast.engine.intake import Ahead, Batch, given_id, id_in_name, is_young, load, note_of, unchanged
+from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import HistoryRow, IndexLostError, Update
+from holdfast.index.projection import FileRow
 from holdfast.store.filesystem import Entry, Signature
+from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Stored
 
 # Where the kernel tells of changes, every request hears of all of them. Elsewhere:
@@ -24,8 +27,12 @@ OLDEST_SECONDS = 2.0  # and always after two seconds
 BACKSTOP_SECONDS = 300.0  # a watched folder is scanned now and then too: writing to mapped files, say, is not told,
 BACKSTOP_SHARE = 200  # and takes no more than this part of the time
 STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
+PATIENT_SECONDS = 2.0  # how long a request waits for notes that others hold; what is held longer is looked at later,
+BRIEF_SECONDS = 0.1  # and waited for no more than this until it is free
 _BATCH = 512
 _ROUNDS = 4
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -38,38 +45,74 @@ class Reconciler:
     _young: set[str] = field(default_factory=set)
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _opened: bool = False
+    _warned: bool = False  # whoever stores was told that the folder has vanished
     _missed: bool = False  # news were asked for, and whoever did failed before the index had them
+    _late: set[str] = field(default_factory=set)  # files of notes that somebody else held
+    _patience: float = 0.0
     _count: int = 0
     _looked_at: float = -1e9
     _cost: float = 0.0
 
-    async def fresh(self, *, force: bool = False) -> None:
+    async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
         """Return with an index that is there, built, and knows every file as it was when this was called.
 
         On a large folder that is not watched "as it was" may be two seconds ago, for a scan itself takes time.
+
+        Args:
+            force: scan, whatever is known.
+            anew: make a folder that has vanished anew, the second time that this is asked for.
+
+        Raises:
+            StorageError: the folder has vanished, or cannot be used.
         """
         asked = time.monotonic()
         async with self._lock:
-            if not self._opened:
-                await self.ports.store.open()
-                self._opened = True
+            await self._open_store(anew=anew)
             if self.ports.index.lost:
                 await self.verbs_done()
                 await self._open_index()
                 return
             missed, self._missed = self._missed, True
-            news = None if force or missed else await self.ports.store.news()
+            news = None if force or missed else await self._news()
             if news:
                 await self._take_in_news(news)
             elif news is None and (force or missed or self._due(asked)):
                 await self._look()
             self._missed = False
 
+    async def _open_store(self, *, anew: bool) -> None:
+        """Open the folder once. When it vanishes later its disk may be unmounted: nobody makes it anew unwarned."""
+        if self._opened and self.ports.store.is_there:
+            self._warned = False
+            return
+        if self._opened and not (anew and self._warned):
+            self._warned = anew
+            raise StorageError(
+                "The folder of the notes is gone: memories/ is no folder any more.",
+                "Mount or restore it. If it is gone for good, call remember again: that makes it anew.",
+            )
+        await self.ports.store.open()
+        self._opened, self._missed = True, True
+
     async def backstop(self) -> None:
         """Scan a watched folder if that was not done for long."""
         age = time.monotonic() - self._looked_at
         if self.ports.store.watches and age >= max(BACKSTOP_SECONDS, self._cost * BACKSTOP_SHARE):
             await self.fresh(force=True)
+
+    async def _news(self) -> dict[str, Entry | None] | None:
+        """What others changed, and what was put off before."""
+        news = await self.ports.store.news()
+        if news is None:
+            return None
+        late = self._begin_late()
+        return {**dict.fromkeys(late), **await self.ports.store.look(late), **news} if late else news
+
+    def _begin_late(self) -> set[str]:
+        """What was put off is due again, and whoever held it then is not waited for as long once more."""
+        late, self._late = self._late, set()
+        self._patience = BRIEF_SECONDS if late else PATIENT_SECONDS
+        return late
 
     def _due(self, asked: float) -> bool:
         if self._looked_at >= asked:
@@ -117,6 +160,7 @@ class Reconciler:
 
     async def _look(self) -> None:
         started, wall = time.monotonic(), time.time_ns()
+        self._begin_late()
         entries = await self.ports.store.scan()
         self._cost = time.monotonic() - started
         touched = {path for path, entry in entries.items() if self._seen.get(path) != entry.signature}
@@ -128,10 +172,13 @@ class Reconciler:
             await self._take_in(entries, changed | young)
         if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
             known = await self.ports.index.files()
-            await self._take_in({}, known.keys() - entries.keys())
+            closed = tuple(f"{path}/" for path, entry in entries.items() if entry.kind == "closed")
+            told = {path for path, row in known.items() if row.problem and path.startswith(closed)}
+            await self._take_in({}, known.keys() - entries.keys() - told)
         self._count = len(entries)
         self._young = {path for path in young if is_young(entries[path].signature, wall)}
-        self._seen = {path: entry.signature for path, entry in entries.items()} if not self.ports.store.watches else {}
+        seen = {} if self.ports.store.watches else entries
+        self._seen = {path: entry.signature for path, entry in seen.items() if path not in self._late}
         self._looked_at = started
 
     async def _take_in_news(self, news: Mapping[str, Entry | None]) -> None:
@@ -180,16 +227,26 @@ class Reconciler:
 
     async def _take_in_locked(self, entries: Mapping[str, Entry], paths: Collection[str], ahead: Ahead) -> set[str]:
         known = await self.ports.index.files(paths)
-        keys = {f"path:{path}" for path in paths if id_in_name(path) is None} | ahead.ids
-        keys |= {key for path in paths for key in (id_in_name(path), note_of(known.get(path))) if key}
+        keys = {path: _keys(path, known.get(path), ahead) for path in paths}
         while True:
-            async with self.ports.store.hold(keys):
-                batch = Batch(self.ports, entries, await self.ports.index.files(paths))
-                await batch.read(paths, ahead)
-                if batch.ids <= keys:
+            every = {key for own in keys.values() for key in own}
+            async with self.ports.store.hold_free(every, self._patience) as held:
+                free = [path for path in paths if not keys[path] & held]
+                batch = Batch(self.ports, entries, await self.ports.index.files(free))
+                await batch.read(free, ahead)
+                if batch.ids <= every - held:
+                    self._put_off(set(paths).difference(free))
                     return await batch.apply()
-            keys |= batch.ids  # a file came to hold another note's id just now: lock that too
+            for path, stored in batch.stored.items():
+                keys[path].add(stored.note.id)  # a file came to hold another note's id just now: lock that too
             ahead = Ahead(0, {**ahead.items, **batch.stored})  # for the ids that were given
+
+    def _put_off(self, paths: Collection[str]) -> None:
+        """Look at these again with the next request: somebody holds their notes, which is no reason to wait for all."""
+        if paths:
+            log.warning("notes_locked_by_another", count=len(paths))
+            self._late |= set(paths)
+            self._patience = BRIEF_SECONDS
 
     async def adopt(self) -> float | None:
         """Write ids into new hand-written files that have been left alone; returns seconds until the next is due."""
@@ -204,13 +261,23 @@ class Reconciler:
         return min(due, default=None)
 
     async def _adopt_one(self, path: str, note_id: str) -> None:
-        async with self.ports.store.hold({note_id, f"path:{path}"}):
+        async with self.ports.store.hold_free({note_id, f"path:{path}"}, BRIEF_SECONDS) as held:
+            if held:
+                return  # it keeps its id in the index and is tried again
             found = await self.ports.store.load([path], {path: note_id})
             if not found or not isinstance(found[0], Stored) or found[0].has_id or found[0].note.id != note_id:
                 return
             try:
                 adopted = await self.ports.store.adopt(found[0])
             except (ConflictError, StorageError):
-                return  # somebody writes it, or nobody may: it keeps its id in the index and is tried again
+                return  # somebody writes it, or nobody may: the same
             if adopted is not None:
                 await self.ports.index.apply(Update(notes=[note_row(adopted)]))
+
+
+def _keys(path: str, row: FileRow | None, ahead: Ahead) -> set[str]:
+    """The locks of a file: of the note that its name tells, of the one it held, and of the one that was read in it."""
+    named = id_in_name(path)
+    item = ahead.items.get(path)
+    read = item.note.id if isinstance(item, Stored) else None
+    return {key for key in (named or f"path:{path}", note_of(row), read) if key}

@@ -103,10 +103,10 @@ class NoteIndex:
             StorageError: it cannot be opened now.
         """
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise _refusal(error.strerror) from error
-        if not self._path.exists() or file_identity(self._path) == self._unreadable:
+        if self._on_disk() in (None, self._unreadable):
             self.discard()
         self._unreadable = None
         self._finder = None
@@ -127,7 +127,7 @@ class NoteIndex:
         self._building = not built
         if self._building:
             await self._writer.write(drop_indexes)
-        self._identity = file_identity(self._path)
+        self._identity = self._on_disk()
         return built
 
     async def aclose(self) -> None:
@@ -141,7 +141,13 @@ class NoteIndex:
     @property
     def lost(self) -> bool:
         """Whether the file that was opened is no longer the one at the path, or cannot be read any more."""
-        return self._identity in (None, self._unreadable) or self._identity != file_identity(self._path)
+        return self._identity in (None, self._unreadable) or self._identity != self._on_disk()
+
+    def _on_disk(self) -> tuple[int, int] | None:
+        try:
+            return file_identity(self._path)
+        except OSError as error:
+            raise _refusal(error.strerror) from error
 
     def discard(self) -> None:
         """Put an unreadable database aside, and take away what a deleted one left behind.
@@ -305,7 +311,7 @@ class NoteIndex:
         try:
             return await answer
         except IndexHarmedError:
-            if opened is not None and opened == self._identity == file_identity(self._path):
+            if opened is not None and opened == self._identity == self._on_disk():
                 self._unreadable = opened
             raise
 

@@ -91,7 +91,7 @@ class RecallLog:
             if self._database is not None and self._identity != file_identity(self._path):
                 await self.aclose()
             if self._database is None:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
                 database = await connect(self._path, extension=False)
                 self._database, self._identity = database, file_identity(self._path)
                 await database.run(_prepare)

@@ -25,6 +25,8 @@ KEPT = ".old"  # ends the second name of a file that is being replaced
 _LATEST_NS = (1 << 63) - 1  # the year 2262; the index's whole numbers end there
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+_CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})  # one place cannot be looked at; others can
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python spells bytes in a name that are not UTF-8
 
 
@@ -41,11 +43,15 @@ NO_SIGNATURE = Signature(0, 0, -1, 0)  # equals that of no file
 
 
 class Entry(NamedTuple):
-    """One thing found by a scan: `kind` is file, link, other (device, socket, fifo) or name (not valid UTF-8)."""
+    """One thing found by a scan: `kind` is file, link, other (device, socket, fifo), name (not valid UTF-8) or closed.
+
+    Closed is a file or folder that cannot be looked at, for the `reason` that the system gives.
+    """
 
     path: str
     kind: str
     signature: Signature
+    reason: str = ""
 
 
 class FileSystem:
@@ -58,8 +64,7 @@ class FileSystem:
         """The file's bytes from `start`, at most `most` of them; never through a symbolic link, never from a device."""
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(handle, "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", str(path))
+            _check_regular(handle, path)
             if start:
                 file.seek(start)
             return _whole(file, most)
@@ -78,9 +83,10 @@ class FileSystem:
             raise
 
     def append(self, path: Path, data: bytes, *, flush: bool) -> None:
-        """Add to the end of a file, flushed to the disk if asked."""
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
+        """Add to the end of a file, flushed to the disk if asked; never to a device or a fifo, nor waiting for one."""
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), FILE_MODE)
         with os.fdopen(handle, "ab") as file:
+            _check_regular(handle, path)
             file.write(data)
             file.flush()
             if flush:
@@ -165,7 +171,7 @@ class FileSystem:
         return found.size if found else 0
 
     def scan(
-        self, root: Path, suffix: str, *, below: str = "", entered: Callable[[str], None] | None = None
+        self, root: Path, suffix: str, *, below: str = "", entered: Callable[[str], object] = lambda _: None
     ) -> Iterator[Entry]:
         """Everything in a folder whose name ends in `suffix` and begins with no dot; links are not followed.
 
@@ -174,17 +180,24 @@ class FileSystem:
             suffix: how a note's name ends.
             below: the folder to look through, if it is not all of `root`.
             entered: told of each folder before it is listed.
+
+        Raises:
+            OSError: `root` itself is gone or cannot be listed; a folder below it is found as closed then.
         """
-        stack = [below or str(root)]
-        given = len(str(root))
+        top = str(root)
+        stack = [below or top]
+        given = len(top)
         while stack:
             folder = stack.pop()
-            if entered is not None:
-                entered(folder)
+            entered(folder)
             try:
                 with os.scandir(folder) as found:
                     entries = list(found)
-            except (FileNotFoundError, NotADirectoryError):
+            except OSError as error:
+                if folder == top:
+                    raise
+                if error.errno not in _GONE:
+                    yield _closed(folder, error, given)
                 continue
             for entry in entries:
                 if entry.name.startswith("."):
@@ -202,12 +215,29 @@ class FileSystem:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            return _closed(path, error, len(str(root))) if path.endswith(suffix) else None
         noted = path.endswith(suffix) or (stat.S_ISLNK(status.st_mode) and _leads_to_folder(path))
         return None if stat.S_ISDIR(status.st_mode) or not noted else _entry(path, status, len(str(root)))
 
     def list_hidden(self, root: Path) -> list[Path]:
-        """Files below `root` whose names begin with a dot; links are not followed."""
-        return [Path(folder, name) for folder, _, names in os.walk(root) for name in names if name.startswith(".")]
+        """Files below `root` whose names begin with a dot; links are not followed, nor what is closed looked into."""
+        found: list[Path] = []
+        stack = [str(root)]
+        while stack:  # not os.walk: it calls itself for every folder in a folder
+            try:
+                with os.scandir(stack.pop()) as listed:
+                    entries = list(listed)
+            except OSError as error:
+                if error.errno not in _CLOSED | _GONE:
+                    raise
+                continue
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+                elif entry.name.startswith("."):
+                    found.append(Path(entry.path))
+        return found
 
     def list_folder(self, path: Path) -> list[str]:
         """Names in a folder in order; empty where there is none."""
@@ -215,6 +245,11 @@ class FileSystem:
             return sorted(entry.name for entry in path.iterdir())
         except FileNotFoundError:
             return []
+
+
+def _check_regular(handle: int, path: Path | str) -> None:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def _leads_to_folder(link: str) -> bool:
@@ -237,7 +272,16 @@ def _seen(entry: os.DirEntry[str], given: int) -> Entry | None:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None  # gone between listing and looking
+    except OSError as error:
+        return _closed(entry.path, error, given)
     return _entry(entry.path, status, given)
+
+
+def _closed(path: str, error: OSError, given: int) -> Entry:
+    """A place that cannot be looked at. Raises the error again where it may be about the whole disk."""
+    if error.errno not in _CLOSED:
+        raise error
+    return Entry(spelled(path, given), "closed", NO_SIGNATURE, os.strerror(error.errno))
 
 
 def _entry(path: str, status: os.stat_result, given: int) -> Entry:

@@ -6,10 +6,12 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
+from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.spaces import slug, space_name
 
 SUFFIX = ".md"
+LONGEST_NAME = 255  # bytes, on most file systems
 _LAID_ASIDE = re.compile(r"\.chg_.*\.tmp(\.old)?", re.DOTALL)
 
 
@@ -75,11 +77,11 @@ class Folder:
 
     def trash_path(self, path: str, change: str) -> Path:
         """Where a deleted note's file goes."""
-        return self.trash / f"{change}.{PurePosixPath(path).name}"
+        return self.trash / _named_after(path, change)
 
     def conflict_path(self, path: str, change: str) -> Path:
         """Where a text goes that lost a race."""
-        return self.conflicts / f"{change}.{PurePosixPath(path).name}"
+        return self.conflicts / _named_after(path, change)
 
     def space_of(self, path: str) -> str:
         """The space that a file's folder stands for; global at the top or below a folder with an unusable name."""
@@ -92,6 +94,12 @@ class Folder:
             return GLOBAL_SPACE
 
 
+def _named_after(path: str, change: str) -> str:
+    """A name that no other change gives; the end of the file's own is kept, as much as a name may hold."""
+    room = LONGEST_NAME - len(f"{change}.".encode())
+    return f"{change}.{PurePosixPath(path).name.encode()[-room:].decode(errors='ignore')}"
+
+
 def is_laid_aside(name: str) -> bool:
     """Whether a file has a name that only a change under way gives."""
     return _LAID_ASIDE.fullmatch(name) is not None
@@ -100,3 +108,9 @@ def is_laid_aside(name: str) -> bool:
 def is_canonical(path: str, note_id: str) -> bool:
     """Whether the file still has the name that Holdfast gives: `<slug>.<id>.md`."""
     return path.endswith(f".{note_id}{SUFFIX}")
+
+
+def id_in_name(path: str) -> str | None:
+    """The id that a file's name ends with, as canonical ones do."""
+    stem = path.rpartition("/")[2].removesuffix(SUFFIX).rpartition(".")[2]
+    return stem if stem.startswith(PREFIX) and is_note_id(stem) else None

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.store.codec import content_hash
-from holdfast.store.filesystem import FileSystem
-from holdfast.store.folder import Folder
+from holdfast.store.filesystem import Entry, FileSystem
+from holdfast.store.folder import SUFFIX, Folder, id_in_name
+from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.journal import Record
+from holdfast.store.stored import LARGEST_FILE
 
 FileState = Literal["applied", "pending", "untouched", "foreign"]
 
@@ -105,7 +107,7 @@ def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSyste
 
     The new text waits aside until it is exchanged with the file; after that the old text lies there until it is
     removed. So a missing text aside means that the exchange happened, unless the file is still as before; a torn one
-    means that it did not.
+    means that it did not. A new note that is neither here nor there may have been given another name by a person.
     """
     current = hash_of(files, folder.absolute(file.path))
     if current == file.after or file.path in intent.passed:
@@ -116,8 +118,27 @@ def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSyste
     if waiting == file.after:
         return "pending" if current == file.before else "foreign"
     if current == file.before:
-        return "untouched"
+        moved = current is None and waiting is None and _is_elsewhere(file.note, folder, files)
+        return "applied" if moved else "untouched"
     return "applied" if waiting in (None, file.before) else "foreign"
+
+
+def _is_elsewhere(note: str, folder: Folder, files: FileSystem) -> bool:
+    """Whether a file of any name holds this note. Read are those whose names tell no other."""
+    return any(
+        entry.kind == "file" and id_in_name(entry.path) in (None, note) and _id_in(entry, files) == note
+        for entry in files.scan(folder.memories, SUFFIX)
+    )
+
+
+def _id_in(entry: Entry, files: FileSystem) -> object:
+    """The id that a file carries; None where it cannot be read as a note."""
+    if entry.signature.size > LARGEST_FILE:
+        return None
+    try:
+        return parse(files.read(entry.path, LARGEST_FILE)).values.get("id")
+    except (MalformedError, FileNotFoundError, PermissionError):
+        return None
 
 
 def hash_of(files: FileSystem, path: Path) -> str | None:

@@ -23,7 +23,7 @@ from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.model.times import instant
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.folder import Folder
+from holdfast.store.folder import LONGEST_NAME, Folder
 from holdfast.store.locks import Lock
 
 Record = dict[str, Any]
@@ -62,7 +62,6 @@ def read_line(line: bytes) -> Record | None:
 
 
 _LARGEST_SEQ = 1 << 53
-_LONGEST_NAME = 255  # bytes
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -101,7 +100,7 @@ def _is_planned(file: Record) -> bool:
 def _is_inside(path: str) -> bool:
     names = path.split("/")
     return "\0" not in path and not any(
-        name in {"", ".", ".."} or len(name.encode("utf-8", "replace")) > _LONGEST_NAME for name in names
+        name in {"", ".", ".."} or len(name.encode("utf-8", "replace")) > LONGEST_NAME for name in names
     )
 
 
@@ -176,10 +175,11 @@ class Journal:
         try:
             name = max([f"{now:%Y-%m}.jsonl", *self._months()[-1:]])  # a clock that went back opens no old month
             self._read_latest()
+            path = self._folder.journal / name
+            there = self._files.size(path)
         except OSError as error:
             raise _refused(error) from error
-        path = self._folder.journal / name
-        size = self._read.get(name, 0)
+        size = min(self._read.get(name, 0), there)
         data = b""
         given = []
         for entry in entries:
@@ -187,8 +187,11 @@ class Journal:
             given.append(self._seq)
             data += line_of({"seq": self._seq, "at": instant(now), **entry.record})
         try:
-            if self._files.size(path) > size:
+            if there > size:
                 self._files.truncate(path, size)  # a torn tail: nobody else can be writing now
+            if not there:  # new, or removed under us with its folder
+                self._files.make_folder(path.parent)
+                self._durable = ""
             self._files.append(path, data, flush=any(entry.flush for entry in entries))
             if self._durable != name:  # whoever made the file may have died before its name was flushed
                 self._files.flush_folder(self._folder.journal)

@@ -17,6 +17,7 @@ STRIPES = 64
 PATIENCE_SECONDS = 30.0
 LONG_PATIENCE_SECONDS = 1800.0  # for work on the whole folder
 _FIRST_WAIT, _LONGEST_WAIT = 0.0005, 0.01
+_ONE_TRY = 0.05  # seconds: enough to take what nobody holds
 
 if sys.platform == "win32":
     import msvcrt
@@ -100,7 +101,7 @@ class Lock:
     def _open(self) -> int:
         if self._handle is None:
             try:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
                 self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise StorageError(
@@ -116,6 +117,10 @@ class Lock:
             return False
 
 
+def _stripe(key: str) -> int:
+    return zlib.crc32(key.encode()) % STRIPES
+
+
 class Stripes:
     """A fixed number of locks; a key is hashed to one of them. Always taken in order, so that none waits in a ring."""
 
@@ -125,9 +130,23 @@ class Stripes:
     @asynccontextmanager
     async def hold(self, keys: Iterable[str]) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for stripe in sorted({zlib.crc32(key.encode()) % STRIPES for key in keys}):
+            for stripe in sorted({_stripe(key) for key in keys}):
                 await stack.enter_async_context(self._locks[stripe].hold())
             yield
+
+    @asynccontextmanager
+    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[set[str]]:
+        """Own those of the keys that others let go of in time; yields the rest, which are not owned."""
+        wanted = set(keys)
+        deadline = anyio.current_time() + patience
+        missed: set[int] = set()
+        async with AsyncExitStack() as stack:
+            for stripe in sorted({_stripe(key) for key in wanted}):
+                with anyio.CancelScope(deadline=max(deadline, anyio.current_time() + _ONE_TRY)) as waiting:
+                    await stack.enter_async_context(self._locks[stripe].hold())
+                if waiting.cancelled_caught:
+                    missed.add(stripe)
+            yield {key for key in wanted if _stripe(key) in missed}
 
     @asynccontextmanager
     async def hold_all(self) -> AsyncIterator[None]:

@@ -21,13 +21,12 @@ from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.settle import settle
-from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.stored import LARGEST_FILE, Change, Committed, Stored, Unreadable
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
 Answer = TypeVar("Answer")
 
-LARGEST_FILE = 384 * 1024
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
 
@@ -76,6 +75,18 @@ class NoteFiles:
         await self._sweep()
         await self._journal.mark_settled(MARK_AFTER)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether `memories/` is a folder now: its disk may have been unmounted.
+
+        Raises:
+            StorageError: that may not be looked at.
+        """
+        try:
+            return self._folder.memories.is_dir()
+        except OSError as error:
+            raise _unreadable(error) from error
+
     async def aclose(self) -> None:
         """Tell the journal what is whole, then let go of the folder.
 
@@ -83,7 +94,8 @@ class NoteFiles:
             StorageError: the journal cannot be written; the folder is let go of all the same.
         """
         try:
-            await self._writer.write_outcomes()
+            if self.is_there:  # a folder that is gone is not begun anew for that
+                await self._writer.write_outcomes()
         finally:
             self._stripes.close()
             self._whole.close()
@@ -106,6 +118,24 @@ class NoteFiles:
                 if not further:
                     made = [note for intent in open_here for note in await self._settle(intent)]
                     yield frozenset(made)
+                    return
+            wanted |= further
+
+    @asynccontextmanager
+    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
+        """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
+        wanted = set(keys)
+        while True:
+            async with self._stripes.hold_free(wanted, patience) as held:
+                await self._learn()
+                open_here = self._intents.touching(wanted - held)
+                further = {key for intent in open_here for key in intent.keys} - wanted
+                if not further:
+                    stuck = [intent for intent in open_here if intent.keys & held]
+                    for intent in open_here:
+                        if intent not in stuck:
+                            await self._settle(intent)
+                    yield frozenset(held.union(*(intent.keys for intent in stuck)))
                     return
             wanted |= further
 
@@ -175,7 +205,7 @@ class NoteFiles:
 
     async def journal(self) -> list[Record]:
         """Every record of the journal, in order."""
-        return await anyio.to_thread.run_sync(lambda: list(self._journal.records()))
+        return await _on_disk(lambda: list(self._journal.records()))
 
     def _make_folders(self) -> None:
         for path in self._folder.all:
@@ -234,7 +264,8 @@ class NoteFiles:
                 entry = entry._replace(signature=NO_SIGNATURE)
             seen[self._folder.relative(spelled(path))] = entry
         for folder in news.folders:
-            seen[self._folder.relative(spelled(folder)) + "/"] = None
+            name = self._folder.relative(spelled(folder))
+            seen |= {name: None, f"{name}/": None}
             seen |= self._scan(folder)
         return seen
 
@@ -247,9 +278,13 @@ class NoteFiles:
 
     def _load(self, path: str, known_id: str | None) -> Stored | Unreadable | None:
         absolute = self._folder.file(path)
-        signature = self._files.signature(absolute)
-        if signature is None:
-            return None
+        try:
+            signature = self._files.signature(absolute)
+        except OSError as error:
+            return _closed(path, error, NO_SIGNATURE)
+        return None if signature is None else self._read(path, absolute, signature, known_id)
+
+    def _read(self, path: str, absolute: str, signature: Signature, known_id: str | None) -> Stored | Unreadable | None:
         if signature.size > LARGEST_FILE:
             return Unreadable(path, f"it is longer than {LARGEST_FILE // 1024} kB", signature)
         try:
@@ -263,7 +298,7 @@ class NoteFiles:
         except MalformedError as error:
             return Unreadable(path, str(error), signature)
         except OSError as error:
-            return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
+            return _closed(path, error, signature)
         return Stored(note, path, content_hash(data), signature, document, "id" in document.values)
 
 
@@ -272,6 +307,10 @@ async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
         return await anyio.to_thread.run_sync(call, *arguments)
     except OSError as error:
         raise _unreadable(error) from error
+
+
+def _closed(path: str, error: OSError, signature: Signature) -> Unreadable:
+    return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
 
 
 def _unreadable(error: OSError) -> StorageError:

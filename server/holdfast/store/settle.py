@@ -42,6 +42,7 @@ def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
         mine = left in (file.before, file.after)
         if state == "foreign" or (state != "untouched" and not mine):  # nobody else has this text
             kept = folder.conflict_path(file.path, aside.stem.strip("."))
+            files.make_folder(kept.parent)
             files.move(aside, kept)
             conflicts.append(folder.told(kept))
             touched.add(kept.parent)

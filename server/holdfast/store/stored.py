@@ -8,6 +8,8 @@ from holdfast.model.memory import Note
 from holdfast.store.filesystem import Signature
 from holdfast.store.frontmatter import Document
 
+LARGEST_FILE = 384 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:

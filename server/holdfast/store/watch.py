@@ -6,6 +6,7 @@ Linux, on disks whose every change passes through this kernel; elsewhere `Watch.
 
 from __future__ import annotations
 
+import errno
 import functools
 import re
 import sys
@@ -23,6 +24,7 @@ LOCAL_DISKS = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"}
 )
 _MOUNTS = Path("/proc/self/mountinfo")
+_PASSED_OVER = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENAMETOOLONG})
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 log = structlog.get_logger()
@@ -77,9 +79,10 @@ class Watch:
         try:
             mask = _asked() if folder == str(self._root) else _asked() | _not_through_links()
             self._folders[self._inotify.add_watch(folder, mask)] = folder
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:  # the user's share of watches is used up, most likely
+        except OSError as error:
+            if error.errno in _PASSED_OVER and folder != str(self._root):
+                return  # the scan tells of it; the folder above tells when its permissions change
+            # the user's share of watches is used up, most likely
             self._give_up(error)
 
     def close(self) -> None:
@@ -134,13 +137,15 @@ class Watch:
             return self._folders.pop(event.wd, None) != str(self._root)
         if event.wd not in self._folders or event.name.startswith("."):
             return True
+        if not event.name:  # a folder itself: the one above tells the same, but for the first
+            return self._folders[event.wd] != str(self._root)
         path = f"{self._folders[event.wd]}/{event.name}"
         if not event.mask & flags.ISDIR:
             written = bool(event.mask & (flags.CREATE | flags.MODIFY | flags.CLOSE_WRITE | flags.ATTRIB))
             news.paths[path] = written or news.paths.get(path, False)
         elif event.mask & flags.MOVED_FROM:
             return False  # everything below it has other names now
-        elif event.mask & (flags.CREATE | flags.MOVED_TO):
+        elif event.mask & (flags.CREATE | flags.MOVED_TO | flags.ATTRIB):  # or what is in it may be read now, or not
             news.folders.append(path)
         return True
 

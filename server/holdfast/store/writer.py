@@ -189,6 +189,7 @@ class Writer:
         if step.change.before is not None:
             self._keep_history(step, step.change.before)
         if step.data is None:
+            self._files.make_folder(step.aside.parent)
             return
         folder = step.target.parent
         if folder != self._folder.memories and folder.is_symlink():
@@ -211,6 +212,7 @@ class Writer:
         if self._files.size(kept) == len(data):
             self._files.flush_folder(kept.parent)  # whoever laid it there may have died before it came to that
             return
+        self._files.make_folder(kept.parent)
         fresh = kept.with_name(f".{step.aside.name.strip('.')}.tmp")
         self._files.create(fresh, data)
         self._files.remove(kept)
@@ -260,7 +262,9 @@ class Writer:
             self._files.swap(step.aside, step.target)
         if step.data is not None and content_hash(self._files.read(step.aside)) != step.plan.after:
             # an editor saved over the new text in between: its text is nobody's but the person's
-            self._files.move(step.aside, self._folder.conflict_path(step.plan.path, step.aside.stem.strip(".")))
+            kept = self._folder.conflict_path(step.plan.path, step.aside.stem.strip("."))
+            self._files.make_folder(kept.parent)
+            self._files.move(step.aside, kept)
 
     def _clear(self, steps: Sequence[_Step]) -> bool:
         """Remove what lies aside; False where something stays, for whoever settles the change."""

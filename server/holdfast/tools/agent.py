@@ -106,7 +106,9 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
             subject=subject,
             event_time=event_time,
         )
-        outcome = await answered(desk.memory.attend(lambda ports: remember(ports, desk.caller(context), request)))
+        outcome = await answered(
+            desk.memory.attend(lambda ports: remember(ports, desk.caller(context), request), anew=True)
+        )
         return render.remembered(outcome, "as given" if request.space else desk.space_from)
 
 
