@@ -19,7 +19,7 @@ from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.model.ids import RANDOM_BITS, note_id
 from holdfast.model.secrets import redact
-from holdfast.settings import Settings, quieten_framework, work_space
+from holdfast.settings import Settings, quieten_framework, spare_threads, work_space
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
@@ -48,6 +48,7 @@ def new_change_id() -> str:
 
 def build_memory(settings: Settings) -> Memory:
     """A memory on the folder that the settings name. Nothing is opened before the first request."""
+    spare_threads(os.environ)
     folder = Folder(settings.home)
     encoder = None
     if settings.encoder != "none":

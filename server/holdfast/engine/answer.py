@@ -122,16 +122,16 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     candidate = replace(
         item.candidate, id=note.id, space=note.space, tier=note.tier, created=note.created, outdated=False
     )
-    return Ranked(candidate, -math.inf, 0.0, "")
+    return Ranked(candidate, -math.inf, 0.0)
 
 
 def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
     """Worth what the replaced note is, a little less, where that is more than it is worth by itself."""
     if item.score <= heir.score:
         return heir
-    why = f"replaces {item.candidate.id} ({item.why})"
     worth = max(heir.relevance, INHERITED * item.relevance)
-    return replace(heir, score=item.score, relevance=worth, why=f"{heir.why}; {why}" if heir.why else why)
+    also = (*heir.also, f"replaces {item.candidate.id}, which fits")
+    return replace(heir, score=item.score, relevance=worth, also=also)
 
 
 def _corrected(hits: list[Hit]) -> list[Hit]:

@@ -92,7 +92,10 @@ def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions)
     means = z.copy()
     sessions = snapshot.rows["session"][: snapshot.size]
     here = sessions[pool]
-    members = np.flatnonzero(passes & ~np.isnan(z) & np.isin(sessions, here[here >= 0]))
+    asked = np.zeros(len(snapshot.sessions) + 1, np.bool_)  # the last is for notes of no session, which have -1
+    asked[here[here >= 0]] = True
+    members = np.flatnonzero(asked[sessions])
+    members = members[passes[members] & ~np.isnan(z[members])]
     if not len(members):
         return means
     members = members[np.lexsort((-z[members], sessions[members]))]

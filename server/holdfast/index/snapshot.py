@@ -47,6 +47,9 @@ class Names:
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {name: number for number, name in enumerate(known)}
 
+    def __len__(self) -> int:
+        return len(self._numbers)
+
     def number(self, name: str) -> int:
         return self._numbers.setdefault(name, len(self._numbers))
 

@@ -26,6 +26,7 @@ FLOOR = 0.08  # below it a single note is not returned
 WEAK = 0.45  # below it a note is marked as doubtful
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
+_SHOWN_WORDS = 5
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
 
 
@@ -69,16 +70,26 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with the number that orders and the number that gates, and why it is here."""
+    """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning."""
 
     candidate: Candidate
     score: float
     relevance: float
-    why: str
+    also: tuple[str, ...] = ()
 
     @property
     def weak(self) -> bool:
         return self.relevance < WEAK
+
+    @property
+    def why(self) -> str:
+        """Which legs found it, in a few words."""
+        reasons = []
+        if self.candidate.matched:
+            reasons.append(f"words: {', '.join(sorted(self.candidate.matched)[:_SHOWN_WORDS])}")
+        if self.candidate.z is not None and self.candidate.z > 1.0:
+            reasons.append(f"meaning: {self.candidate.z:.1f} deviations")
+        return "; ".join([*reasons, *self.also]) or "near by meaning"
 
 
 def relevance(
@@ -169,7 +180,13 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
     )
     named = subject + (agreement == 1.0)
     worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
-    return Ranked(candidate, score, worth, _why(candidate, affinity, subject=subject))
+    return Ranked(candidate, score, worth, _also(subject=subject, affinity=affinity))
+
+
+def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:
+    named = ("names its subject",) if subject else ()
+    rated = ("rated helpful before" if affinity > 0 else "rated unhelpful before",) if affinity else ()
+    return named + rated
 
 
 def _agreement(happened: str, question: Question, fading: timedelta) -> float:
@@ -183,17 +200,3 @@ def _agreement(happened: str, question: Question, fading: timedelta) -> float:
     else:
         return 1.0
     return math.exp(-outside / fading)
-
-
-def _why(candidate: Candidate, affinity: float, *, subject: bool) -> str:
-    reasons = []
-    if candidate.matched:
-        words = ", ".join(sorted(candidate.matched)[:5])
-        reasons.append(f"words: {words}")
-    if candidate.z is not None and candidate.z > 1.0:
-        reasons.append(f"meaning: {candidate.z:.1f} deviations")
-    if subject:
-        reasons.append("names its subject")
-    if affinity:
-        reasons.append("rated helpful before" if affinity > 0 else "rated unhelpful before")
-    return "; ".join(reasons) or "near by meaning"
