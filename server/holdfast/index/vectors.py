@@ -49,7 +49,7 @@ class VectorTable:
         self._notes = np.zeros(0, np.intp)  # -1 where the vector was replaced
         self._rows = np.zeros(0, np.int64)
         self._values: Floats | None = None
-        self._codes: Codes | None = None
+        self._codes: tuple[Codes, ...] = ()  # by word of 64 dimensions: one long array each is what numpy is fast on
         self._centre: Floats | None = None
 
     def refreshed(self, connection: sqlite3.Connection, snapshot: Snapshot) -> VectorTable:
@@ -111,19 +111,23 @@ class VectorTable:
         self._rows = _put(self._rows, self._size, np.array([row for row, _, _ in batch], np.int64))
         if self._large:
             self._centre = values.mean(axis=0) if self._centre is None else self._centre
-            self._codes = _put(self._codes, self._size, _signs(values - self._centre))
+            fresh = _signs(values - self._centre)
+            codes = self._codes or (None,) * fresh.shape[1]
+            self._codes = tuple(_put(old, self._size, new) for old, new in zip(codes, fresh.T, strict=True))
         else:
             self._values = _put(self._values, self._size, values)
         self._size = end
 
     def _nearest_codes(self, query: bytes, alive: Positions, count: int) -> Positions:
-        if self._codes is None or self._centre is None:
+        if not self._codes or self._centre is None:
             return alive[:0]
-        code = _signs((np.frombuffer(query, "<f4") - self._centre)[None, :])
-        distances = np.bitwise_count(self._codes[: self._size] ^ code).sum(axis=1, dtype=np.uint16)[alive]
         if len(alive) <= count:
             return alive
-        return alive[np.argpartition(distances, count)[:count]]
+        asked = _signs((np.frombuffer(query, "<f4") - self._centre)[None, :])[0]
+        distances = np.zeros(self._size, np.uint16)
+        for codes, code in zip(self._codes, asked, strict=True):
+            distances += np.bitwise_count(codes[: self._size] ^ code)
+        return alive[np.argpartition(distances[alive], count)[:count]]
 
     def _exact(self, connection: sqlite3.Connection, query: bytes, rows: npt.NDArray[np.int64]) -> Floats:
         """Cosines of rows of the table. On unit vectors cos = 1 - d^2 / 2; L2 is what sqlite-vec has SIMD for."""

@@ -14,10 +14,13 @@ from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 # Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
 _BM25 = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
 _SCORED = f"SELECT rowid, {_BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
+_PRESENT = "SELECT rowid FROM texts WHERE texts MATCH ?"
 _FLOOR = 1e-6  # FTS5's own idf never falls below this
 PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
 _ENOUGH = 50  # notes in reach that a rare term must have found
 _WORTH_KEEPING = 200  # notes with a word; from here its count is slow to take, hardly changes, and is kept a while
+_SCORED_ROWS = 20_000  # FTS5's bm25 walks through all notes of every word once: above this it is only asked who has one
+_USUAL_SHARE = 0.8  # of its weight a common word scores where it stands in a note's own text
 _RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
 
 
@@ -82,7 +85,8 @@ def search_words(
         raw[positions] += scores
         matched[positions] |= np.uint32(1 << place)
     if common and rare:
-        _add_common(connection, snapshot, rare, common, weight, passes, coverage, raw)
+        add = _add_common if sum(term.found for term in common) <= _SCORED_ROWS else _add_present
+        add(connection, snapshot, rare, common, weight, passes, coverage, raw)
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
 
 
@@ -127,3 +131,30 @@ def _add_common(
     ours, theirs = sum(term.idf for term in telling), sum(term.fts_idf for term in telling) or 1.0
     share = np.clip((scores - raw[positions]) / theirs, 0.0, 1.0)
     coverage[positions] += ours / weight * share
+
+
+def _add_present(
+    connection: sqlite3.Connection,
+    snapshot: Snapshot,
+    rare: list[_Term],
+    common: list[_Term],
+    weight: float,
+    passes: Mask,
+    coverage: Floats,
+    _raw: Floats,
+) -> None:
+    """As `_add_common`, for a large store: how often and how prominently a common word stands there is left open."""
+    either = " OR ".join(term.phrase for term in rare)
+    for term in common:
+        if term.fts_idf > _FLOOR:
+            found = connection.execute(
+                _PRESENT, (f"({either}) AND {{title body tags subject}} : {term.phrase}",)
+            ).fetchall()
+            places = _places(snapshot, np.array(found, np.int64).reshape(-1), passes)
+            coverage[places] += term.idf / weight * _USUAL_SHARE
+
+
+def _places(snapshot: Snapshot, rowids: npt.NDArray[np.int64], passes: Mask) -> Positions:
+    places = snapshot.positions(rowids)
+    kept: Positions = places[passes[places]]
+    return kept
