@@ -15,14 +15,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import httpx
 import pytest
 from fastmcp import Client
 
 from holdfast import __version__
+from holdfast.engine.ports import Ports
+from holdfast.errors import StorageError
 from holdfast.running import STOP_SECONDS
 from processes import HOLDFAST, INITIALIZE, PATIENCE, http, notes_in, stdio, until
 from served import ERAS, made_up_secret
+from worlds import ask, living
 
 TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
 
@@ -118,6 +122,35 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def test_what_is_under_way_has_less_than_a_second_when_a_signal_comes() -> None:
     assert STOP_SECONDS < 1.0
+
+
+@pytest.mark.anyio
+async def test_what_is_under_way_is_carried_out_before_a_memory_stops(tmp_path: Path) -> None:
+    begun, may_go_on = anyio.Event(), anyio.Event()
+    order: list[str] = []
+
+    async def slow(ports: Ports) -> None:
+        begun.set()
+        await may_go_on.wait()
+        assert not ports.index.lost
+        order.append("carried out")
+
+    async def stop() -> None:
+        await memory.stop()
+        order.append("stopped")
+
+    async def ask_on() -> None:
+        while True:
+            await ask(memory, "crane")
+
+    async with living(tmp_path) as memory, anyio.create_task_group() as tasks:
+        tasks.start_soon(memory.attend, slow)
+        await begun.wait()
+        tasks.start_soon(stop)
+        with pytest.raises(StorageError, match="stopping"):
+            await ask_on()
+        may_go_on.set()
+    assert order == ["carried out", "stopped"]
 
 
 @pytest.mark.parametrize("era", ERAS)
