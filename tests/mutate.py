@@ -127,7 +127,7 @@ def attempt(mutation: Mutation) -> Outcome:
 def failure_in(said: str) -> str:
     """The line that says what failed, or the last one."""
     lines = said.strip().splitlines() or [""]
-    return next((line for line in lines if line.startswith(("FAILED", "ERROR"))), lines[-1])
+    return next((line for line in lines if line.startswith(("FAILED tests", "ERROR tests"))), lines[-1])
 
 
 def pass_unbroken(mutations: Sequence[Mutation]) -> bool:
