@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 from fastmcp import Client
@@ -136,10 +137,6 @@ async def test_what_is_under_way_is_carried_out_before_a_memory_stops(
         await may_go_on.wait()
         order.append("carried out")
 
-    async def ask_on() -> None:
-        while True:
-            await ask(memory, "crane")
-
     async with living(tmp_path) as memory, anyio.create_task_group() as tasks:
         close = memory.aclose
 
@@ -151,8 +148,10 @@ async def test_what_is_under_way_is_carried_out_before_a_memory_stops(
         tasks.start_soon(memory.attend, slow)
         await begun.wait()
         tasks.start_soon(memory.stop)
+        while not memory._stopping:
+            await anyio.lowlevel.checkpoint()
         with pytest.raises(StorageError, match="stopping"):
-            await ask_on()
+            await ask(memory, "crane")
         may_go_on.set()
     assert order[:2] == ["carried out", "closed"]
 
