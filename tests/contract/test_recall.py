@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,25 @@ async def test_by_meaning_a_note_is_found_without_a_word_of_it(anyio_backend: st
         await agent.remember("The office plants are watered on Mondays.")
         answer = await agent.recall("which SQL storage engine was picked?")
         assert answer.found == [stored["id"]]
+
+
+async def test_storing_and_searching_by_meaning_ask_nothing_of_the_network(
+    anyio_backend: str, era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def refuse(*arguments: object) -> None:
+        asked.append(arguments)
+        raise OSError("the network is not there")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    async with serving(tmp_path, era, encoder="builtin") as agent:
+        stored = await agent.remember("We chose PostgreSQL as our database.")
+        answer = await agent.recall("which SQL storage engine was picked?")
+    assert (answer.found, answer["notices"]) == ([stored["id"]], [])
+    assert asked == []
 
 
 async def test_without_an_encoder_the_answer_says_that_only_words_were_compared(agent: Agent) -> None:
@@ -259,10 +279,13 @@ async def test_the_answer_says_how_the_times_and_the_space_were_read(agent: Agen
 
 async def test_filters_hold_for_related_notes_too(agent: Agent) -> None:
     stored = await agent.remember("The crane lifts forty tonnes.")
-    await agent.remember("Gulls nest on it.", space="quay", type="event", links=[stored["id"]])
+    beside = await agent.remember("Gulls nest on it.", space="quay", type="event", links=[stored["id"]])
     assert len((await agent.recall("crane"))["related"]) == 1
     assert (await agent.recall("crane", spaces=[SPACE]))["related"] == []
     assert (await agent.recall("crane", types=["fact"]))["related"] == []
+    await agent.outdate(beside["id"])
+    assert (await agent.recall("crane"))["related"] == []
+    assert len((await agent.recall("crane", include_outdated=True))["related"]) == 1
 
 
 async def test_never_more_than_the_limit(agent: Agent) -> None:

@@ -15,14 +15,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 from fastmcp import Client
 
 from holdfast import __version__
+from holdfast.engine.ports import Ports
+from holdfast.errors import StorageError
 from holdfast.running import STOP_SECONDS
 from processes import HOLDFAST, INITIALIZE, PATIENCE, http, notes_in, stdio, until
 from served import ERAS, made_up_secret
+from worlds import ask, living
 
 TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
 
@@ -118,6 +123,37 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 def test_what_is_under_way_has_less_than_a_second_when_a_signal_comes() -> None:
     assert STOP_SECONDS < 1.0
+
+
+@pytest.mark.anyio
+async def test_what_is_under_way_is_carried_out_before_a_memory_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on = anyio.Event(), anyio.Event()
+    order: list[str] = []
+
+    async def slow(_: Ports) -> None:
+        begun.set()
+        await may_go_on.wait()
+        order.append("carried out")
+
+    async with living(tmp_path) as memory, anyio.create_task_group() as tasks:
+        close = memory.aclose
+
+        async def closed() -> None:
+            order.append("closed")
+            await close()
+
+        monkeypatch.setattr(memory, "aclose", closed)
+        tasks.start_soon(memory.attend, slow)
+        await begun.wait()
+        tasks.start_soon(memory.stop)
+        while not memory._stopping:
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(StorageError, match="stopping"):
+            await ask(memory, "crane")
+        may_go_on.set()
+    assert order[:2] == ["carried out", "closed"]
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError, StorageError
 from holdfast.model.memory import Note
 from holdfast.store.journal import read_line
 from plans import (
+    NEW_D,
     OLD,
     PLANS,
     Plan,
@@ -149,6 +150,29 @@ async def test_a_power_cut_at_any_step_leaves_all_old_or_all_new_and_keeps_what_
             files.take("the end")
         assert len(files.images) > 6
         await cuts.check(files.images, [OLD], after(plan))
+
+
+async def test_a_power_cut_while_a_memory_begins_leaves_all_of_its_first_notes_or_none(
+    tmp_path: Path, cuts: Cuts, effort: Effort
+) -> None:
+    """Every folder, and the month's journal, is new then."""
+    plan = {"d": NEW_D, "e": note("e", "another new note", "elsewhere")}
+    home = tmp_path / "begun"
+    home.mkdir()
+    with recording(home, cuts.fresh(), 0, effort.of(4, 40)) as files:
+        store = opened(home, files)
+        files.recording = True
+        await store.open()
+        await carry_out(store, dict(plan))
+        files.acknowledged = True
+        files.take("the next request")
+        await store.aclose()
+    for (answered, state), moment in files.images.items():
+        left = cuts.fresh()
+        lay_out(state, left)
+        assert await notes_after_restart(left) in ([plan] if answered else [{}, plan]), moment
+        shutil.rmtree(left)
+        cuts.tally["power cuts simulated"] += 1
 
 
 LATER: Plan = {"e": note("e", "the next note", "elsewhere"), "a": replace(OLD["a"], content="the third text of a")}

@@ -117,7 +117,7 @@ from pathlib import Path
 import anyio
 from holdfast.index.note_index import NoteIndex
 from holdfast.store.notes import NoteFiles
-from worlds import keep, living
+from worlds import ask, keep, living
 
 commit = NoteFiles.commit
 
@@ -135,6 +135,9 @@ async def apply(self, update):
 async def main(home):
     async with living(Path(home)) as memory:
         await keep(memory, "The first of them", session="the tide")
+    # Closed, so that nobody has to settle the first one: its lock may be one with those that are held from here on.
+    async with living(Path(home)) as memory:
+        await ask(memory, "first")
         NoteFiles.commit, NoteIndex.apply = halting, apply
         await keep(memory, "The second of them", session="the tide")
 

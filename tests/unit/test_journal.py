@@ -98,6 +98,17 @@ def test_a_line_that_differs_in_any_byte_is_not_read() -> None:
     assert [place for place in range(len(line)) if read_line(line[:place]) is not None] == []
 
 
+@pytest.mark.parametrize(
+    "path", ["../elsewhere.md", "/elsewhere.md", "here/../../elsewhere.md", "here//a.md", "a\0.md"]
+)
+@pytest.mark.parametrize("key", ["path", "aside"])
+def test_a_line_that_names_a_file_outside_the_folder_is_not_read(key: str, path: str) -> None:
+    file = {"note": "mem_1", "path": "here/a.md", "before": None, "after": None, "aside": "memories/here/.a.tmp"}
+    record = {"seq": 1, "at": "2026-11-20T12:00:00Z", "op": "change", "change": "chg_1"}
+    assert read_line(line_of({**record, "files": [file]}).rstrip(b"\n")) is not None
+    assert read_line(line_of({**record, "files": [file | {key: path}]}).rstrip(b"\n")) is None
+
+
 @pytest.mark.parametrize("left", [1, 20, -1])
 async def test_a_torn_tail_is_cut_off_before_the_next_line(folder: Folder, left: int) -> None:
     first = await opened(folder)

@@ -1,0 +1,51 @@
+"""The deliberate breaks fit the code as it is now: each finds its place, its tests exist, no promise is without one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import DEFECTS
+from mutate import PACKAGE, ROOT, Mutation
+from mutations import MUTATIONS
+
+PROMISES = 8
+OTHERS = {"hostile", "fuzz", "soak", "clients"}
+
+each = pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+
+
+def broken(mutation: Mutation) -> str | None:
+    return mutation.broken((ROOT / PACKAGE / mutation.file).read_text("utf-8"))
+
+
+def functions_of(path: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+@each
+def test_a_mutation_finds_its_place_once_and_changes_what_python_reads_there(mutation: Mutation) -> None:
+    text = broken(mutation)
+    assert text is not None, f"the old text of {mutation.name} does not stand once in {mutation.file}"
+    assert ast.dump(ast.parse(text)) != ast.dump(ast.parse((ROOT / PACKAGE / mutation.file).read_text("utf-8")))
+
+
+@each
+def test_the_tests_of_a_mutation_exist_and_run(mutation: Mutation) -> None:
+    assert mutation.tests
+    for test in mutation.tests:
+        file, _, name = test.partition("::")
+        assert re.sub(r"\[.*", "", name) in functions_of(ROOT / file), test
+        assert not [line for line in DEFECTS.read_text("utf-8").splitlines() if line.startswith(test)], test
+
+
+def test_every_promise_is_broken_at_least_once() -> None:
+    assert {mutation.promise for mutation in MUTATIONS} == {*range(1, PROMISES + 1), *OTHERS}
+
+
+def test_mutations_are_named_apart() -> None:
+    assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS)

@@ -1,0 +1,290 @@
+"""Deliberate breaks of the code, at least one for each promise, and the tests that must notice them.
+
+`python tests/mutations.py` tries them all, each in a copy of the project, and says which test caught it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mutate import Mutation, main
+
+_CUTS = "tests/crash/test_power_cuts.py::"
+CUT = f"{_CUTS}test_a_power_cut_at_any_step_leaves_all_old_or_all_new_and_keeps_what_was_acknowledged"
+CUT_NEW, CUT_REWRITE = f"{CUT}[forwards-exchanged-a new note]", f"{CUT}[forwards-exchanged-a rewrite]"
+CUT_THREE = f"{CUT}[forwards-exchanged-three notes rewritten]"
+CUT_LINKED = f"{CUT}[forwards-linked-three notes rewritten]"
+CUT_BACKWARDS = f"{CUT}[backwards-exchanged-a new note]"
+CUT_AND_KILL = f"{_CUTS}test_a_power_cut_after_a_kill_loses_nothing_that_the_next_process_settled_or_acknowledged"
+CUT_UNDONE = f"{CUT_AND_KILL}[a new note, a rewrite and a deletion-True]"
+CUT_KILLED = f"{CUT_AND_KILL}[a new note, a rewrite and a deletion-False]"
+CUT_KILLED_REWRITE = f"{CUT_AND_KILL}[a rewrite-False]"
+CUT_FIRST = f"{_CUTS}test_a_power_cut_while_a_memory_begins_leaves_all_of_its_first_notes_or_none"
+
+_FAULTS = "tests/crash/test_write_faults.py::"
+REFUSED = f"{_FAULTS}test_when_the_index_refuses_the_files_are_put_back"
+EDITOR = f"{_FAULTS}test_what_an_editor_saves_between_any_two_steps_is_never_lost"
+FORTY = "tests/crash/test_kill.py::test_a_kill_while_one_note_replaces_forty_leaves_all_of_them_replaced_or_none"
+NUMBER = "tests/crash/test_processes.py::test_a_number_that_a_killed_process_gave_to_a_note_is_not_given_again"
+FOUR = "tests/crash/test_processes.py::test_four_processes_on_one_folder_lose_and_double_nothing_and_see_each_other"
+
+_JOURNAL = "tests/unit/test_journal.py::"
+_LOCKS = "tests/unit/test_locks.py::"
+_ENCODING = "tests/unit/test_encoding.py::"
+_FRONTMATTER = "tests/unit/test_frontmatter.py::"
+_EDITS = "tests/contract/test_hand_edits.py::"
+_DELETED = "tests/contract/test_index_deleted.py::"
+_RECALL = "tests/contract/test_recall.py::"
+_REMEMBER = "tests/contract/test_remember.py::"
+_OUTDATED = "tests/contract/test_mark_outdated.py::"
+_RUNNING = "tests/contract/test_running.py::"
+_FUZZ = "tests/hostile/test_fuzz.py::"
+_FILES = "tests/hostile/test_files.py::"
+_SOAK = "tests/hostile/test_soak.py::"
+_GOLDEN = "tests/house/test_tools_golden.py::"
+LEFT_OUT = f"{_OUTDATED}test_a_note_leaves_recall_and_stays_readable"
+SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_however_well_it_fits"
+ENCODER_TROUBLE = f"{_ENCODING}test_a_note_is_kept_and_found_by_its_words_whatever_the_encoder_does"
+CLEAN_END = f"{_RUNNING}test_the_end_of_input_is_the_end_of_the_server"
+
+_USE_COUNTED = """    kept, omitted = _within(hits, request.budget)
+    from holdfast.engine.commit import commit, load_current
+    from holdfast.store.stored import Change
+    for hit in kept:
+        async with ports.store.hold({hit.note.id}):
+            stored = await load_current(ports, notes[hit.note.id])
+            used = replace(stored.note, confidence=stored.note.confidence * 0.99)
+            await commit(ports, caller, "use", [Change(stored, used)])
+"""
+_ENCODE_TIMED = """    try:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            chunks ="""
+_FLUSH = "await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))\n"
+
+# fmt: off
+MUTATIONS = (
+    # 1. Files are the truth.
+    Mutation("index-loss-unseen", 1, "a deleted index goes on being used", "index/note_index.py",
+             " or self._identity != file_identity(self._path)\n", "\n",
+             (f"{_DELETED}test_after_a_deletion_while_it_runs_every_answer_is_the_same",)),
+    Mutation("index-harm-unseen", 1, "a harmed index is an error for good", "index/note_index.py",
+             "    except sqlite3.DatabaseError as error:\n        raise IndexHarmedError(str(error)) from error",
+             "    except sqlite3.DatabaseError as error:\n        raise _refusal(error) from error",
+             (f"{_DELETED}test_a_database_that_is_harmed_in_place_ends_no_server_and_is_rebuilt",)),
+    Mutation("index-signs-unseen", 1, "a harmed index is taken for a busy one", "index/note_index.py",
+             "if any(sign in str(error) for sign in _SIGNS_OF_HARM):", "if False:",
+             (f"{_FUZZ}test_a_harmed_index_is_noticed_and_answers_are_those_of_the_files",)),
+    Mutation("history-only-in-index", 1, "a new index knows no history", "engine/reconcile.py",
+             "await self._replay_journal()  #", "pass  #",
+             (f"{_DELETED}test_after_a_deletion_while_it_sleeps_every_answer_is_the_same",)),
+    Mutation("reason-only-in-index", 1, "why a note is outdated is not in its file", "store/codec.py",
+             '        "outdated_reason": note.outdated_reason,\n', "",
+             (f"{_OUTDATED}test_the_same_call_again_changes_nothing_and_has_nothing_to_undo",)),
+    Mutation("vectors-not-kept", 1, "a new index encodes everything again", "encode/cache.py",
+             "await self._on_thread(self._keep, fresh)", "pass",
+             (f"{_DELETED}test_vectors_come_back_without_encoding_anything_again",)),
+    # 2. Acknowledged means kept.
+    Mutation("answered-before-written", 2, "the answer does not wait for the file's rename", "store/writer.py",
+             "                self._files.move(step.aside, step.target)\n            elif",
+             "                import threading\n"
+             "                threading.Timer(0.05, self._files.move, [step.aside, step.target]).start()\n"
+             "            elif", (CUT_NEW,)),
+    Mutation("answered-before-found", 2, "the answer does not wait for the index", "engine/commit.py",
+             "notes=[note_row(stored) for stored in done.stored],", "notes=[],",
+             (f"{_REMEMBER}test_what_was_stored_is_found_by_its_words_at_once",)),
+    Mutation("text-unflushed", 2, "a new text is not flushed", "store/filesystem.py",
+             "                file.flush()\n                os.fsync(handle)\n        except OSError:",
+             "                file.flush()\n        except OSError:", (CUT_NEW,)),
+    Mutation("names-unflushed", 2, "no folder is flushed", "store/filesystem.py",
+             "            os.fsync(handle)\n        finally:", "            pass\n        finally:", (CUT_NEW,)),
+    Mutation("journal-unflushed", 2, "the journal is never flushed", "store/filesystem.py",
+             "            if flush:\n", "            if False:\n", (CUT_THREE,)),
+    Mutation("intent-unflushed", 2, "a change is announced without a flush", "store/journal.py",
+             "flush=any(entry.flush for entry in entries)", "flush=False", (CUT_THREE,)),
+    Mutation("month-unflushed", 2, "the name of a new month's journal is not flushed", "store/journal.py",
+             "                self._files.flush_folder(self._folder.journal)\n", "", (CUT_FIRST,)),
+    Mutation("space-unflushed", 2, "the name of a new folder is not flushed", "store/filesystem.py",
+             "            self.flush_folder(path.parent)  # whoever made it", "            pass  # whoever made it",
+             (CUT_NEW,)),
+    Mutation("exchange-unflushed", 2, "the answer does not wait for the folder's flush", "store/writer.py",
+             f"{_FLUSH}                yield committed", "yield committed", (CUT_REWRITE,)),
+    Mutation("aside-unflushed", 2, "names of new texts that wait aside are not flushed", "store/writer.py",
+             "        if len(steps) > 1:  # whoever", "        if False:  # whoever", (CUT_THREE,)),
+    Mutation("history-unflushed", 2, "the name of a replaced text is not flushed", "store/writer.py",
+             "        self._files.move(fresh, kept)\n        self._files.flush_folder(kept.parent)",
+             "        self._files.move(fresh, kept)", (CUT_REWRITE,)),
+    Mutation("old-history-unflushed", 2, "the name of a text that a dead process kept is not flushed",
+             "store/writer.py",
+             "self._files.flush_folder(kept.parent)  # whoever laid", "pass  # whoever laid", (CUT_KILLED_REWRITE,)),
+    Mutation("take-back-unflushed", 2, "what was put back is not flushed", "store/writer.py",
+             "            for folder in _parents(exchanged):\n                self._files.flush_folder(folder)\n", "",
+             (CUT_UNDONE,)),
+    Mutation("second-name-unflushed", 2, "without an exchange of names the new one is not flushed first",
+             "store/filesystem.py",
+             "        self.flush_folder(current.parent)  # or", "        pass  # or", (CUT_LINKED,)),
+    Mutation("settled-unflushed", 2, "what was settled is not flushed", "store/settle.py",
+             "            files.flush_folder(parent)", "            pass", (CUT_KILLED,)),
+    Mutation("half-changes-stay", 2, "open changes are not settled at the start", "store/notes.py",
+             "for intent in self._intents.all():", "for intent in ():", (CUT_THREE,)),
+    Mutation("half-changes-forgotten", 2, "a half-made change is not carried through", "store/settle.py",
+             'if done and state == "pending":', "if False:", (FORTY,)),
+    Mutation("settled-text-removed", 2, "settling removes the note and not the text aside", "store/settle.py",
+             "files.remove(folder.inside(file.aside))", "files.remove(folder.absolute(file.path))", (CUT_THREE,)),
+    Mutation("orphans-stay", 2, "what dead processes laid aside is not removed", "store/notes.py",
+             "        await self._sweep()\n", "", (CUT_BACKWARDS,)),
+    Mutation("refused-stays", 2, "a change that the index refused stays on the disk", "store/writer.py",
+             "for step in reversed(exchanged):", "for step in ():", (REFUSED,)),
+    Mutation("torn-line-stays", 2, "a torn journal line is written on", "store/journal.py",
+             "self._files.truncate(path, size)  # a torn tail", "pass  # a torn tail",
+             (f"{_JOURNAL}test_a_torn_tail_is_cut_off_before_the_next_line",)),
+    Mutation("sums-unchecked", 2, "a harmed journal line is believed", "store/journal.py",
+             " or zlib.crc32(rest) != int(found.group(1), 16):", ":",
+             (f"{_JOURNAL}test_a_line_that_differs_in_any_byte_is_not_read",)),
+    Mutation("signal-drops-calls", 2, "a signal ends what is under way", "engine/memory.py",
+             "        while self._under_way:\n", "        while False:\n",
+             (f"{_RUNNING}test_what_is_under_way_is_carried_out_before_a_memory_stops",)),
+    # 3. Many processes, one memory.
+    Mutation("locks-shared", 3, "two processes hold one lock", "store/locks.py",
+             "fcntl.LOCK_EX", "fcntl.LOCK_SH", (f"{_LOCKS}test_processes_do_not_lose_each_others_updates",)),
+    Mutation("lock-replaced", 3, "a lock file that was replaced is locked", "store/locks.py",
+             "                if self._still_there(handle):", "                if True:",
+             (f"{_LOCKS}test_whoever_waits_takes_the_file_that_others_will_lock",)),
+    Mutation("numbers-doubled", 3, "the journal is not read before it is written", "store/journal.py",
+             "            self._read_latest()\n        except", "            pass\n        except",
+             (f"{_JOURNAL}test_two_journals_in_threads_of_their_own_never_give_a_number_twice",)),
+    Mutation("edits-ignored", 1, "an edit by hand is not taken in", "engine/reconcile.py",
+             "                await self._take_in_news(news)", "                pass",
+             (f"{_EDITS}test_an_edited_body_is_found_by_its_new_words_and_no_more_by_its_old_ones",)),
+    Mutation("retry-unguarded", 3, "the same call at the same moment stores two notes", "engine/remember.py",
+             "keys = {note.id, *guards, *", "keys = {note.id, *",
+             (f"{_REMEMBER}test_calls_at_the_same_moment_store_one_note",)),
+    Mutation("replaced-twice", 3, "a note that was replaced before is replaced again", "engine/remember.py",
+             "            if item.note.superseded_by is None\n        ]", "        ]",
+             (f"{_REMEMBER}test_what_was_replaced_before_keeps_its_first_successor_and_the_answer_says_so",)),
+    Mutation("dead-unheard", 3, "what a dead process did and did not index is not looked for", "engine/remember.py",
+             "        await check_known(ports, made)\n", "", (NUMBER,)),
+    Mutation("store-unguarded", 3, "the keys that a change holds are not locked", "store/notes.py",
+             "            async with self._stripes.hold(wanted):", "            if True:", (FOUR,)),
+    # 4. Reading never writes your notes.
+    Mutation("use-counted", 4, "recall writes into the notes that it shows", "engine/recall.py",
+             "    kept, omitted = _within(hits, request.budget)\n", _USE_COUNTED,
+             (f"{_RECALL}test_recall_changes_no_file_of_a_note",)),
+    Mutation("id-rewrites-file", 4, "a file that is given its id is written anew", "store/codec.py",
+             "    return head + line.encode() + data[len(head) :]",
+             '    return document.with_values({**document.values, "id": note_id}).render()',
+             ("tests/unit/test_codec.py::test_an_id_is_added_and_no_other_byte_is_touched",)),
+    Mutation("id-at-once", 4, "a file that is still being written is given its id", "engine/reconcile.py",
+             "STILL_SECONDS = 1.0", "STILL_SECONDS = 0.0",
+             (f"{_EDITS}test_a_new_file_that_is_still_being_written_is_left_alone",)),
+    Mutation("lines-tidied", 4, "a change tidies lines that it does not concern", "store/frontmatter.py",
+             "            result.append((key, text))", '            result.append((key, text.rstrip() + "\\n"))',
+             (f"{_FRONTMATTER}test_a_comment_outlives_the_key_above_it_but_not_the_value_it_stands_in",
+              f"{_FUZZ}test_any_file_is_a_note_that_survives_its_rewriting_or_is_malformed")),
+    Mutation("edit-overwritten", 4, "a save between two steps is lost", "store/writer.py",
+             "            if before is not None and content_hash(", "            if False and content_hash(",
+             (f"{EDITOR}[a rewrite-by_rename]",)),
+    # 5. Corrections win.
+    Mutation("outdated-found", 5, "outdated notes are found as if they were current", "index/snapshot.py",
+             "        if not wanted.include_outdated:\n", "        if False:\n", (LEFT_OUT,)),
+    Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/outdate.py",
+             "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
+    Mutation("correction-behind", 5, "a replaced note stands before the one that replaced it", "engine/recall.py",
+             "hits = _corrected([", "hits = list([", (SUPERSEDED,)),
+    Mutation("replaced-current", 5, "a replaced note does not say until when it held", "engine/remember.py",
+             "        valid_until=old.note.valid_until or note.event_time or now,\n", "",
+             (f"{_REMEMBER}test_a_superseded_note_is_closed_in_the_same_step",)),
+    Mutation("outdated-beside", 5, "outdated notes come back as related", "engine/recall.py",
+             "        (current or wanted.include_outdated)\n", "        True\n",
+             (f"{_RECALL}test_filters_hold_for_related_notes_too",)),
+    # 6. Silence over noise.
+    Mutation("no-gate", 6, "something is always returned", "model/ranking.py",
+             "GATE = 0.20", "GATE = 0.0",
+             (f"{_RECALL}test_explain_shows_the_nearest_when_nothing_is_relevant",)),
+    Mutation("no-weak", 6, "what is doubtful is not marked", "model/ranking.py",
+             "WEAK = 0.45", "WEAK = 0.0", (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
+    Mutation("no-sentence", 6, "nothing found is not said", "tools/render.py",
+             "Nothing relevant is stored. Asked", "Asked",
+             (f"{_RECALL}test_nothing_relevant_is_said_in_a_sentence_and_returns_nothing",)),
+    # 7. No model needed, none called behind your back.
+    Mutation("encoder-needed", 7, "a note is refused where the encoder fails", "engine/encoding.py",
+             '        return Encoded(state="pending", notice=f"Found by words only: {error}")', "        raise",
+             (f"{ENCODER_TROUBLE}[breaks]",)),
+    Mutation("encoder-needed-to-ask", 7, "a question is refused where the encoder fails", "engine/encoding.py",
+             '        return None, f"Notes were found by their words only: {error}"', "        raise",
+             (f"{ENCODER_TROUBLE}[breaks]",)),
+    Mutation("model-unchecked", 7, "any file is loaded as the model", "encode/builtin.py",
+             "    if found != sha256:", "    if False:",
+             ("tests/unit/test_builtin_encoder.py::test_a_file_with_another_hash_is_refused",)),
+    Mutation("called-home", 7, "the model is looked for on the network", "encode/builtin.py",
+             "    path = path or _packaged()\n",
+             '    import socket\n    socket.create_connection(("localhost", 9))\n    path = path or _packaged()\n',
+             (f"{_RECALL}test_storing_and_searching_by_meaning_ask_nothing_of_the_network",)),
+    # 8. It is never in the way.
+    Mutation("model-first", 8, "the model is loaded before discovery", "app.py",
+             "    encoder = None\n", "    encoder = None\n    import numpy, onnxruntime\n",
+             (f"{_RUNNING}test_discovery_is_answered_before_any_model_is_loaded",)),
+    Mutation("encoder-waited-for", 8, "a store waits for an encoder that is dead", "engine/encoding.py",
+             _ENCODE_TIMED, _ENCODE_TIMED.replace("PATIENCE_SECONDS", "None"), (f"{ENCODER_TROUBLE}[hangs]",)),
+    Mutation("backlog-waited-for", 8, "a store stands in line behind a long backlog", "engine/encoding.py",
+             "    if encoder.backlog > DEEP_BACKLOG:", "    if False:",
+             (f"{_ENCODING}test_a_note_does_not_stand_in_line_behind_a_deep_backlog",)),
+    Mutation("signal-waits", 8, "a signal waits for a memory that does not close", "running.py",
+             "                    threading.Timer(STOP_SECONDS, os._exit, [0]).start()\n", "",
+             (f"{_RUNNING}test_a_memory_that_does_not_close_does_not_keep_the_server",)),
+    Mutation("stays-behind", 8, "a server outlives its client", "running.py",
+             "            tasks.cancel_scope.cancel()\n", "            pass\n", (CLEAN_END,)),
+    # Hostile input.
+    Mutation("deep-yaml", "hostile", "YAML may be nested without end", "store/frontmatter.py",
+             "_DEEPEST = 32", "_DEEPEST = 10**9",
+             (f"{_FRONTMATTER}test_deep_nesting_is_refused_and_neither_crashes_nor_hangs_the_process",)),
+    Mutation("alias-bomb", "hostile", "YAML aliases are followed", "store/frontmatter.py",
+             "if isinstance(event, yaml.AliasEvent):", "if False:",
+             (f"{_FRONTMATTER}test_an_alias_bomb_is_refused_before_it_grows",)),
+    Mutation("journal-believed", "hostile", "a journal may name files outside the folder", "store/journal.py",
+             "        and all(_is_inside(str(name)) for name in names)\n", "",
+             (f"{_JOURNAL}test_a_line_that_names_a_file_outside_the_folder_is_not_read",)),
+    Mutation("harmed-recalls", "fuzz", "a harmed log of recalls is never replaced", "index/recalls.py",
+             "                self._discard()\n", "",
+             (f"{_FUZZ}test_harmed_caches_beside_the_index_are_started_anew",)),
+    Mutation("bad-time", "fuzz", "what is no time ends a call with another error", "engine/arguments.py",
+             "    except ValueError:  # its words repeat the value", "    except TypeError:",
+             (f"{_RECALL}test_a_bad_argument_is_refused_and_its_value_is_not_repeated",)),
+    Mutation("own-errors", "fuzz", "tools end with errors that have no name", "tools/errors.py",
+             "        raise ToolError(on_one_line(error.public, LONGEST_FAILURE)) from None", "        raise",
+             (f"{_RECALL}test_a_bad_argument_is_refused_and_its_value_is_not_repeated",)),
+    Mutation("fifo-read", "hostile", "what is no file is read as a note", "store/filesystem.py",
+             "            if not stat.S_ISREG(os.fstat(handle).st_mode):", "            if False:",
+             (f"{_FILES}test_a_note_whose_file_becomes_a_fifo_between_looking_and_reading_is_not_waited_for",)),
+    Mutation("secrets-stored", "hostile", "secrets reach the disk", "engine/arguments.py",
+             '        if self.ports.secrets == "allow":', "        if True:",
+             (f"{_REMEMBER}test_a_secret_is_replaced_before_anything_reaches_the_disk",)),
+    Mutation("fence-known", "hostile", "a note can close its fence", "tools/fence.py",
+             "    return secrets.token_hex(4)", '    return "00000000"',
+             (f"{_RECALL}test_a_note_cannot_close_its_fence",)),
+    Mutation("any-host", "hostile", "a page of another host is served", "running.py",
+             "host_origin_protection=True", "host_origin_protection=False",
+             (f"{_RUNNING}test_over_http_only_this_machine_and_its_own_pages_are_served",)),
+    Mutation("any-address", "hostile", "other machines are served", "running.py",
+             "    if not _is_loopback(host):", "    if False:",
+             (f"{_RUNNING}test_another_address_than_this_machines_own_is_refused",)),
+    # Hours of work, and real clients.
+    Mutation("busy-when-idle", "soak", "an idle server works on", "engine/memory.py",
+             "IDLE_SECONDS = 30.0", "IDLE_SECONDS = 0.0",
+             (f"{_SOAK}test_an_idle_server_with_thousands_of_files_does_nothing",)),
+    Mutation("handles-leak", "soak", "each append leaves a handle open", "store/filesystem.py",
+             'with os.fdopen(handle, "ab") as file:', 'with os.fdopen(handle, "ab", closefd=False) as file:',
+             (f"{_SOAK}test_hours_of_calls_over_a_pipe_leave_the_server_as_it_was",)),
+    Mutation("log-grows", "soak", "the index's log grows without end", "index/database.py",
+             '    "PRAGMA temp_store = MEMORY",', '    "PRAGMA wal_autocheckpoint = 0",',
+             (f"{_SOAK}test_hours_of_calls_over_a_pipe_leave_the_server_as_it_was",)),
+    Mutation("reads-unsaid", "clients", "a client is not told which tools only read", "tools/agent.py",
+             "READS = ToolAnnotations(read_only_hint=True", "READS = ToolAnnotations(read_only_hint=False",
+             (f"{_GOLDEN}test_the_tools_are_the_ones_that_were_agreed_on",)),
+    Mutation("silent-server", "clients", "a client is not told what the memory is for", "app.py",
+             "instructions=INSTRUCTIONS", "instructions=None",
+             (f"{_RUNNING}test_a_client_on_a_pipe_can_list_and_call",)),
+)
+# fmt: on
+
+if __name__ == "__main__":
+    sys.exit(main(MUTATIONS))
