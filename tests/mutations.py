@@ -47,12 +47,13 @@ SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_howeve
 ENCODER_TROUBLE = f"{_ENCODING}test_a_note_is_kept_and_found_by_its_words_whatever_the_encoder_does"
 CLEAN_END = f"{_RUNNING}test_the_end_of_input_is_the_end_of_the_server"
 
-_USE_COUNTED = """    kept, omitted = _within(hits, request.budget)
+_USE_COUNTED = """    event = _event(ports, caller, request, found.hits, vector)
     from holdfast.engine.commit import commit, load_current
     from holdfast.store.stored import Change
-    for hit in kept:
+    indexed = await ports.index.notes([hit.note.id for hit in found.hits])
+    for hit in found.hits:
         async with ports.store.hold({hit.note.id}):
-            stored = await load_current(ports, notes[hit.note.id])
+            stored = await load_current(ports, indexed[hit.note.id])
             used = replace(stored.note, confidence=stored.note.confidence * 0.99)
             await commit(ports, caller, "use", [Change(stored, used)])
 """
@@ -65,7 +66,7 @@ _FLUSH = "await together(*(partial(self._flushes.submit, folder) for folder in _
 MUTATIONS = (
     # 1. Files are the truth.
     Mutation("index-loss-unseen", 1, "a deleted index goes on being used", "index/note_index.py",
-             " or self._identity != file_identity(self._path)\n", "\n",
+             " or self._identity != self._on_disk()\n", "\n",
              (f"{_DELETED}test_after_a_deletion_while_it_runs_every_answer_is_the_same",)),
     Mutation("index-harm-unseen", 1, "a harmed index is an error for good", "index/note_index.py",
              "    except sqlite3.DatabaseError as error:\n        raise IndexHarmedError(str(error)) from error",
@@ -150,7 +151,7 @@ MUTATIONS = (
              "                if self._still_there(handle):", "                if True:",
              (f"{_LOCKS}test_whoever_waits_takes_the_file_that_others_will_lock",)),
     Mutation("numbers-doubled", 3, "the journal is not read before it is written", "store/journal.py",
-             "            self._read_latest()\n        except", "            pass\n        except",
+             "            self._read_latest()\n            path =", "            path =",
              (f"{_JOURNAL}test_two_journals_in_threads_of_their_own_never_give_a_number_twice",)),
     Mutation("edits-ignored", 1, "an edit by hand is not taken in", "engine/reconcile.py",
              "                await self._take_in_news(news)", "                pass",
@@ -167,7 +168,7 @@ MUTATIONS = (
              "            async with self._stripes.hold(wanted):", "            if True:", (FOUR,)),
     # 4. Reading never writes your notes.
     Mutation("use-counted", 4, "recall writes into the notes that it shows", "engine/recall.py",
-             "    kept, omitted = _within(hits, request.budget)\n", _USE_COUNTED,
+             "    event = _event(ports, caller, request, found.hits, vector)\n", _USE_COUNTED,
              (f"{_RECALL}test_recall_changes_no_file_of_a_note",)),
     Mutation("id-rewrites-file", 4, "a file that is given its id is written anew", "store/codec.py",
              "    return head + line.encode() + data[len(head) :]",
@@ -188,12 +189,12 @@ MUTATIONS = (
              "        if not wanted.include_outdated:\n", "        if False:\n", (LEFT_OUT,)),
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/outdate.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
-    Mutation("correction-behind", 5, "a replaced note stands before the one that replaced it", "engine/recall.py",
-             "hits = _corrected([", "hits = list([", (SUPERSEDED,)),
+    Mutation("correction-behind", 5, "a replaced note stands before the one that replaced it", "engine/answer.py",
+             "_within(hits if asking.question.past else _corrected(hits), budget)", "_within(hits, budget)", (SUPERSEDED,)),
     Mutation("replaced-current", 5, "a replaced note does not say until when it held", "engine/remember.py",
              "        valid_until=old.note.valid_until or note.event_time or now,\n", "",
              (f"{_REMEMBER}test_a_superseded_note_is_closed_in_the_same_step",)),
-    Mutation("outdated-beside", 5, "outdated notes come back as related", "engine/recall.py",
+    Mutation("outdated-beside", 5, "outdated notes come back as related", "engine/answer.py",
              "        (current or wanted.include_outdated)\n", "        True\n",
              (f"{_RECALL}test_filters_hold_for_related_notes_too",)),
     # 6. Silence over noise.
@@ -253,7 +254,7 @@ MUTATIONS = (
              "        raise ToolError(on_one_line(error.public, LONGEST_FAILURE)) from None", "        raise",
              (f"{_RECALL}test_a_bad_argument_is_refused_and_its_value_is_not_repeated",)),
     Mutation("fifo-read", "hostile", "what is no file is read as a note", "store/filesystem.py",
-             "            if not stat.S_ISREG(os.fstat(handle).st_mode):", "            if False:",
+             "    if not stat.S_ISREG(os.fstat(handle).st_mode):", "    if False:",
              (f"{_FILES}test_a_note_whose_file_becomes_a_fifo_between_looking_and_reading_is_not_waited_for",)),
     Mutation("secrets-stored", "hostile", "secrets reach the disk", "engine/arguments.py",
              '        if self.ports.secrets == "allow":', "        if True:",
