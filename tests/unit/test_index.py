@@ -695,7 +695,7 @@ async def test_what_one_process_wrote_with_the_extension_another_reads_with_nump
 
 def measured(path: Path) -> tuple[float, float]:
     with closing(sqlite3.connect(path)) as connection:
-        return Background().statistics(connection, SET, (0.1, 0.1))
+        return Background().statistics(connection, SET, (0.1, 0.1), 1)
 
 
 async def test_the_background_depends_on_the_notes_and_not_on_the_order_they_came_in(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class Finder:
         if vector is not None and vectors is not None:
             cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
             vectors.exact(connection, vector.vector, best, cosines)
-            z = self._deviations(connection, vector, cosines)
+            z = self._deviations(connection, vector, cosines, snapshot.seen)
         pool = np.union1d(best, snapshot.best(z, -np.inf, pool_size))
         if vector is not None:
             session_z = _session_means(snapshot, passes, z, pool)
@@ -80,10 +80,10 @@ class Finder:
             self._vectors = self._vectors.refreshed(connection, self._snapshot)
             return self._snapshot, self._vectors
 
-    def _deviations(self, connection: sqlite3.Connection, vector: QueryVector, cosines: Floats) -> Floats:
+    def _deviations(self, connection: sqlite3.Connection, vector: QueryVector, cosines: Floats, seen: int) -> Floats:
         """Cosines as deviations above the background; NaN where they are not known."""
         prior = (vector.mean, vector.deviation)
-        mean, deviation = self._background.statistics(connection, vector.key, prior)
+        mean, deviation = self._background.statistics(connection, vector.key, prior, seen)
         return (cosines - np.float32(mean)) / np.float32(deviation)
 
 

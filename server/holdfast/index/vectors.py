@@ -23,7 +23,7 @@ EXACT_NOTES = 20_000  # up to here float32 in memory: the fastest, and 30 MB at 
 SAMPLE = 256  # notes whose mutual cosines are the store's background
 _PRIOR_WEIGHT = 20  # notes that the encoder's own background counts for
 _MEAN_RANGE, _DEVIATION_RANGE = (0.02, 0.35), (0.06, 0.18)
-_OVERSAMPLING = 4
+_OVERSAMPLING = 2
 _BATCH = 4096
 
 Codes = npt.NDArray[np.uint64]
@@ -182,9 +182,21 @@ class Background:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[object, float, float]] = {}
+        self._at: dict[str, int] = {}
 
-    def statistics(self, connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> tuple[float, float]:
-        """Mean and deviation for the vector set `key`, measured again when a note of the sample has changed."""
+    def statistics(
+        self, connection: sqlite3.Connection, key: str, prior: tuple[float, float], seen: int
+    ) -> tuple[float, float]:
+        """Mean and deviation for the vector set `key`, measured again when a note of the sample has changed.
+
+        `seen` is the number of the last change that the connection sees: where it is the same nothing has.
+        """
+        if self._at.get(key) != seen:
+            self._refresh(connection, key, prior)
+            self._at[key] = seen
+        return self._known[key][1:]
+
+    def _refresh(self, connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> None:
         sample = connection.execute(
             "SELECT count(*), sum(rowid), max(changed) FROM (SELECT rowid, changed FROM notes INDEXED BY notes_sample "
             "WHERE encoded_by = ? ORDER BY substr(id, -6), id LIMIT ?)",
@@ -194,7 +206,6 @@ class Background:
         if known is None or known[0] != sample:
             known = (sample, *_measure(connection, key, prior))
             self._known[key] = known
-        return known[1], known[2]
 
 
 def _measure(connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> tuple[float, float]:
