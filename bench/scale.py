@@ -25,8 +25,8 @@ from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
-from holdfast.index.note_index import Update
 from holdfast.index.projection import MadeVectors
+from holdfast.index.update import Update
 from holdfast.settings import load_settings
 from worlds import queries, unit_vector, write_folder
 

@@ -489,8 +489,12 @@ def arguments(rng: random.Random, known: Sequence[str]) -> tuple[str, dict[str, 
         },
         "recall_node": {"node_id": an_id},
         "mark_outdated": {"node_id": an_id, "reason": a_text, "superseded_by": an_id},
+        "submit_feedback": {
+            "node_id": an_id, "signal": lambda: rng.choice((1, -1, *NUMBERS)), "event_id": a_text,
+            "source": lambda: rng.choice(("explicit", "implicit", "")),
+        },
     }  # fmt: skip
-    tool = rng.choices(tuple(shapes), (5, 5, 2, 1))[0]
+    tool = rng.choices(tuple(shapes), (5, 5, 2, 1, 1))[0]
     required, *optional = shapes[tool]
     names = [required, *rng.sample(optional, rng.randint(0, min(4, len(optional))))]
     given: dict[str, Any] = {name: shapes[tool][name]() for name in names}

@@ -26,6 +26,7 @@ SELF = "mem_0000000000000000"
 ERROR_NAMES = (
     "InvalidArgumentError", "LimitExceededError", "SecretRefusedError", "MemoryNotFoundError", "AmbiguousIdError",
     "ProtectedNoteError", "ConflictError", "StorageError", "QuarantinedError", "IndexSchemaError", "EncoderError",
+    "EventNotFoundError",
 )  # fmt: skip
 NAME_WITHIN = 120
 
@@ -98,6 +99,9 @@ class Agent:
 
     async def outdate(self, node_id: str, **arguments: Any) -> Answer:
         return await self.call("mark_outdated", node_id=node_id, **arguments)
+
+    async def rate(self, node_id: str, signal: int, **arguments: Any) -> Answer:
+        return await self.call("submit_feedback", node_id=node_id, signal=signal, **arguments)
 
     def file_of(self, note_id: str) -> Path:
         return next(self.home.glob(f"memories/*/*.{note_id}.md"))

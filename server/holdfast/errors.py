@@ -6,6 +6,7 @@
     ├── SecretRefusedError        a secret was found and HOLDFAST_SECRETS=refuse
     ├── MemoryNotFoundError       no note has this id or prefix
     ├── AmbiguousIdError          a prefix matches several notes
+    ├── EventNotFoundError        no recall with this event_id is known, or none that showed the note
     ├── ProtectedNoteError        the Self note cannot be changed that way
     ├── ConflictError             the note changed on disk meanwhile; nothing was written
     ├── StorageError              the disk refused: full, read-only, no permission, gone
@@ -61,6 +62,10 @@ class MemoryNotFoundError(HoldfastError):
 
 class AmbiguousIdError(HoldfastError):
     """The prefix matches more than one note; the sentence lists them."""
+
+
+class EventNotFoundError(HoldfastError):
+    """No recall with this event_id is known any more, or it did not show the note; nothing was recorded."""
 
 
 class ProtectedNoteError(HoldfastError):

@@ -15,7 +15,7 @@ from clients.fake_llm import NEWEST, Call, Model
 from processes import ROOT
 
 HANG = 90.0
-TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
+TOOLS = {"remember", "recall", "recall_node", "mark_outdated", "submit_feedback"}
 PLACEHOLDER = "/path/to/holdfast"
 LAUNCHER = f"""#!/bin/sh
 PYTHONPATH='{ROOT / "server"}' exec '{sys.executable}' -m holdfast "$@"

@@ -149,6 +149,10 @@ SHAPES = {
     ),
     "recall_node": st.fixed_dictionaries({"node_id": ids}),
     "mark_outdated": st.fixed_dictionaries({"node_id": ids}, optional={"reason": texts, "superseded_by": ids}),
+    "submit_feedback": st.fixed_dictionaries(
+        {"node_id": ids, "signal": st.sampled_from([1, -1, 0])},
+        optional={"source": st.sampled_from(["explicit", "implicit", ""]), "event_id": texts},
+    ),
 }  # fmt: skip
 
 

@@ -25,9 +25,9 @@ import pytest  # noqa: E402 - the paths come first
 from served import ERAS, serving  # noqa: E402
 
 GOLDEN = Path(__file__).with_name("tools.json")
-AGENT = {"remember", "recall", "recall_node", "mark_outdated"}
+AGENT = {"remember", "recall", "recall_node", "mark_outdated", "submit_feedback"}
 MOST_BARE, MOST_WHOLE = 12_000, 24_000  # characters of all tools: without output schemas, and with them
-AGENT_BARE, AGENT_WHOLE = 5_000, 10_000
+AGENT_BARE, AGENT_WHOLE = 6_000, 11_000
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 

@@ -463,7 +463,7 @@ async def test_a_recall_is_answered_whatever_becomes_of_the_log_of_recalls(
         assert not [notice for notice in answer.notices if "rated" in notice]
         path.unlink()
         answer = await ask(world, "winch oil")
-        assert await world.ports.recalls.get(answer.event_id) is not None  # type: ignore[attr-defined] # the log itself
+        assert await world.ports.recalls.get(answer.event_id, "") is not None  # type: ignore[attr-defined] # the log itself
 
 
 async def test_many_recalls_at_once_open_one_log(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
 from holdfast.index import database, schema, search
-from holdfast.index.note_index import HistoryRow, IndexLostError, NoteIndex, Update
+from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
+from holdfast.index.update import HistoryRow, Update
 from holdfast.index.vectors import Background, VectorTable
 from holdfast.model.ids import note_id
 from holdfast.model.memory import Link, Note

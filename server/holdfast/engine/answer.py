@@ -11,7 +11,7 @@ from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
-from holdfast.model.query import Filter
+from holdfast.model.query import Filter, Found
 from holdfast.model.ranking import Ranked, gated, rank
 
 SEEDS, MOST_RELATED = 5, 5
@@ -93,9 +93,14 @@ def answer(view: View, asking: Asking, limit: int, budget: int | None, *, explai
 
 def _ranked(view: View, asking: Asking, wanted: Filter) -> list[Ranked]:
     if wanted.include_outdated:
-        return rank(view.search(asking.text, asking.vector, wanted), asking.question)
+        return _in_order(view, asking, view.search(asking.text, asking.vector, wanted))
     found = view.search(asking.text, asking.vector, replace(wanted, include_superseded=True))
-    return _replaced(view, rank(found, asking.question), wanted)
+    return _replaced(view, _in_order(view, asking, found), wanted)
+
+
+def _in_order(view: View, asking: Asking, found: Found) -> list[Ranked]:
+    liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, asking.wanted.now)
+    return rank(found, replace(asking.question, affinity=liked))
 
 
 def _replaced(view: View, ranked: Sequence[Ranked], wanted: Filter) -> list[Ranked]:

@@ -21,10 +21,11 @@ EVENT_DAYS = 3  # what happened "during" an event is told of within these
 class Asking:
     """A question as it was read.
 
-    `text` is the question without its words of time; it is what the legs look for. `wanted` is what the caller's
-    arguments let through. `time` is None where the question speaks of no time.
+    `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
+    for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time.
     """
 
+    query: str
     text: str
     wanted: Filter
     question: Question
@@ -49,7 +50,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     question = Question(text, space=None if wanted.spaces else space, past=past, extraordinary=extraordinary)
-    return Asking(text, replace(wanted, include_outdated=wanted.include_outdated or past), question, time)
+    return Asking(query, text, replace(wanted, include_outdated=wanted.include_outdated or past), question, time)
 
 
 def window_of(view: View, asking: Asking) -> Window | None:

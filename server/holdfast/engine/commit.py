@@ -7,9 +7,9 @@ from typing import Any
 
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError
-from holdfast.index.note_index import HistoryRow, Update
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.rows import IndexedNote
+from holdfast.index.update import HistoryRow, Update
 from holdfast.store.stored import Change, Committed, Stored
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 import anyio
 
 from holdfast.engine.ports import Encoder, Ports
 from holdfast.errors import EncoderError
-from holdfast.index.note_index import Update
 from holdfast.index.projection import MadeVectors, text_to_encode
+from holdfast.index.questions import QuestionVector
 from holdfast.index.rows import PendingVector
+from holdfast.index.update import Update
+from holdfast.model.affinity import FORGOTTEN_DAYS
 from holdfast.model.query import QueryVector
+from holdfast.model.times import instant
 
 PATIENCE_SECONDS = 8.0  # the first call loads the model
 DEEP_BACKLOG = 12  # texts; behind these a store does not wait for its vector
@@ -75,7 +79,7 @@ def query_vector(ports: Ports, vector: bytes) -> QueryVector | None:
 
 
 async def drain(ports: Ports) -> int:
-    """Encode one batch of the notes that wait for a vector; returns how many got theirs.
+    """Encode one batch of what waits for a vector, notes before rated questions; returns how many got theirs.
 
     Raises:
         EncoderError: the encoder cannot encode.
@@ -85,9 +89,28 @@ async def drain(ports: Ports) -> int:
     key = ports.encoder.vector_set.key
     waiting = await ports.index.pending_vectors(key, DRAIN_BATCH)
     if not waiting:
-        return 0
+        return await _drain_questions(ports, ports.encoder)
     made = await _encode_each(ports.encoder, waiting)
     await ports.index.apply(Update(vectors=made))
+    return len(made)
+
+
+async def _drain_questions(ports: Ports, encoder: Encoder) -> int:
+    """Encode a batch of rated questions; one that cannot be encoded is compared by its words and holds up no other."""
+    key = encoder.vector_set.key
+    since = instant(ports.clock() - timedelta(days=FORGOTTEN_DAYS))
+    made: list[QuestionVector] = []
+    failures = 0
+    waiting = await ports.index.read(lambda view: view.pending_questions(key, since, DRAIN_BATCH))
+    for question in waiting:
+        try:
+            made.append(QuestionVector(question.key, key, await encoder.encode_query(question.embedded)))
+        except EncoderError:
+            failures += 1
+            if failures == HOPELESS and not made:  # it is the encoder, not the text
+                raise
+    if made:
+        await ports.index.apply(Update(question_vectors=made))
     return len(made)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from holdfast.engine.commit import note_row
 from holdfast.engine.ports import Ports
-from holdfast.index.note_index import Update
 from holdfast.index.projection import FileRow, NoteRow
 from holdfast.index.rows import IndexedNote
+from holdfast.index.update import Update
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name, is_canonical
 from holdfast.store.stored import Stored, Unreadable

@@ -70,7 +70,9 @@ async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
         return found, _notices(view, ports)
 
     found, standing = await ports.index.read(read)
-    event = _event(ports, caller, request, found.hits, vector)
+    shown = [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
+    shown += [(item.note.id, 0.0) for item in found.related]
+    event = _event(ports, caller, request, shown, vector)
     unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
     notices = tuple(text for text in (*_time_read(found), notice, *standing, unrated) if text)
     window = found.window
@@ -87,13 +89,12 @@ async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
 
 
 def _event(
-    ports: Ports, caller: Caller, request: Recall, hits: Sequence[Hit], vector: QueryVector | None
+    ports: Ports, caller: Caller, request: Recall, shown: Sequence[tuple[str, float]], vector: QueryVector | None
 ) -> RecallEvent:
     """The recall as it is kept for feedback; the query passes the same door as a note."""
     query = request.query if ports.secrets == "allow" else ports.door(request.query).text
-    shown = tuple((hit.note.id, hit.ranked.relevance) for hit in hits)
     event_id = "evt_" + ports.new_id().removeprefix(PREFIX)
-    event = RecallEvent(event_id, ports.now, query, caller.space, shown)
+    event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
     return event if vector is None else replace(event, vector_set=vector.key, vector=vector.vector)
 
 

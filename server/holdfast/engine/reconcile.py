@@ -11,11 +11,13 @@ import structlog
 
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
+from holdfast.engine.feedback import feedback_row
 from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError, StorageError
-from holdfast.index.note_index import HistoryRow, IndexLostError, Update
+from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import FileRow
+from holdfast.index.update import HistoryRow, Update
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Stored
@@ -146,7 +148,7 @@ class Reconciler:
                     await self.ports.index.aclose()
 
     async def _replay_journal(self) -> None:
-        """History of changes, from the journal. That a file was given its id is no change of its note."""
+        """History of changes, and feedback. That a file was given its id is no change of its note."""
         records = await self.ports.store.journal()
         done = {change for record in records for change in record.get("done", ())}
         void = {change for record in records for change in record.get("void", ())} - done  # its own writer knows best
@@ -156,7 +158,8 @@ class Reconciler:
             if record.get("change") and record["change"] not in void and record["op"] != "adopt"
             for file in record.get("files", ())
         ]
-        await self.ports.index.apply(Update(history=rows))
+        given = [row for record in records if (row := feedback_row(record)) is not None]
+        await self.ports.index.apply(Update(history=rows, feedback=given))
 
     async def _look(self) -> None:
         started, wall = time.monotonic(), time.time_ns()

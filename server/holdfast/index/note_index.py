@@ -7,7 +7,6 @@ import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,24 +15,16 @@ import anyio
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.index.database import Database, connect, file_identity, vector_extension
-from holdfast.index.projection import (
-    FileRow,
-    MadeVectors,
-    NoteRow,
-    fill_notes,
-    fill_texts,
-    put_file,
-    put_notes,
-    put_vectors,
-    remove_notes,
-)
+from holdfast.index.projection import FileRow, fill_notes, fill_texts, put_notes
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place, file_rows, place_of
 from holdfast.index.schema import drop_indexes, make_indexes, migrate
+from holdfast.index.update import Update, apply_update
 from holdfast.index.view import MOST_TERMS, UNENCODED, WIDE_POOL, IndexView
 from holdfast.model.ids import id_range
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
+    from holdfast.index.feedback import Feedback
     from holdfast.index.search import Finder
 
 Answer = TypeVar("Answer")
@@ -48,29 +39,6 @@ class IndexLostError(Exception):
 
 class IndexHarmedError(IndexLostError):
     """The database file is there and cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """One change of one note, as the journal tells it."""
-
-    note: str
-    seq: int
-    change: str
-    op: str
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What one change does to the index; all of it or nothing."""
-
-    notes: Sequence[NoteRow] = ()
-    gone: Sequence[str] = ()
-    files: Sequence[FileRow] = ()
-    gone_files: Sequence[str] = ()
-    history: Sequence[HistoryRow] = ()
-    vectors: Sequence[MadeVectors] = ()
 
 
 class NoteIndex:
@@ -91,6 +59,7 @@ class NoteIndex:
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
         self._finder: Finder | None = None
+        self._feedback: Feedback | None = None
         self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
 
@@ -109,7 +78,7 @@ class NoteIndex:
         if self._on_disk() in (None, self._unreadable):
             self.discard()
         self._unreadable = None
-        self._finder = None
+        self._finder = self._feedback = None
         self.uses_extension = self._extension and vector_extension() != ""
         try:
             return await _guarded(self._open())
@@ -186,7 +155,7 @@ class NoteIndex:
         def on_one_state(connection: sqlite3.Connection) -> Answer:
             connection.execute("BEGIN")
             try:
-                return work(IndexView(connection, self._searcher))
+                return work(IndexView(connection, self._searcher, self._ratings))
             finally:
                 connection.rollback()
 
@@ -210,6 +179,14 @@ class NoteIndex:
 
             self._finder = Finder(extension=self.uses_extension)
         return self._finder
+
+    def _ratings(self) -> Feedback:
+        """Made at the first search too, for the same reason."""
+        if self._feedback is None:
+            from holdfast.index.feedback import Feedback  # noqa: PLC0415
+
+            self._feedback = Feedback()
+        return self._feedback
 
     async def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""
@@ -320,7 +297,7 @@ class NoteIndex:
             seq = int(_meta(connection, "change_seq") or 0) + 1
             _set_meta(connection, "change_seq", seq)
             for update in updates:
-                _apply(connection, update, seq, fill_notes if self._building else put_notes)
+                apply_update(connection, update, seq, fill_notes if self._building else put_notes)
 
         await self._write(work)
         return [None] * len(updates)
@@ -357,22 +334,3 @@ def _finish(connection: sqlite3.Connection) -> None:
     make_indexes(connection)
     fill_texts(connection)
     _set_meta(connection, "built", 1)
-
-
-def _apply(
-    connection: sqlite3.Connection,
-    update: Update,
-    seq: int,
-    put: Callable[[sqlite3.Connection, Sequence[NoteRow], int], None],
-) -> None:
-    remove_notes(connection, update.gone, seq)
-    connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in update.gone_files])
-    put(connection, update.notes, seq)
-    for row in update.files:
-        put_file(connection, row)
-    connection.executemany(
-        "INSERT OR IGNORE INTO history (note, seq, change, op, at) VALUES (?, ?, ?, ?, ?)",
-        [(row.note, row.seq, row.change, row.op, row.at) for row in update.history],
-    )
-    for made in update.vectors:
-        put_vectors(connection, made, seq)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,15 +12,26 @@ from pathlib import Path
 
 import anyio
 
+from holdfast.errors import StorageError
 from holdfast.index.database import Database, connect, file_identity
 
 KEPT_DAYS = 14
 MOST_KEPT = 20_000
+_COLUMNS = ["id", "at", "query", "space", "shown", "vector_set", "vector", "principal", "server"]
+_FOUND = f"SELECT {', '.join(_COLUMNS[:-1])} FROM recalls"  # noqa: S608 - own names
+_BY_ID = f"{_FOUND} WHERE id = ? AND at >= ?"
+_LATEST = (
+    f"{_FOUND} WHERE instr(shown, ?) > 0 AND principal = ? AND at >= ? "  # a name in the JSON of what was shown
+    "ORDER BY server = ? DESC, at DESC, id DESC LIMIT 1"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RecallEvent:
-    """One recall: what was asked and which notes were shown. `vector` is the query's, empty without an encoder."""
+    """One recall: what was asked and which notes were shown. `vector` is the query's, empty without an encoder.
+
+    `principal` is who asked.
+    """
 
     id: str
     at: str
@@ -28,13 +40,18 @@ class RecallEvent:
     shown: Sequence[tuple[str, float]]  # note id, relevance
     vector_set: str = ""
     vector: bytes = b""
+    principal: str = "local"
 
 
 class RecallLog:
-    """A small database beside the index; losing it loses nothing but the chance to rate old answers."""
+    """A small database beside the index; losing it loses nothing but the chance to rate old answers.
+
+    All servers of a folder share it; each marks its own events with a random number.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._server = secrets.token_hex(8)
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
         self._opening = anyio.Lock()
@@ -64,21 +81,47 @@ class RecallLog:
             json.dumps(list(event.shown)),
             event.vector_set,
             event.vector,
+            event.principal,
+            self._server,
         )
         await database.write(
-            lambda connection: connection.execute("INSERT OR IGNORE INTO recalls VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            lambda connection: connection.execute(
+                "INSERT OR IGNORE INTO recalls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
+            )
         )
 
-    async def get(self, event_id: str) -> RecallEvent | None:
-        database = await self._open()
-        found = await database.run(
-            lambda connection: connection.execute("SELECT * FROM recalls WHERE id = ?", (event_id,)).fetchone()
-        )
-        if found is None:
+    async def get(self, event_id: str, since: str) -> RecallEvent | None:
+        """The event of this id, unless it is older than `since`.
+
+        Raises:
+            StorageError: the log cannot be read now.
+        """
+        return await self._find(_BY_ID, (event_id, since))
+
+    async def latest(self, note_id: str, since: str, principal: str) -> RecallEvent | None:
+        """The latest event not older than `since` in which this principal was shown the note.
+
+        One of this server comes before those of others: two clients of one folder may be shown the same note.
+
+        Raises:
+            StorageError: the log cannot be read now.
+        """
+        return await self._find(_LATEST, (f'["{note_id}",', principal, since, self._server))
+
+    async def _find(self, statement: str, values: tuple[str, ...]) -> RecallEvent | None:
+        try:
+            database = await self._open()
+            found = await database.run(lambda connection: connection.execute(statement, values).fetchone())
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError) as error:
+            await self.aclose()
+            raise StorageError(
+                "The log of recent recalls cannot be read.", "Nothing was recorded; call again in a moment."
+            ) from error
+        except sqlite3.Error:  # harmed: as good as deleted, which it may be at any time
+            await self.aclose()
+            self._discard()
             return None
-        note_id, at, query, space, shown, vector_set, vector = found
-        pairs = tuple((note, relevance) for note, relevance in json.loads(shown))
-        return RecallEvent(note_id, at, query, space, pairs, vector_set, vector)
+        return None if found is None else _event(found)
 
     async def aclose(self) -> None:
         database, self._database = self._database, None
@@ -104,11 +147,21 @@ class RecallLog:
                 Path(f"{self._path}{end}").unlink(missing_ok=True)
 
 
+def _event(row: tuple[str, str, str, str | None, str, str, bytes, str]) -> RecallEvent:
+    event_id, at, query, space, shown, vector_set, vector, principal = row
+    pairs = tuple((note, relevance) for note, relevance in json.loads(shown))
+    return RecallEvent(event_id, at, query, space, pairs, vector_set, vector, principal)
+
+
 def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = OFF")
+    columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(recalls)")]
+    if columns and columns != _COLUMNS:
+        connection.execute("DROP TABLE recalls")  # of an earlier version: only the chance to rate its answers is lost
     connection.execute(
         "CREATE TABLE IF NOT EXISTS recalls (id TEXT PRIMARY KEY, at TEXT NOT NULL, query TEXT NOT NULL, space TEXT, "
-        "shown TEXT NOT NULL, vector_set TEXT NOT NULL, vector BLOB NOT NULL) WITHOUT ROWID"
+        "shown TEXT NOT NULL, vector_set TEXT NOT NULL, vector BLOB NOT NULL, principal TEXT NOT NULL, "
+        "server TEXT NOT NULL) WITHOUT ROWID"
     )
     connection.execute("CREATE INDEX IF NOT EXISTS recalls_at ON recalls (at)")
     connection.execute(

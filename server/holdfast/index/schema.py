@@ -56,6 +56,25 @@ def _notes(connection: sqlite3.Connection) -> None:
     make_indexes(connection)
 
 
+def _feedback(connection: sqlite3.Connection) -> None:
+    _run(
+        connection,
+        """
+        CREATE TABLE questions (key TEXT PRIMARY KEY, asked TEXT NOT NULL, embedded TEXT NOT NULL) WITHOUT ROWID;
+        CREATE TABLE question_vectors (
+            question TEXT NOT NULL, vector_set TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (vector_set, question)
+        ) WITHOUT ROWID;
+        CREATE TABLE feedback (
+            note TEXT NOT NULL, event TEXT NOT NULL, seq INTEGER NOT NULL, signal INTEGER NOT NULL,
+            explicit INTEGER NOT NULL, at TEXT NOT NULL, question TEXT, changed INTEGER NOT NULL,
+            PRIMARY KEY (note, event)
+        ) WITHOUT ROWID;
+        CREATE INDEX feedback_changed ON feedback (changed);
+        CREATE INDEX feedback_at ON feedback (at, question);
+        """,
+    )
+
+
 _INDEXES = {
     "notes_session": "notes (space, session, coalesce(seq, -1), created, id) WHERE session IS NOT NULL",
     "notes_space": "notes (space, created, id)",
@@ -89,7 +108,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes,)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes, _feedback)
 
 
 def migrate(connection: sqlite3.Connection) -> None:

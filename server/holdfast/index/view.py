@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
+    from holdfast.index.feedback import Feedback
     from holdfast.index.search import Finder
 
 WIDE_POOL = 150  # candidates of each leg
@@ -24,9 +26,12 @@ UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
 class IndexView:
     """What can be asked of an open index without waiting."""
 
-    def __init__(self, connection: sqlite3.Connection, finder: Callable[[], Finder]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, finder: Callable[[], Finder], feedback: Callable[[], Feedback]
+    ) -> None:
         self._connection = connection
         self._finder = finder
+        self._feedback = feedback
 
     def search(
         self,
@@ -38,6 +43,18 @@ class IndexView:
     ) -> Found:
         """See `holdfast.index.search.Finder.search`."""
         return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms)
+
+    def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
+        """See `holdfast.index.feedback.Feedback.affinities`."""
+        return self._feedback().affinities(self._connection, ids, query, vector, now)
+
+    def feedback(self, note_id: str) -> list[FeedbackRow]:
+        """All signals on a note."""
+        return feedback_of(self._connection, note_id)
+
+    def pending_questions(self, key: str, since: str, most: int) -> list[Question]:
+        """Rated questions that have no vector of this set, newest first; only those rated at `since` or later."""
+        return self._feedback().pending(self._connection, key, since, most)
 
     def subjects(self, words: Sequence[str]) -> list[str]:
         """Subjects of notes that share a word with these."""

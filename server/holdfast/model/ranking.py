@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from holdfast.model.affinity import TOLD
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.query import Candidate, Found
 from holdfast.model.times import moment
@@ -124,8 +125,8 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
 
 def gated(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
     """The best that may be shown: none where not one of them is good enough, and no single one below the floor."""
-    best = [item for item in ranked if item.relevance >= FLOOR][:limit]
-    return best if any(item.relevance >= GATE for item in best) else []
+    shown = [item for item in ranked if item.relevance >= FLOOR]
+    return shown[:limit] if any(item.relevance >= GATE for item in shown) else []
 
 
 def is_strange(query: str, extraordinary: frozenset[str], unknown: frozenset[str]) -> bool:
@@ -185,7 +186,7 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
 
 def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:
     named = ("names its subject",) if subject else ()
-    rated = ("rated helpful before" if affinity > 0 else "rated unhelpful before",) if affinity else ()
+    rated = ("liked before" if affinity > 0 else "disliked before",) if abs(affinity) >= TOLD else ()
     return named + rated
 
 

@@ -11,6 +11,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from holdfast.engine.feedback import Feedback, FeedbackSource, submit_feedback
 from holdfast.engine.memory import Memory
 from holdfast.engine.node import recall_node
 from holdfast.engine.outdate import MarkOutdated, mark_outdated
@@ -20,7 +21,7 @@ from holdfast.engine.remember import Remember, remember
 from holdfast.model.memory import EdgeType, NoteType, Tier
 from holdfast.tools import render
 from holdfast.tools.errors import answered
-from holdfast.tools.results import NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
+from holdfast.tools.results import FeedbackResult, NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
 
 REMEMBER = """Keep in long-term memory what later sessions should know: a decision and why, a preference of the \
 user, a fact about the project, a procedure that worked. One idea a note, written so that it makes sense alone. Not \
@@ -38,6 +39,11 @@ remember; not for searching."""
 MARK_OUTDATED = """Retire a note that is no longer true: it stays readable but recall leaves it out. Give \
 `superseded_by` when another stored note says what is true now. To replace a note while storing the new one, use \
 remember with `supersedes` instead. Can be undone with the change_id."""
+
+SUBMIT_FEEDBACK = """Say whether a recalled note helped with what was asked: 1 when it did, -1 when it was beside the \
+point. It then comes a little earlier or later for similar questions, for a few weeks; nothing is hidden. Explicit: \
+the user said so; implicit: you inferred it. Silence is not -1. When a note is no longer true use mark_outdated \
+instead."""
 
 
 class LinkTo(TypedDict):
@@ -63,7 +69,7 @@ class Desk:
 
 def add_agent_tools(server: FastMCP, desk: Desk) -> None:
     """Put the agent's tools on a server."""
-    for add in (_add_remember, _add_recall, _add_recall_node, _add_mark_outdated):
+    for add in (_add_remember, _add_recall, _add_recall_node, _add_mark_outdated, _add_submit_feedback):
         add(server, desk)
 
 
@@ -180,6 +186,26 @@ def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:
         request = MarkOutdated(node_id, reason, superseded_by)
         return render.outdated(
             await answered(desk.memory.attend(lambda ports: mark_outdated(ports, desk.caller(context), request)))
+        )
+
+
+def _add_submit_feedback(server: FastMCP, desk: Desk) -> None:
+    @server.tool(
+        name="submit_feedback",
+        description=SUBMIT_FEEDBACK,
+        annotations=ADDS,
+        output_schema=schema_of(FeedbackResult),
+    )
+    async def _submit_feedback(
+        context: Context,
+        node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],
+        signal: Annotated[int, Field(strict=True, json_schema_extra={"enum": [1, -1]})],  # true is no 1
+        source: FeedbackSource = "explicit",
+        event_id: Annotated[str | None, Field(description="Of the recall; default the latest that showed it.")] = None,
+    ) -> ToolResult:
+        request = Feedback(node_id, signal, source, event_id)
+        return render.rated(
+            await answered(desk.memory.attend(lambda ports: submit_feedback(ports, desk.caller(context), request)))
         )
 
 

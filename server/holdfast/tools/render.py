@@ -6,6 +6,7 @@ from fastmcp.tools import ToolResult
 from mcp_types import TextContent
 
 from holdfast.engine.answer import Hit
+from holdfast.engine.feedback import Rated
 from holdfast.engine.node import Node
 from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
@@ -148,6 +149,17 @@ def outdated(outcome: Outdated) -> ToolResult:
     line = f"Outdated since {note.valid_until}: {note.id} {on_one_line(note.title)}"
     undo = [f"Undo handle: {outcome.change_id}"] if outcome.change_id else []
     return _answer([line, *undo, *_said(outcome.notices)], dict(structured))
+
+
+def rated(outcome: Rated) -> ToolResult:
+    structured: results.FeedbackResult = {
+        "id": outcome.note_id,
+        "recorded": outcome.recorded,
+        "effect": outcome.effect,
+        "notices": list(outcome.notices),
+    }
+    verb = "Recorded" if outcome.recorded else "Not recorded"
+    return _answer([f"{verb}: {outcome.note_id}. {outcome.effect}", *_said(outcome.notices)], dict(structured))
 
 
 def _heading(outcome: Recalled, caller: Caller) -> str:

@@ -144,6 +144,13 @@ class OutdatedResult(TypedDict):
     notices: list[str]
 
 
+class FeedbackResult(TypedDict):
+    id: str
+    recorded: bool
+    effect: str
+    notices: list[str]
+
+
 def schema_of(result: type) -> dict[str, Any]:
     """The JSON schema of a result, without the titles that a generator adds and a model pays for."""
     return cast("dict[str, Any]", _bare(TypeAdapter(result).json_schema()))

@@ -1,0 +1,197 @@
+"""Affinities of notes for a question, from signals kept in memory and brought up to date by change numbers."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+
+from holdfast.index.questions import FeedbackRow, Question, feedback_since, pending_questions, vectors_of
+from holdfast.index.snapshot import Floats
+from holdfast.index.words import PRIOR_NOTES
+from holdfast.model.affinity import Signal, affinity, by_meaning, by_words, numbered, question_key
+from holdfast.model.query import QueryVector
+from holdfast.model.times import moment
+from holdfast.model.words import query_terms
+
+_SECONDS_PER_DAY = 86_400.0
+_MOST_VECTORS = 20_000  # kept in memory, 30 MB; they are read again where they are missing
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A signal with its time in seconds since 1970."""
+
+    question: str
+    signal: int
+    explicit: bool
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What a question asks with; `telling` must stand in any question like it: names, and words with digits."""
+
+    all: frozenset[str]
+    telling: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Everything up to the change number `seen`; never changed, only replaced."""
+
+    seen: int = -1
+    notes: Mapping[str, Mapping[str, _Given]] = field(default_factory=dict)  # by note and event
+    questions: Mapping[str, _Words] = field(default_factory=dict)
+
+
+class Feedback:
+    """The signals of one database, shared by all connections.
+
+    Without any for the notes that are asked about, an answer costs one look at a number; with them, time by how many
+    there are for these notes.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known = _Known()
+        self._vectors: dict[tuple[str, str], Floats] = {}  # by vector set and question: never change
+        self._weights: dict[str, float] = {}  # by word, as of `_weighed`
+        self._weighed = -1
+        self._total = 0
+        self._complete: dict[str, int] = {}  # vector sets that lacked no question as of a change number
+
+    def affinities(
+        self, connection: sqlite3.Connection, ids: Sequence[str], query: str, vector: QueryVector | None, now: str
+    ) -> dict[str, float]:
+        """Affinity in -0.15..0.15 of those notes that have one for the query.
+
+        Args:
+            connection: to the database.
+            ids: the notes.
+            query: the question as it is asked now.
+            vector: its embedding; without it, or where an earlier question has none, their words are compared.
+            now: an instant.
+        """
+        known = self._current(connection)
+        rated = {note: known.notes[note].values() for note in ids if note in known.notes}
+        if not rated:
+            return {}
+        earlier = {given.question for signals in rated.values() for given in signals}
+        similar = self._similarities(connection, known, earlier, query, vector)
+        today = _seconds(now)
+        found = {
+            note: affinity(_signal(given, similar[given.question], today) for given in signals)
+            for note, signals in rated.items()
+        }
+        return {note: value for note, value in found.items() if value}
+
+    def pending(self, connection: sqlite3.Connection, key: str, since: str, most: int) -> list[Question]:
+        """Questions that lack a vector of the set `key`; see `pending_questions`. Costs a look where none can."""
+        latest = connection.execute("SELECT max(changed) FROM feedback").fetchone()[0]
+        if latest is None or self._complete.get(key) == latest:
+            return []
+        found = pending_questions(connection, key, since, most)
+        if not found:
+            self._complete[key] = latest
+        return found
+
+    def _current(self, connection: sqlite3.Connection) -> _Known:
+        with self._lock:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
+            latest = int(row[0]) if row else 0
+            if latest > self._known.seen:
+                fresh = feedback_since(connection, self._known.seen)
+                self._known = _with(self._known, fresh, latest) if fresh else replace(self._known, seen=latest)
+            return self._known
+
+    def _similarities(
+        self,
+        connection: sqlite3.Connection,
+        known: _Known,
+        earlier: Iterable[str],
+        query: str,
+        vector: QueryVector | None,
+    ) -> dict[str, float]:
+        """How like the query each earlier question is, in 0..1."""
+        asked = frozenset(query_terms(query))
+        numbers = numbered(asked)
+        key = question_key(query)
+        similar = dict.fromkeys(earlier, 0.0)
+        alike = [
+            question
+            for question in similar
+            if question != key
+            and known.questions[question].telling <= asked
+            and numbers <= known.questions[question].telling
+        ]
+        meant = self._meant(connection, alike, vector) if vector is not None else {}
+        similar |= meant
+        for question in alike:
+            words = known.questions[question].all
+            if question not in meant and not asked.isdisjoint(words):
+                similar[question] = by_words(asked, words, self._weighed_words(connection, known, asked | words))
+        if key in similar:
+            similar[key] = 1.0
+        return similar
+
+    def _meant(self, connection: sqlite3.Connection, questions: Sequence[str], vector: QueryVector) -> dict[str, float]:
+        """Similarity by meaning of those questions that have a vector of the query's set."""
+        missing = [question for question in questions if (vector.key, question) not in self._vectors]
+        if missing:
+            if len(self._vectors) > _MOST_VECTORS:
+                self._vectors = {}
+                missing = list(questions)
+            vectors = self._vectors
+            for question, blob in vectors_of(connection, vector.key, missing):
+                vectors[vector.key, question] = np.frombuffer(blob, "<f4")
+        vectors = self._vectors
+        there = [question for question in questions if (vector.key, question) in vectors]
+        if not there:
+            return {}
+        cosines = np.stack([vectors[vector.key, question] for question in there]) @ np.frombuffer(vector.vector, "<f4")
+        return {
+            question: by_meaning(cosine, vector.mean) for question, cosine in zip(there, cosines.tolist(), strict=True)
+        }
+
+    def _weighed_words(self, connection: sqlite3.Connection, known: _Known, words: Iterable[str]) -> dict[str, float]:
+        """Weights of words by how few notes have them (BM25's idf), counted once for each change of the index."""
+        if self._weighed != known.seen:
+            (notes,) = connection.execute("SELECT count(*) FROM notes").fetchone()
+            self._weights, self._total, self._weighed = {}, notes, known.seen
+        weights, total = self._weights, self._total
+        for word in words:
+            if word not in weights:
+                counted = connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',))
+                found = counted.fetchone()[0]
+                weights[word] = math.log(1.0 + (PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
+        return weights
+
+
+def _with(known: _Known, rows: Sequence[FeedbackRow], latest: int) -> _Known:
+    notes = dict(known.notes)
+    questions = dict(known.questions)
+    for row in rows:
+        if row.question is not None:
+            given = _Given(row.question.key, row.signal, row.explicit, _seconds(row.at))
+            notes[row.note] = {**notes.get(row.note, {}), row.event: given}
+            questions[row.question.key] = _words_of(row.question)
+    return _Known(latest, notes, questions)
+
+
+def _words_of(question: Question) -> _Words:
+    words = frozenset(query_terms(question.asked))
+    return _Words(words, numbered(words) | (words - frozenset(query_terms(question.embedded))))
+
+
+def _signal(given: _Given, similarity: float, today: float) -> Signal:
+    return Signal(given.question, given.signal, given.explicit, (today - given.at) / _SECONDS_PER_DAY, similarity)
+
+
+def _seconds(instant: str) -> float:
+    return datetime.timestamp(moment(instant))

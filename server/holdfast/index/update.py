@@ -1,0 +1,57 @@
+"""One change of the index, and how it is written: inside a write transaction, all of it or nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_vectors, remove_notes
+from holdfast.index.questions import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One change of one note, as the journal tells it."""
+
+    note: str
+    seq: int
+    change: str
+    op: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What one change does to the index; all of it or nothing."""
+
+    notes: Sequence[NoteRow] = ()
+    gone: Sequence[str] = ()
+    files: Sequence[FileRow] = ()
+    gone_files: Sequence[str] = ()
+    history: Sequence[HistoryRow] = ()
+    vectors: Sequence[MadeVectors] = ()
+    feedback: Sequence[FeedbackRow] = ()
+    question_vectors: Sequence[QuestionVector] = ()
+
+
+def apply_update(
+    connection: sqlite3.Connection,
+    update: Update,
+    seq: int,
+    put: Callable[[sqlite3.Connection, Sequence[NoteRow], int], None],
+) -> None:
+    """Write an update under the change number `seq`; `put` writes its notes."""
+    remove_notes(connection, update.gone, seq)
+    connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in update.gone_files])
+    put(connection, update.notes, seq)
+    for row in update.files:
+        put_file(connection, row)
+    connection.executemany(
+        "INSERT OR IGNORE INTO history (note, seq, change, op, at) VALUES (?, ?, ?, ?, ?)",
+        [(row.note, row.seq, row.change, row.op, row.at) for row in update.history],
+    )
+    for made in update.vectors:
+        put_vectors(connection, made, seq)
+    put_feedback(connection, update.feedback, seq)
+    put_question_vectors(connection, update.question_vectors)
