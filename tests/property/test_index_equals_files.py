@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from holdfast.engine import memory as engine_memory
+from holdfast.engine.feedback import Feedback, submit_feedback
 from holdfast.engine.memory import Memory
 from holdfast.engine.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.ports import Ports
 from holdfast.errors import HoldfastError
-from worlds import CALLER, keep, living
+from worlds import CALLER, ask, keep, living
 
 Answer = TypeVar("Answer")
 
@@ -70,6 +71,8 @@ STATEMENTS = {
     "LEFT JOIN notes n ON n.rowid = t.rowid ORDER BY 1",
     "files": "SELECT path, problem IS NULL, CASE WHEN problem IS NULL THEN note END, has_id FROM files ORDER BY path",
     "quarantine": "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path",
+    "feedback": "SELECT f.note, f.event, f.seq, f.signal, f.explicit, f.at, q.* FROM feedback f "
+    "LEFT JOIN questions q ON q.key = f.question ORDER BY 1, 2",
     "vectors": "SELECT count(*) FROM vectors LEFT JOIN notes ON notes.rowid = vectors.note WHERE notes.id IS NULL",
 }
 
@@ -137,6 +140,14 @@ class Folder(RuleBasedStateMachine):
         request = MarkOutdated(self.ids[which % len(self.ids)], "no more", successor)
         with suppress(HoldfastError):
             self.attend(who, lambda ports: mark_outdated(ports, CALLER, request))
+
+    @precondition(lambda self: self.ids)
+    @rule(who=choice, which=choice, signal=st.sampled_from([1, -1]), source=st.sampled_from(["explicit", "implicit"]))
+    def submit_feedback(self, who: int, which: int, signal: int, source: str) -> None:
+        self.portal.call(ask, self.memories[who % 2], WORDS[which % len(WORDS)])
+        request = Feedback(self.ids[which % len(self.ids)], signal, source)
+        with suppress(HoldfastError):
+            self.attend(who, lambda ports: submit_feedback(ports, CALLER, request))
 
     @rule(who=choice)
     def look(self, who: int) -> None:

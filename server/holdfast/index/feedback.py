@@ -47,7 +47,7 @@ class _Known:
 
     seen: int = -1
     notes: Mapping[str, Mapping[str, _Given]] = field(default_factory=dict)  # by note and event
-    questions: Mapping[str, _Words] = field(default_factory=dict)
+    questions: Mapping[str, Question] = field(default_factory=dict)
 
 
 class Feedback:
@@ -61,6 +61,7 @@ class Feedback:
         self._lock = threading.Lock()
         self._known = _Known()
         self._vectors: dict[tuple[str, str], Floats] = {}  # by vector set and question: never change
+        self._words: dict[str, _Words] = {}  # by question: never change
         self._weights: dict[str, float] = {}  # by word, as of `_weighed`
         self._weighed = -1
         self._total = 0
@@ -86,7 +87,9 @@ class Feedback:
         similar = self._similarities(connection, known, earlier, query, vector)
         today = _seconds(now)
         found = {
-            note: affinity(_signal(given, similar[given.question], today) for given in signals)
+            note: affinity(
+                _signal(given, similar[given.question], today) for given in signals if given.question in similar
+            )
             for note, signals in rated.items()
         }
         return {note: value for note, value in found.items() if value}
@@ -118,27 +121,27 @@ class Feedback:
         query: str,
         vector: QueryVector | None,
     ) -> dict[str, float]:
-        """How like the query each earlier question is, in 0..1."""
+        """How like the query each earlier question is, above 0 and up to 1; those that are not at all are left out."""
         asked = frozenset(query_terms(query))
         numbers = numbered(asked)
         key = question_key(query)
-        similar = dict.fromkeys(earlier, 0.0)
-        alike = [
-            question
-            for question in similar
-            if question != key
-            and known.questions[question].telling <= asked
-            and numbers <= known.questions[question].telling
-        ]
-        meant = self._meant(connection, alike, vector) if vector is not None else {}
-        similar |= meant
-        for question in alike:
-            words = known.questions[question].all
-            if question not in meant and not asked.isdisjoint(words):
-                similar[question] = by_words(asked, words, self._weighed_words(connection, known, asked | words))
-        if key in similar:
-            similar[key] = 1.0
-        return similar
+        words = {question: self._words_of(known.questions[question]) for question in earlier if question != key}
+        alike = [name for name, said in words.items() if said.telling <= asked and numbers <= said.telling]
+        similar = self._meant(connection, alike, vector) if vector is not None else {}
+        for name in alike:
+            if name not in similar and not asked.isdisjoint(words[name].all):
+                weights = self._weighed_words(connection, known, asked | words[name].all)
+                similar[name] = by_words(asked, words[name].all, weights)
+        similar[key] = 1.0
+        return {name: value for name, value in similar.items() if value > 0}
+
+    def _words_of(self, question: Question) -> _Words:
+        found = self._words.get(question.key)
+        if found is None:
+            words = frozenset(query_terms(question.asked))
+            found = _Words(words, numbered(words) | (words - frozenset(query_terms(question.embedded))))
+            self._words[question.key] = found
+        return found
 
     def _meant(self, connection: sqlite3.Connection, questions: Sequence[str], vector: QueryVector) -> dict[str, float]:
         """Similarity by meaning of those questions that have a vector of the query's set."""
@@ -180,13 +183,8 @@ def _with(known: _Known, rows: Sequence[FeedbackRow], latest: int) -> _Known:
         if row.question is not None:
             given = _Given(row.question.key, row.signal, row.explicit, _seconds(row.at))
             notes[row.note] = {**notes.get(row.note, {}), row.event: given}
-            questions[row.question.key] = _words_of(row.question)
+            questions[row.question.key] = row.question
     return _Known(latest, notes, questions)
-
-
-def _words_of(question: Question) -> _Words:
-    words = frozenset(query_terms(question.asked))
-    return _Words(words, numbered(words) | (words - frozenset(query_terms(question.embedded))))
 
 
 def _signal(given: _Given, similarity: float, today: float) -> Signal:

@@ -77,7 +77,7 @@ def numbered(words: Iterable[str]) -> frozenset[str]:
 def question_key(text: str) -> str:
     """A short stable name of a question, the same however it is spaced, capitalised and ended."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" ?!.。？！")  # noqa: RUF001 - theirs
-    return hashlib.sha256((folded or text).encode()).hexdigest()[:32]
+    return hashlib.sha256((folded or text.strip()).encode()).hexdigest()[:32]
 
 
 def _weight(item: Signal) -> float:
