@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from holdfast.model.affinity import BOUND
+from holdfast.model.ranking import GATE
 from served import NAME_WITHIN, SELF, Agent, Answer, Clock, made_up_secret, serving
 from worlds import PATIENCE, call
 from worlds import serving as serving_process
@@ -116,13 +117,16 @@ async def test_dislikes_hide_a_note_neither_for_this_question_nor_for_others(age
 
 
 async def test_dislikes_do_not_silence_an_answer_that_has_room_for_one_note_only(agent: Agent) -> None:
-    good = await agent.remember("Crane.")
-    for number in range(3):
-        await agent.remember(f"The harbour has a crane, a quay, {number} buoys, a light, a shed and a winch for boats.")
+    query = "pelican winch lamp ferry gull rope"
+    good = await agent.remember("A pelican.")
+    doubtful = await agent.remember("Rope is sold by the metre at the shop, which opens at eight and closes at noon.")
+    await agent.remember("The rope of the bell is worn.", space="elsewhere")
+    nearest = {hit["id"]: hit["relevance"] for hit in (await agent.recall(query, explain=True))["results"]}
+    assert nearest[good["id"]] > GATE > nearest[doubtful["id"]], "only the one that is disliked clears the line"
     for _ in range(6):
-        await agent.rate(good["id"], -1, event_id=(await agent.recall("crane"))["event_id"])
-    assert len((await agent.recall("crane", limit=1)).found) == 1
-    assert good["id"] in (await agent.recall("crane")).found
+        await agent.rate(good["id"], -1, event_id=(await agent.recall(query))["event_id"])
+    assert (await agent.recall(query)).found[:2] == [doubtful["id"], good["id"]]
+    assert (await agent.recall(query, limit=1)).found == [doubtful["id"]]
 
 
 async def test_likes_show_nothing_that_was_not_there(agent: Agent) -> None:
@@ -394,6 +398,18 @@ async def test_a_secret_in_the_question_never_reaches_the_disk(
         assert (rated["recorded"], effect_of(rated) > 0) == (True, True)
         assert "[redacted: GitHub token]" in lines(agent)[0]["feedback"]["asked"]
         assert agent.holding(secret[4:]) == []
+
+
+async def test_a_secret_that_another_server_let_through_is_not_let_into_the_journal(
+    anyio_backend: str, era: str, tmp_path: Path
+) -> None:
+    secret = made_up_secret()
+    async with serving(tmp_path, era, secrets="allow") as lenient, serving(tmp_path, era) as agent:
+        stored = await agent.remember(CRANE)
+        event = (await lenient.recall(f"which crane has the token {secret}?"))["event_id"]
+        await agent.rate(stored["id"], 1, event_id=event)
+        assert "[redacted: GitHub token]" in lines(agent)[0]["feedback"]["asked"]
+        assert not [path for path in agent.holding(secret[4:]) if not path.endswith(("recalls.db", "recalls.db-wal"))]
 
 
 def remove_index(home: Path) -> None:

@@ -132,6 +132,17 @@ async def test_a_question_waits_for_a_vector_of_each_set_until_it_is_forgotten(i
     assert await index.pending_questions(SET, since, 9) == [question("who is Bert")]
 
 
+async def test_where_every_question_has_its_vector_the_background_reads_one_number(index: NoteIndex) -> None:
+    asked = question("where is the crane")
+    await index.apply(Update(feedback=[given()], question_vectors=[QuestionVector(asked.key, SET, unit(1))]))
+    await index.pending_questions(SET, NOW, 9)
+    statements: list[str] = []
+    for reader in index._readers:
+        await reader.run(lambda connection: connection.set_trace_callback(statements.append))
+    assert await index.pending_questions(SET, NOW, 9) == []
+    assert statements == ["SELECT max(changed) FROM feedback"]
+
+
 async def test_without_feedback_for_the_notes_found_a_recall_reads_one_number(index: NoteIndex) -> None:
     await index.apply(Update(feedback=[given()]))
     await moved(index, "where is the crane")  # takes it in
@@ -214,6 +225,17 @@ async def test_questions_get_their_vectors_again_in_the_background(tmp_path: Pat
             while "where is the crane" not in fake.asked:  # noqa: ASYNC110 - the background does it
                 await anyio.sleep(0.01)
             while await score(world, "which spot has the tall crane thing", note) < plain + value - 0.001:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+
+
+async def test_a_long_question_has_the_vector_that_can_be_made_again_from_what_is_kept(tmp_path: Path) -> None:
+    fake = Fake()
+    async with living(tmp_path, encoder=fake) as world:  # type: ignore[arg-type] # enough of one
+        note = (await keep(world, "The crane stands on pier nine.")).note.id
+        query = "crane pier nine " + "and a line of the trace " * 40
+        await rate(world, note, event_id=(await ask(world, query)).event_id)
+        with anyio.fail_after(30):
+            while " ".join(query[:500].split()) not in fake.asked:  # noqa: ASYNC110 - the background does it
                 await anyio.sleep(0.01)
 
 
