@@ -37,6 +37,7 @@ _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
+_FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _RUNNING = "tests/contract/test_running.py::"
 _FUZZ = "tests/hostile/test_fuzz.py::"
 _FILES = "tests/hostile/test_files.py::"
@@ -47,7 +48,7 @@ SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_howeve
 ENCODER_TROUBLE = f"{_ENCODING}test_a_note_is_kept_and_found_by_its_words_whatever_the_encoder_does"
 CLEAN_END = f"{_RUNNING}test_the_end_of_input_is_the_end_of_the_server"
 
-_USE_COUNTED = """    event = _event(ports, caller, request, found.hits, vector)
+_USE_COUNTED = """    event = _event(ports, caller, request, shown, vector)
     from holdfast.engine.commit import commit, load_current
     from holdfast.store.stored import Change
     indexed = await ports.index.notes([hit.note.id for hit in found.hits])
@@ -78,6 +79,9 @@ MUTATIONS = (
     Mutation("history-only-in-index", 1, "a new index knows no history", "engine/reconcile.py",
              "await self._replay_journal()  #", "pass  #",
              (f"{_DELETED}test_after_a_deletion_while_it_sleeps_every_answer_is_the_same",)),
+    Mutation("feedback-only-in-index", 1, "a new index knows no feedback", "engine/reconcile.py",
+             "Update(history=rows, feedback=given)", "Update(history=rows)",
+             (f"{_FEEDBACK}test_a_deleted_index_forgets_nothing_of_it",)),
     Mutation("reason-only-in-index", 1, "why a note is outdated is not in its file", "store/codec.py",
              '        "outdated_reason": note.outdated_reason,\n', "",
              (f"{_OUTDATED}test_the_same_call_again_changes_nothing_and_has_nothing_to_undo",)),
@@ -168,7 +172,7 @@ MUTATIONS = (
              "            async with self._stripes.hold(wanted):", "            if True:", (FOUR,)),
     # 4. Reading never writes your notes.
     Mutation("use-counted", 4, "recall writes into the notes that it shows", "engine/recall.py",
-             "    event = _event(ports, caller, request, found.hits, vector)\n", _USE_COUNTED,
+             "    event = _event(ports, caller, request, shown, vector)\n", _USE_COUNTED,
              (f"{_RECALL}test_recall_changes_no_file_of_a_note",)),
     Mutation("id-rewrites-file", 4, "a file that is given its id is written anew", "store/codec.py",
              "    return head + line.encode() + data[len(head) :]",
@@ -201,6 +205,9 @@ MUTATIONS = (
     Mutation("no-gate", 6, "something is always returned", "model/ranking.py",
              "GATE = 0.20", "GATE = 0.0",
              (f"{_RECALL}test_explain_shows_the_nearest_when_nothing_is_relevant",)),
+    Mutation("dislike-silences", 6, "what is disliked takes a whole answer away", "model/ranking.py",
+             "for item in shown) else []", "for item in shown[:limit]) else []",
+             (f"{_FEEDBACK}test_dislikes_do_not_silence_an_answer_that_has_room_for_one_note_only",)),
     Mutation("no-weak", 6, "what is doubtful is not marked", "model/ranking.py",
              "WEAK = 0.45", "WEAK = 0.0", (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
     Mutation("no-sentence", 6, "nothing found is not said", "tools/render.py",

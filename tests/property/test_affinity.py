@@ -20,9 +20,10 @@ from holdfast.model.affinity import (
     by_words,
     question_key,
 )
-from holdfast.model.query import Candidate
-from holdfast.model.ranking import FLOOR, GATE, rank
+from holdfast.model.query import Candidate, Found
+from holdfast.model.ranking import Question, gated, rank
 
+NOW = "2026-11-20T12:00:00Z"
 shares = st.floats(0, 1)
 signals = st.lists(
     st.builds(
@@ -136,20 +137,34 @@ candidates = st.lists(st.tuples(shares, st.none() | st.floats(-2, 8), st.floats(
 def test_it_moves_notes_and_takes_none_away_and_adds_none(
     drawn: list[tuple[float, float | None, float]], limit: int
 ) -> None:
-    found = [
-        Candidate(place, f"mem_{place}", "work", None, None, "working", 1.0, False, "2026-11-20", coverage, z, z)  # noqa: FBT003
-        for place, (coverage, z, _) in enumerate(drawn)
-    ]
+    found = Found(
+        tuple(
+            Candidate(
+                rowid=place,
+                id=f"mem_{place}",
+                space="work",
+                session=None,
+                subject=None,
+                tier="working",
+                confidence=1.0,
+                outdated=False,
+                superseded_by=None,
+                created=NOW,
+                happened=NOW,
+                coverage=coverage,
+                z=z,
+                session_z=z,
+            )
+            for place, (coverage, z, _) in enumerate(drawn)
+        )
+    )
     liked = {f"mem_{place}": value for place, (_, _, value) in enumerate(drawn)}
-    plain = rank(found, "query", "work", limit=len(found))
-    moved = rank(found, "query", "work", limit=len(found), affinity=liked)
-    assert {item.candidate.id for item in moved} == {item.candidate.id for item in plain}
-    relevance = {item.candidate.id: item.relevance for item in plain}
+    plain = rank(found, Question("query"))
+    moved = rank(found, Question("query", affinity=liked))
+    before = {item.candidate.id: item for item in plain}
+    assert {item.candidate.id for item in moved} == before.keys()
     for item in moved:
-        assert item.relevance == relevance[item.candidate.id]
-    scores = {item.candidate.id: item.score for item in plain}
-    for item in moved:
-        assert item.score - scores[item.candidate.id] == pytest.approx(liked[item.candidate.id])
-    best = max((item.relevance for item in rank(found, "query", "work", limit=len(found), gated=False)), default=0)
-    shown = sum(item.relevance >= FLOOR for item in rank(found, "query", "work", limit=len(found), gated=False))
-    assert len(rank(found, "query", "work", limit=limit, affinity=liked)) == (min(limit, shown) if best >= GATE else 0)
+        assert item.relevance == before[item.candidate.id].relevance
+        assert item.score - before[item.candidate.id].score == pytest.approx(liked[item.candidate.id])
+    assert len(gated(moved, limit)) == len(gated(plain, limit))
+    assert {item.candidate.id for item in gated(moved, 99)} == {item.candidate.id for item in gated(plain, 99)}

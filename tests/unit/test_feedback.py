@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -58,9 +58,19 @@ async def index(tmp_path: Path) -> AsyncIterator[NoteIndex]:
     await index.aclose()
 
 
+async def affinities(
+    index: NoteIndex, ids: list[str], query: str, asked: QueryVector | None = None
+) -> Mapping[str, float]:
+    return await index.read(lambda view: view.affinities(ids, query, asked, NOW))
+
+
+async def pending(index: NoteIndex, key: str, since: str, most: int = 9) -> list[Question]:
+    return await index.read(lambda view: view.pending_questions(key, since, most))
+
+
 async def moved(index: NoteIndex, query: str, vector: bytes | None = None, key: str = SET) -> float:
     asked = None if vector is None else QueryVector(key, vector, 0.0, 0.1)
-    return (await index.affinities([NOTE, OTHER], query, asked, NOW)).get(NOTE, 0.0)
+    return (await affinities(index, [NOTE, OTHER], query, asked)).get(NOTE, 0.0)
 
 
 # --- the index ------------------------------------------------------------------------------------
@@ -74,7 +84,7 @@ async def test_an_explicit_signal_and_then_the_later_one_counts_in_whatever_orde
     for _ in range(2):
         for place in order:
             await index.apply(Update(feedback=[rows[place]]))
-    assert await index.feedback(NOTE) == [rows[1]]
+    assert await index.read(lambda view: view.feedback(NOTE)) == [rows[1]]
     assert await moved(index, "where is the crane") < 0
 
 
@@ -91,9 +101,9 @@ async def test_another_connection_sees_it_at_once(index: NoteIndex, tmp_path: Pa
 
 async def test_only_notes_that_were_rated_have_an_affinity(index: NoteIndex) -> None:
     await index.apply(Update(feedback=[given(), given(None, event="day_2026-11-20")]))
-    assert (await index.affinities([OTHER], "where is the crane", None, NOW)) == {}
-    assert (await index.affinities([NOTE, OTHER], "where is the crane", None, NOW)).keys() == {NOTE}
-    assert (await index.affinities([NOTE], "who is Anna", None, NOW)) == {}
+    assert (await affinities(index, [OTHER], "where is the crane")) == {}
+    assert (await affinities(index, [NOTE, OTHER], "where is the crane")).keys() == {NOTE}
+    assert (await affinities(index, [NOTE], "who is Anna")) == {}
 
 
 async def test_questions_are_compared_by_their_vectors_of_the_same_set(index: NoteIndex) -> None:
@@ -122,25 +132,25 @@ async def test_a_question_waits_for_a_vector_of_each_set_until_it_is_forgotten(i
     await index.apply(Update(feedback=[given(), given("what is a buoy", event="g", seq=3), long_ago]))
     since = "2026-01-01T00:00:00Z"
     waiting = [question("what is a buoy"), question("where is the crane")]
-    assert await index.pending_questions(SET, since, 9) == waiting
-    assert await index.pending_questions(SET, since, 1) == waiting[:1]
+    assert await pending(index, SET, since) == waiting
+    assert await pending(index, SET, since, 1) == waiting[:1]
     await index.apply(Update(question_vectors=[QuestionVector(item.key, SET, unit(1)) for item in waiting]))
     for _ in range(2):
-        assert await index.pending_questions(SET, since, 9) == []
-        assert await index.pending_questions(OTHER_SET, since, 9) == waiting
+        assert await pending(index, SET, since) == []
+        assert await pending(index, OTHER_SET, since) == waiting
     await index.apply(Update(feedback=[given("who is Bert", event="h", seq=4)]))
-    assert await index.pending_questions(SET, since, 9) == [question("who is Bert")]
+    assert await pending(index, SET, since) == [question("who is Bert")]
 
 
 async def test_where_every_question_has_its_vector_the_background_reads_one_number(index: NoteIndex) -> None:
     asked = question("where is the crane")
     await index.apply(Update(feedback=[given()], question_vectors=[QuestionVector(asked.key, SET, unit(1))]))
-    await index.pending_questions(SET, NOW, 9)
+    await pending(index, SET, NOW)
     statements: list[str] = []
     for reader in index._readers:
         await reader.run(lambda connection: connection.set_trace_callback(statements.append))
-    assert await index.pending_questions(SET, NOW, 9) == []
-    assert statements == ["SELECT max(changed) FROM feedback"]
+    assert await pending(index, SET, NOW) == []
+    assert statements == ["BEGIN", "SELECT max(changed) FROM feedback", "ROLLBACK"]
 
 
 async def test_without_feedback_for_the_notes_found_a_recall_reads_one_number(index: NoteIndex) -> None:
@@ -149,8 +159,8 @@ async def test_without_feedback_for_the_notes_found_a_recall_reads_one_number(in
     statements: list[str] = []
     for reader in index._readers:
         await reader.run(lambda connection: connection.set_trace_callback(statements.append))
-    assert await index.affinities([OTHER], "where is the crane", None, NOW) == {}
-    assert statements == ["SELECT value FROM meta WHERE key = 'change_seq'"]
+    assert await affinities(index, [OTHER], "where is the crane") == {}
+    assert statements == ["BEGIN", "SELECT value FROM meta WHERE key = 'change_seq'", "ROLLBACK"]
 
 
 async def test_ten_thousand_signals_are_read_once(index: NoteIndex) -> None:
@@ -163,7 +173,7 @@ async def test_ten_thousand_signals_are_read_once(index: NoteIndex) -> None:
     for reader in index._readers:
         await reader.run(lambda connection: connection.set_trace_callback(statements.append))
     assert await moved(index, texts[7], unit(0, 1)) > 0
-    assert len(statements) <= 2
+    assert len(statements) <= 4
 
 
 # --- the verb -------------------------------------------------------------------------------------
@@ -250,7 +260,9 @@ async def test_a_question_that_cannot_be_encoded_holds_up_no_other(tmp_path: Pat
         while await world.attend(encoding.drain):
             pass
         key = fake.vector_set.key
-        left = await world.attend(lambda ports: ports.index.pending_questions(key, "2000-01-01T00:00:00Z", 9))
+        left = await world.attend(
+            lambda ports: ports.index.read(lambda view: view.pending_questions(key, "2000-01-01T00:00:00Z", 9))
+        )
         assert [item.asked for item in left] == ["poison crane pier"]
 
 
