@@ -32,16 +32,21 @@ NAME_WITHIN = 120
 
 
 class Clock:
-    """The time now, which a test can move."""
+    """The time now, which a test can move or set."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: datetime | None = None) -> None:
         self._ahead = timedelta()
+        if start is not None:
+            self.set(start)
 
     def __call__(self) -> datetime:
         return datetime.now(UTC) + self._ahead
 
     def forward(self, **amount: float) -> None:
         self._ahead += timedelta(**amount)
+
+    def set(self, moment: datetime) -> None:
+        self._ahead = moment - datetime.now(UTC)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ HIT = {
     "id", "title", "type", "tier", "space", "created", "event_time", "content", "relevance", "score", "source",
     "confidence", "outdated", "weak", "why",
 }  # fmt: skip
-RELATED = {"id", "title", "type", "space", "content", "via", "edge"}
 FENCE = re.compile(r"^<note ([0-9a-f]{8,})>$", re.MULTILINE)
 
 
@@ -353,6 +352,7 @@ async def test_linked_notes_come_in_a_section_of_their_own(agent: Agent) -> None
             "type": "fact",
             "space": SPACE,
             "content": "Gulls nest there.",
+            "outdated": False,
             "via": stored["id"],
             "edge": "depends_on",
         }

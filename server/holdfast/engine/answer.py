@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine.asking import Asking, Window, hard_filter, window_of
@@ -11,8 +12,8 @@ from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
-from holdfast.model.query import Filter, Found
-from holdfast.model.ranking import Ranked, gated, rank
+from holdfast.model.query import Filter
+from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
 
 SEEDS, MOST_RELATED = 5, 5
 CHARACTERS_PER_TOKEN = 4
@@ -76,47 +77,89 @@ def answer(view: View, asking: Asking, limit: int, budget: int | None, *, explai
     if window is not None:
         question = replace(asking.question, after=window.after, before=window.before)
         asking = replace(asking, question=question)
-    narrow = hard_filter(asking)
-    wanted = narrow or asking.wanted
-    best = gated(_ranked(view, asking, wanted), limit)
-    if not best:
+    wanted = narrow = hard_filter(asking) or asking.wanted
+    ranked = _ranked(view, asking, narrow)
+    best = gated(ranked, limit)
+    if not best and narrow is not asking.wanted:
         wanted = asking.wanted
         ranked = _ranked(view, asking, wanted)
-        best = gated(ranked, limit) or (ranked[:limit] if explain else [])
+        best = gated(ranked, limit)
+    if not best and explain:
+        best = ranked[:limit]
     notes = view.notes(item.candidate.id for item in best)
     hits = [Hit(notes[item.candidate.id].note, item) for item in best if item.candidate.id in notes]
-    kept, omitted = _within(hits if asking.question.past else _corrected(hits), budget)
-    related, tensions = _around(view, kept, wanted, min(limit, MOST_RELATED))
-    elsewhen = bool(kept) and narrow is not None and wanted is not narrow
-    return Answer(tuple(kept), related, tensions, omitted, window, elsewhen)
+    texts = [hit.note for hit in hits]
+    kept = hits[: _fitting(texts, budget)]
+    around, tensions = _around(view, kept, [note.id for note in texts], wanted, min(limit, MOST_RELATED))
+    texts += [item.note for item in around]
+    fitting = _fitting(texts, budget)
+    left = tuple(note.id for note in texts[fitting:])
+    related = around[: max(0, fitting - len(hits))]
+    elsewhen = bool(kept) and wanted is not narrow
+    return Answer(tuple(kept), related, tensions, Omitted(len(left), left), window, elsewhen)
 
 
 def _ranked(view: View, asking: Asking, wanted: Filter) -> list[Ranked]:
-    if wanted.include_outdated:
-        return _in_order(view, asking, view.search(asking.text, asking.vector, wanted))
-    found = view.search(asking.text, asking.vector, replace(wanted, include_superseded=True))
-    return _replaced(view, _in_order(view, asking, found), wanted)
+    """What may be shown, best first; what replaced a note stands before it, unless the question is about the past."""
+    searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
+    found = view.search(asking.text, asking.vector, searched)
+    liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
+    ranked = rank(found, replace(asking.question, affinity=liked))
+    retired = [item.candidate.id for item in ranked if item.candidate.outdated]
+    chains = view.successors(retired) if retired else {}
+    if not asking.question.past:
+        ranked = _replaced(view, ranked, chains, wanted)
+    return _newest_first(view, ranked, chains, asking.question)
 
 
-def _in_order(view: View, asking: Asking, found: Found) -> list[Ranked]:
-    liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, asking.wanted.now)
-    return rank(found, replace(asking.question, affinity=liked))
-
-
-def _replaced(view: View, ranked: Sequence[Ranked], wanted: Filter) -> list[Ranked]:
+def _replaced(
+    view: View, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], wanted: Filter
+) -> list[Ranked]:
     """Notes that were superseded give way to the last of those that replaced them, if that may be shown."""
-    best = {item.candidate.id: item for item in ranked if not item.candidate.outdated}
-    retired = [item for item in ranked if item.candidate.outdated]
-    if not retired:
-        return list(ranked)
-    last = view.successors([item.candidate.id for item in retired])
-    missing = view.notes({last[item.candidate.id] for item in retired if item.candidate.id in last} - best.keys())
-    for item in retired:
-        successor = last.get(item.candidate.id, "")
-        heir = best.get(successor) or _heir(item, missing.get(successor), wanted)
-        if heir is not None:
-            best[successor] = _inheriting(heir, item)
+    best = {item.candidate.id: item for item in ranked if wanted.include_outdated or not item.candidate.outdated}
+    missing = view.notes({chain[-1] for chain in chains.values()} - best.keys()) if chains else {}
+    for item in ranked:
+        if item.candidate.id in chains:
+            last = chains[item.candidate.id][-1]
+            heir = best.get(last) or _heir(item, missing.get(last), wanted)
+            if heir is not None:
+                best[last] = _inheriting(heir, item)
     return sorted(best.values(), key=lambda item: -item.score)
+
+
+def _newest_first(
+    view: View, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], question: Question
+) -> list[Ranked]:
+    """In order, but what evolved from a note, or replaced it, directly before that note, with no lower a score.
+
+    Of a question about the past that holds only for what was there by then.
+    """
+    found = {item.candidate.id: item for item in ranked}
+    then = {end for end, item in found.items() if not question.past or _was_there(item, question)}
+    later = {old: [new for new in reversed(chain) if new in then] for old, chain in chains.items()}
+    for new, old in view.evolved([item.candidate.id for item in ranked if item.relevance >= FLOOR]):
+        later.setdefault(old, []).extend({new} & then)
+    placed: dict[str, Ranked] = {}
+    under_way: set[str] = set()
+
+    def place(item: Ranked, score: float, older: str) -> None:
+        note_id = item.candidate.id
+        if note_id in under_way:
+            return
+        under_way.add(note_id)
+        for new in later.get(note_id, ()):
+            place(found[new], max(score, item.score), note_id)
+        if score > item.score:
+            item = replace(item, score=score, also=(*item.also, f"newer than {older}"))  # noqa: PLW2901
+        placed[note_id] = item
+
+    for item in ranked:
+        place(item, item.score, "")
+    return list(placed.values())
+
+
+def _was_there(item: Ranked, question: Question) -> bool:
+    return question.before is not None and item.candidate.happened <= question.before
 
 
 def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
@@ -125,7 +168,13 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
         return None
     note = successor.note
     candidate = replace(
-        item.candidate, id=note.id, space=note.space, tier=note.tier, created=note.created, outdated=False
+        item.candidate,
+        id=note.id,
+        space=note.space,
+        tier=note.tier,
+        created=note.created,
+        happened=note.happened,
+        outdated=note.is_outdated,
     )
     return Ranked(candidate, -math.inf, 0.0)
 
@@ -139,49 +188,31 @@ def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
     return replace(heir, score=item.score, relevance=worth, also=also)
 
 
-def _corrected(hits: list[Hit]) -> list[Hit]:
-    """Hits in order, but a superseded note behind the note that replaced it, with no higher a score."""
-    shown = {hit.note.id: hit for hit in hits}
-    ordered: dict[str, Hit] = {}
-    for hit in hits:
-        chain: list[Hit] = []
-        step: Hit | None = hit
-        while step is not None and step not in chain and step.note.id not in ordered:
-            chain.append(step)
-            step = shown.get(step.note.superseded_by or "")
-        best = math.inf if step is None else ordered.get(step.note.id, step).ranked.score
-        for later in reversed(chain):
-            best = min(best, later.ranked.score)
-            ordered[later.note.id] = replace(later, ranked=replace(later.ranked, score=best))
-    return sorted(ordered.values(), key=lambda hit: -hit.ranked.score)
-
-
-def _within(hits: list[Hit], budget: int | None) -> tuple[list[Hit], Omitted]:
-    """As many whole hits as the budget holds, at least the first."""
+def _fitting(notes: Sequence[Note], budget: int | None) -> int:
+    """How many of the first notes the budget holds whole, at least one."""
     if budget is None:
-        return hits, Omitted(0, ())
-    spent = 0
-    for place, hit in enumerate(hits):
-        spent += ENTRY_TOKENS + len(hit.note.content) // CHARACTERS_PER_TOKEN
-        if spent > budget and place:
-            return hits[:place], Omitted(len(hits) - place, tuple(later.note.id for later in hits[place:]))
-    return hits, Omitted(0, ())
+        return len(notes)
+    costs = (ENTRY_TOKENS + len(note.content) // CHARACTERS_PER_TOKEN for note in notes)
+    return max(1, sum(spent <= budget for spent in itertools.accumulate(costs)))
 
 
 def _around(
-    view: View, hits: Sequence[Hit], wanted: Filter, most: int
+    view: View, kept: Sequence[Hit], found: Sequence[str], wanted: Filter, most: int
 ) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
-    """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions."""
-    ids = [hit.note.id for hit in hits]
+    """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions.
+
+    `found` are the ids of all hits, the ones that the budget cut off too: they are no neighbours.
+    """
+    ids = [hit.note.id for hit in kept]
     links = view.links(ids)
-    ways = _ways(links, ids)
+    ways = _ways(links, ids[:SEEDS], found)
     notes = {end: item for end, item in view.notes(ways).items() if _passes(item, wanted)}
     related = tuple(
         Neighbour(notes[end].note, link.source if link.target == end else link.target, link.type)
         for end, link in ways.items()
         if end in notes
     )[:most]
-    shown = {*ids, *notes}
+    shown = {*found, *notes}
     tensions = (
         Tension(link.source, link.target, link.reason)
         for link in links
@@ -190,13 +221,14 @@ def _around(
     return related, tuple(dict.fromkeys(tensions))
 
 
-def _ways(links: Iterable[LinkRow], ids: Sequence[str]) -> dict[str, LinkRow]:
+def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) -> dict[str, LinkRow]:
     """For each note next to the best hits the edge that leads to it, in the order in which they matter."""
-    found, seeds = set(ids), set(ids[:SEEDS])
     ways: dict[str, LinkRow] = {}
-    for link in sorted(links, key=lambda link: link.type != "contradicts"):
+    for link in sorted(links, key=lambda link: (link.type != "contradicts", link.type != "evolved_from")):
         end = link.target if link.source in seeds else link.source
-        if end not in found and seeds & {link.source, link.target} and end != SELF_ID and link.type != "preceded_by":
+        if end in found or end == SELF_ID or link.type == "preceded_by":
+            continue
+        if link.source in seeds or link.target in seeds:
             ways.setdefault(end, link)
     return ways
 

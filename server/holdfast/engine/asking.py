@@ -68,8 +68,11 @@ def hard_filter(asking: Asking) -> Filter | None:
     time = asking.time
     if time is None or not time.strict or not (time.after or time.before):
         return None
-    after, before = outer_window(time)
-    wanted = asking.wanted
+    return narrowed(asking.wanted, *outer_window(time))
+
+
+def narrowed(wanted: Filter, after: str | None, before: str | None) -> Filter:
+    """A filter that lets through only what is from this time as well."""
     return replace(
         wanted,
         after=max(filter(None, (after, wanted.after)), default=None),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
-from holdfast.engine.asking import read_question
+from holdfast.engine.asking import Window, narrowed, read_question
 from holdfast.engine.encoding import encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
@@ -75,17 +75,16 @@ async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
     event = _event(ports, caller, request, shown, vector)
     unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
     notices = tuple(text for text in (*_time_read(found), notice, *standing, unrated) if text)
-    window = found.window
-    return Recalled(
-        found.hits,
-        found.related,
-        found.tensions,
-        found.omitted,
-        wanted.after or (window.after if window else None),
-        wanted.before or (window.before if window else None),
-        event.id,
-        notices,
-    )
+    after, before = _span(wanted, found.window)
+    return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event.id, notices)
+
+
+def _span(wanted: Filter, window: Window | None) -> tuple[str | None, str | None]:
+    """The time that the arguments and the question leave together; where they leave none, that of the arguments."""
+    both = narrowed(wanted, window.after, window.before) if window else wanted
+    if both.after and both.before and both.after > both.before:
+        both = wanted
+    return both.after, both.before
 
 
 def _event(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 WIDE_POOL = 150  # candidates of each leg
 MOST_TERMS = 32  # words of a query that are looked at
-_LONGEST_CHAIN = 100
 
 # Ranges of the index on encoded_by: costs what waits, not what there is.
 UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
@@ -76,18 +75,27 @@ class IndexView:
         """Edges that leave or reach these notes and whose both ends are there."""
         return links_of(self._connection, ids)
 
-    def successors(self, ids: Sequence[str]) -> dict[str, str]:
-        """For each note the last one of the chain that replaced it; notes that nothing replaced are left out."""
+    def successors(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """For each note those that replaced it, the last one at the end; notes that nothing replaced are left out."""
+        replaced_by = "coalesce(n.superseded_by, n.merged_into)"
         rows = self._connection.execute(
-            "WITH RECURSIVE chain (first, id, step) AS ("
-            " SELECT value, value, 0 FROM json_each(?)"
-            " UNION SELECT c.first, coalesce(n.superseded_by, n.merged_into), c.step + 1"
-            " FROM chain c JOIN notes n ON n.id = c.id"
-            " WHERE coalesce(n.superseded_by, n.merged_into) IS NOT NULL AND c.step < ?) "
-            "SELECT first, chain.id FROM chain JOIN notes USING (id) WHERE step > 0 ORDER BY step",
-            (json.dumps(ids), _LONGEST_CHAIN),
+            "WITH RECURSIVE reached (id) AS ("  # noqa: S608 - own clause
+            f" SELECT value FROM json_each(?) UNION SELECT {replaced_by} FROM reached JOIN notes n USING (id)) "
+            f"SELECT id, {replaced_by} FROM reached JOIN notes n USING (id)",
+            (json.dumps(ids),),
         )
-        return dict(rows.fetchall())  # of each chain the last step stays
+        following = dict(rows.fetchall())  # None behind the last
+        chains = ((first, _chain(following, first)) for first in ids)
+        return {first: chain for first, chain in chains if chain}
+
+    def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """Pairs of these notes of which the first evolved from the second, or superseded it."""
+        wanted = json.dumps(ids)
+        return self._connection.execute(
+            "SELECT DISTINCT l.source, l.target FROM json_each(?) w CROSS JOIN links l ON l.source = w.value "
+            "WHERE l.type = 'evolved_from' AND l.target IN (SELECT value FROM json_each(?)) ORDER BY 1, 2",
+            (wanted, wanted),
+        ).fetchall()
 
     def count_pending(self, key: str) -> int:
         """How many notes have no vector of this set."""
@@ -99,3 +107,13 @@ class IndexView:
         return self._connection.execute(
             "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path"
         ).fetchall()
+
+
+def _chain(following: Mapping[str, str | None], first: str) -> list[str]:
+    """What follows a note, up to the last that is there; a ring is walked once."""
+    chain: dict[str, None] = {}
+    step = following.get(first)
+    while step is not None and step in following and step != first and step not in chain:
+        chain[step] = None
+        step = following[step]
+    return list(chain)

@@ -50,6 +50,7 @@ def recalled(outcome: Recalled, caller: Caller) -> ToolResult:
                 "type": item.note.type,
                 "space": item.note.space,
                 "content": item.note.content,
+                "outdated": item.note.is_outdated,
                 "via": item.via,
                 "edge": item.edge,
             }
@@ -74,6 +75,7 @@ def recalled(outcome: Recalled, caller: Caller) -> ToolResult:
         lines.append("Related:")
         lines += [
             f"- {item.note.id} [{item.note.type}] {on_one_line(item.note.title)} ({item.edge} {item.via})"
+            + (" OUTDATED" if item.note.is_outdated else "")
             for item in outcome.related
         ]
     lines += [f"Contradiction: {pair.first} and {pair.second} {on_one_line(pair.reason)}" for pair in outcome.tensions]

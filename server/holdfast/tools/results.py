@@ -63,6 +63,7 @@ class RelatedNote(TypedDict):
     type: str
     space: str
     content: str
+    outdated: bool
     via: str
     edge: str
 

@@ -1,0 +1,267 @@
+"""recall and time: how a question's words of time are read, what they keep out, and what was true back then.
+
+In one era of the protocol: what is read from a question does not depend on it, and test_recall.py asks in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from served import ERAS, Agent, Answer, Clock, serving
+
+pytestmark = pytest.mark.anyio
+
+ASKED = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)  # a Wednesday
+
+IN_MARCH, LAST_WEEK, YESTERDAY, LONG_AGO = "2026-03-14", "2026-10-28", "2026-11-03", "2024-06-01"
+
+
+@pytest.fixture
+async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
+    """An agent of a fresh memory without an encoder, on a Wednesday afternoon in November."""
+    async with serving(tmp_path / "home", ERAS[-1], clock=Clock(ASKED)) as asking:
+        yield asking
+
+
+async def crane(agent: Agent, event_time: str | None = None, text: str = "The crane was moved.", **given: str) -> str:
+    """A note about the crane; each in a space of its own, so that none is taken for a repeated call."""
+    space = given.pop("space", f"at-{event_time}")
+    return str((await agent.remember(text, event_time=event_time, space=space, **given))["id"])
+
+
+def window(answer: Answer) -> tuple[str | None, str | None]:
+    return answer["read_as"]["after"], answer["read_as"]["before"]
+
+
+def days(answer: Answer) -> tuple[str, ...]:
+    return tuple((moment or "")[:10] for moment in window(answer))
+
+
+def said(answer: Answer) -> str:
+    """The notices, which the text repeats."""
+    assert all(notice in answer.text for notice in answer["notices"])
+    return " ".join(answer["notices"])
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "first", "last"),
+    [
+        ("what was said of the crane that moved last week?", LAST_WEEK, "2026-10-26", "2026-11-01"),
+        ("crane moved in March", IN_MARCH, "2026-03-01", "2026-03-31"),
+        ("crane moved on 2026-03-14", IN_MARCH, "2026-03-14", "2026-03-14"),
+        ("crane moved yesterday", YESTERDAY, "2026-11-03", "2026-11-03"),
+        ("crane moved before 2025", LONG_AGO, "", "2024-12-31"),
+    ],
+)
+async def test_words_of_time_become_a_window_and_only_what_happened_in_it_answers(
+    agent: Agent, query: str, expected: str, first: str, last: str
+) -> None:
+    ids = {day: await crane(agent, day) for day in sorted({IN_MARCH, LAST_WEEK, LONG_AGO, expected})}
+    answer = await agent.recall(query)
+    assert answer.found == [ids[expected]]
+    assert days(answer) == (first, last)
+    assert f"{last}T23:59:59Z" in answer.text
+
+
+async def test_a_note_without_an_event_happened_when_it_was_written_down(agent: Agent) -> None:
+    agent.clock.set(datetime(2026, 3, 14, 9, tzinfo=UTC))
+    written = await crane(agent)
+    foretold = await crane(agent, "2026-10-28")  # written in March, but it tells of October
+    agent.clock.set(ASKED)
+    assert (await agent.recall("crane moved in March")).found == [written]
+    assert (await agent.recall("crane moved last week")).found == [foretold]
+
+
+async def test_where_nothing_is_from_the_window_other_times_answer_and_a_notice_says_so(agent: Agent) -> None:
+    elsewhen = await crane(agent, LONG_AGO)
+    await agent.remember("A buoy.", event_time=IN_MARCH)
+    answer = await agent.recall("crane moved in March")
+    assert answer.found == [elsewhen]
+    assert days(answer) == ("2026-03-01", "2026-03-31")
+    assert 'Nothing that fits is from "in March"' in said(answer)
+
+
+async def test_a_window_that_is_answered_needs_no_notice(agent: Agent) -> None:
+    await crane(agent, IN_MARCH)
+    assert "in March" not in said(await agent.recall("crane moved in March"))
+
+
+async def test_a_question_without_time_has_no_window(agent: Agent) -> None:
+    await crane(agent, IN_MARCH)
+    assert window(await agent.recall("where was the crane moved?")) == (None, None)
+
+
+# --- windows and filters --------------------------------------------------------------------------
+
+
+async def test_explicit_times_hold_beside_a_time_in_the_question(agent: Agent) -> None:
+    early, late = await crane(agent, "2026-03-02"), await crane(agent, "2026-03-28")
+    assert (await agent.recall("crane moved in March", created_after="2026-03-15")).found == [late]
+    assert (await agent.recall("crane moved in March", created_before="2026-03-15")).found == [early]
+    nowhere = await agent.recall("crane moved last week", created_before="2025-12-31", explain=True)
+    assert nowhere.found == []
+
+
+async def test_the_answer_tells_the_time_that_both_the_arguments_and_the_question_leave(agent: Agent) -> None:
+    await crane(agent, "2026-03-02")
+    answer = await agent.recall("crane moved in March", created_after="2026-01-01", created_before="2026-03-15")
+    assert days(answer) == ("2026-03-01", "2026-03-15")
+
+
+async def test_where_the_question_speaks_of_another_time_than_the_arguments_the_arguments_are_told(
+    agent: Agent,
+) -> None:
+    kept = await crane(agent, "2026-10-28")
+    answer = await agent.recall("crane moved in March", created_after="2026-10-01")
+    assert answer.found == [kept]
+    assert days(answer) == ("2026-10-01", "")
+    assert "other times" in said(answer)
+
+
+async def test_explicit_times_hold_for_successors(agent: Agent) -> None:
+    old = await agent.remember("The crane hangs on hemp.", event_time="2026-02-01")
+    new = await agent.remember("Steel cable now.", event_time="2026-06-01", supersedes=[old["id"]])
+    assert (await agent.recall("crane hangs on hemp", created_before="2026-12-31")).found == [new["id"]]
+    assert (await agent.recall("crane hangs on hemp", created_before="2026-03-01")).found == []
+
+
+async def test_explicit_times_hold_for_neighbours(agent: Agent) -> None:
+    stored = await agent.remember("The crane lifts forty tonnes.", event_time=IN_MARCH)
+    await agent.remember("Gulls nest there.", links=[stored["id"]], event_time=LONG_AGO)
+    assert len((await agent.recall("crane tonnes"))["related"]) == 1
+    assert (await agent.recall("crane tonnes", created_after="2026-01-01"))["related"] == []
+    assert (await agent.recall("crane tonnes in March"))["related"] == []
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+ON_THE_DAY = "2026-05-20T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("crane driver before the migration", (None, ON_THE_DAY)),
+        ("crane driver after the migration", (ON_THE_DAY, None)),
+        ("crane driver since the migration", (ON_THE_DAY, None)),
+        ("crane driver during the migration", ("2026-05-17T00:00:00Z", "2026-05-23T00:00:00Z")),
+    ],
+)
+async def test_an_event_that_a_note_tells_of_is_read_by_the_time_of_that_note(
+    agent: Agent, query: str, expected: tuple[str | None, str | None]
+) -> None:
+    event = await agent.remember("The migration to the new quay.", type="event", event_time="2026-05-20")
+    answer = await agent.recall(query)
+    assert window(answer) == expected
+    assert f'the migration" was read by the time of {event["id"]}' in said(answer)
+
+
+async def test_what_was_before_the_event_comes_before_what_was_after_it(agent: Agent) -> None:
+    await agent.remember("The migration to the new quay.", type="event", event_time="2026-05-20")
+    after = await crane(agent, "2026-09-01", "The crane driver is Ann.")
+    before = await crane(agent, "2026-02-01", "The crane driver is Bob.")
+    asked = [
+        note for note in (await agent.recall("crane driver before the migration")).found if note in (after, before)
+    ]
+    assert asked == [before, after]
+    asked = [note for note in (await agent.recall("crane driver after the migration")).found if note in (after, before)]
+    assert asked == [after, before]
+
+
+async def test_without_such_a_note_an_event_is_read_as_words(agent: Agent) -> None:
+    await agent.remember("Nothing of the migration is planned.")  # neither an event nor dated
+    stored = await crane(agent, text="The crane driver before the migration is Bob.")
+    answer = await agent.recall("crane driver before the migration")
+    assert window(answer) == (None, None)
+    assert "was read by" not in said(answer)
+    assert answer.found[0] == stored
+
+
+async def test_an_event_of_another_space_does_not_say_when_where_spaces_are_given(agent: Agent) -> None:
+    await agent.remember("The migration to the new quay.", type="event", event_time="2026-05-20", space="elsewhere")
+    await agent.remember("The crane driver is Bob.")
+    answer = await agent.recall("crane driver before the migration", spaces=["harbour"])
+    assert window(answer) == (None, None)
+
+
+# --- what was true then ---------------------------------------------------------------------------
+
+PAST = [
+    "what did the crane hang on in March?",
+    "what did the crane hang on before the move?",
+    "what did the crane hang on originally?",
+    "what we used to hang the crane on",
+]
+
+
+@pytest.mark.parametrize("query", PAST)
+async def test_a_question_about_the_past_finds_what_was_true_then_and_marks_it(agent: Agent, query: str) -> None:
+    old = await agent.remember("The crane hangs on hemp rope.", event_time="2026-03-10")
+    new = await agent.remember("The crane hangs on steel cable.", event_time="2026-06-10", supersedes=[old["id"]])
+    answer = await agent.recall(query)
+    outdated = {hit["id"]: hit["outdated"] for hit in answer["results"]}
+    assert outdated[old["id"]] is True
+    assert outdated.get(new["id"], False) is False
+    (line,) = [line for line in answer.text.splitlines() if f". {old['id']} [" in line]
+    assert line.endswith("OUTDATED")
+
+
+async def test_the_same_question_about_today_finds_only_what_is_true_now(agent: Agent) -> None:
+    old = await agent.remember("The crane hangs on hemp rope.", event_time="2026-03-10")
+    new = await agent.remember("The crane hangs on steel cable.", event_time="2026-06-10", supersedes=[old["id"]])
+    answer = await agent.recall("what does the crane hang on?")
+    assert answer.found == [new["id"]]
+    assert "OUTDATED" not in answer.text
+
+
+async def test_what_was_outdated_without_a_successor_answers_about_the_past_alone(agent: Agent) -> None:
+    old = await agent.remember("The crane hangs on hemp rope.", event_time="2026-03-10")
+    await agent.outdate(old["id"], reason="scrapped")
+    assert (await agent.recall("what did the crane hang on in March?"))["results"][0]["outdated"] is True
+    assert (await agent.recall("what does the crane hang on?")).found == []
+
+
+async def test_of_two_that_were_both_written_by_then_the_later_one_was_true(agent: Agent) -> None:
+    old = await agent.remember("In March the crane hangs on hemp rope, says Ann.", event_time="2026-03-02")
+    new = await agent.remember("The crane hangs on steel.", event_time="2026-03-28", supersedes=[old["id"]])
+    answer = await agent.recall("what did the crane hang on, as Ann says, in March?")
+    assert answer.found == [new["id"], old["id"]]
+
+
+async def test_a_neighbour_that_is_no_longer_true_is_marked_too(agent: Agent) -> None:
+    stored = await agent.remember("The crane hangs on hemp rope.", event_time="2026-03-10")
+    beside = await agent.remember("Gulls nest there.", links=[stored["id"]], event_time="2026-03-11")
+    await agent.outdate(beside["id"])
+    answer = await agent.recall("what did the crane hang on in March?")
+    assert [(item["id"], item["outdated"]) for item in answer["related"]] == [(beside["id"], True)]
+    (line,) = [line for line in answer.text.splitlines() if line.startswith(f"- {beside['id']}")]
+    assert line.endswith("OUTDATED")
+
+
+# --- what is no time ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "crane release 2026-03 of build v2024.11",
+        "crane moved in CVE-2026-03-14",
+        "crane moved in /var/log/2026-03-14/app.log",
+        'the crane said "moved last week"',
+        "2026-03-14 12:00:00 ERROR crane moved\n2026-03-14 12:00:01 ERROR crane moved\n2026-03-14 12:00:02 INFO ok",
+        "may the crane be moved",
+        "crane moved before you commit",
+    ],
+)
+async def test_pastes_and_identifiers_are_no_time(agent: Agent, query: str) -> None:
+    await crane(agent, LONG_AGO, "The crane release was moved: v2024.11, CVE, app.log, error.")
+    answer = await agent.recall(query)
+    assert window(answer) == (None, None)
+    assert len(answer.found) == 1
