@@ -175,6 +175,8 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
         created=note.created,
         happened=note.happened,
         outdated=note.is_outdated,
+        z=None,
+        matched=(),
     )
     return Ranked(candidate, -math.inf, 0.0)
 
@@ -184,7 +186,7 @@ def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
     if item.score <= heir.score:
         return heir
     worth = max(heir.relevance, INHERITED * item.relevance)
-    also = (*heir.also, f"replaces {item.candidate.id}, which fits")
+    also = (*heir.also, f"replaces {item.candidate.id} ({item.why})")
     return replace(heir, score=item.score, relevance=worth, also=also)
 
 
