@@ -194,7 +194,7 @@ MUTATIONS = (
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/outdate.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
     Mutation("correction-behind", 5, "a replaced note stands before the one that replaced it", "engine/answer.py",
-             "hits if asking.question.past else _corrected(hits)", "hits", (SUPERSEDED,)),
+             "    return _newest_first(view, ranked, chains, asking.question)", "    return ranked", (SUPERSEDED,)),
     Mutation("replaced-current", 5, "a replaced note does not say until when it held", "engine/remember.py",
              "        valid_until=old.note.valid_until or note.event_time or now,\n", "",
              (f"{_REMEMBER}test_a_superseded_note_is_closed_in_the_same_step",)),
