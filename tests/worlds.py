@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+import numpy as np
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
 from holdfast.app import new_change_id, new_note_id, now
 from holdfast.encode.ordinary import is_ordinary
+from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.memory import Memory
 from holdfast.engine.node import Node, recall_node
 from holdfast.engine.ports import Caller, Encoder, Ports
@@ -23,6 +26,7 @@ from holdfast.engine.remember import Outcome, Remember, remember
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.model.secrets import redact
+from holdfast.model.words import query_terms
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
@@ -76,6 +80,35 @@ async def show(memory: Memory, note_id: str) -> Node:
 def found(answer: Recalled) -> list[str]:
     """The texts of an answer, best first."""
     return [hit.note.content for hit in answer.hits]
+
+
+class WordBag:
+    """An encoder for which texts mean the same as far as they share words; `alike` names words that mean another."""
+
+    vector_set = VectorSet("test", "word bag", "", 256, ("", ""), 0.05, 0.1)
+    backlog = 0
+
+    def __init__(self, **alike: str) -> None:
+        self._alike = alike
+
+    async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
+        return [[self._vector(text)] for text in texts]
+
+    async def encode_query(self, text: str) -> bytes:
+        return self._vector(text)
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _vector(self, text: str) -> bytes:
+        words = [self._alike.get(word, word) for word in query_terms(text)] or [text]
+        total = sum(_direction(word) for word in words)
+        return bytes((total / np.linalg.norm(total)).astype("<f4").tobytes())
+
+
+def _direction(word: str) -> Any:
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
+    return np.random.default_rng(seed).normal(size=WordBag.vector_set.dimension)
 
 
 @asynccontextmanager

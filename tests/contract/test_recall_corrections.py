@@ -115,10 +115,11 @@ async def test_a_chain_whose_end_is_outdated_answers_nothing(memory: Memory) -> 
         assert ids(await ask(memory, words)) == []
 
 
-async def test_a_chain_whose_end_is_gone_answers_nothing(memory: Memory, tmp_path: Path) -> None:
-    _, _, third = await chain(memory)
-    next(tmp_path.glob(f"memories/*/*.{third}.md")).unlink()
-    assert ids(await ask(memory, OLD_WORDS)) == []
+async def test_a_chain_whose_end_is_gone_answers_nothing(tmp_path: Path) -> None:
+    by_hand(tmp_path, 1, HEMP, superseded_by=hand_id(2))
+    by_hand(tmp_path, 2, STEEL, superseded_by=hand_id(3))
+    async with living(tmp_path) as memory:
+        assert ids(await ask(memory, OLD_WORDS)) == []
 
 
 async def test_a_successor_whose_own_time_is_over_is_not_shown(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ _SCORED = f"SELECT rowid, {_BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 
 _PRESENT = "SELECT rowid FROM texts WHERE texts MATCH ?"
 _FLOOR = 1e-6  # FTS5's own idf never falls below this
 PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
+_PASTED_TERMS = 5  # a paste counts as a query of at least so many words, however few of its own are known
 _ENOUGH = 50  # notes in reach that a rare term must have found
 _WORTH_KEEPING = 200  # notes with a word; from here its count is slow to take, hardly changes, and is kept a while
 _SCORED_ROWS = 20_000  # FTS5's bm25 walks through all notes of every word once: above this it is only asked who has one
@@ -66,9 +67,11 @@ def search_words(
     total = snapshot.count
     terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
     unknown = frozenset(term.word for term in terms if not term.found)
-    if len(terms) > most:  # a pasted log: its rarest words that are known at all
+    least = 0.0
+    if len(terms) > most:  # a pasted log: its rarest words that are known at all; a few of them say little
+        least = _PASTED_TERMS * _idf(total, 0)
         terms = [term for term in terms if term.found][:most]
-    weight = sum(term.idf for term in terms) or 1.0
+    weight = max(least, sum(term.idf for term in terms)) or 1.0
     coverage = np.zeros(snapshot.size, np.float32)
     raw = np.zeros(snapshot.size, np.float32)
     matched = np.zeros(snapshot.size, np.uint32)
@@ -96,8 +99,13 @@ def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: 
         found = connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',)).fetchone()[0]
         if found >= _WORTH_KEEPING:
             snapshot.document_counts[word] = found
-    idf = math.log(1 + (PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
-    return _Term(word, found, idf, max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5))))
+    return _Term(
+        word, found, _idf(total, found), max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))
+    )
+
+
+def _idf(total: int, found: int) -> float:
+    return math.log(1 + (PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
 
 
 def _scored(

@@ -1,0 +1,263 @@
+"""recall and silence: what is not stored is not found, what is doubtful says so, and neighbours stay in their place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.engine.memory import Memory
+from holdfast.engine.recall import Recalled
+from holdfast.index.vectors import Background
+from holdfast.model.ranking import FLOOR, GATE, WEAK
+from served import Agent
+from worlds import WordBag, ask, found, keep, living
+
+pytestmark = pytest.mark.anyio
+
+CRANE = "The harbour crane lifts forty tonnes of steel."
+NOTES = (
+    CRANE,
+    "Ann drives the crane on weekdays.",
+    "The crane is painted red every spring.",
+    "The ferry to the island leaves at nine.",
+    "Gulls nest on the roof of the warehouse.",
+    "The lighthouse keeper is called Ragnar.",
+    "Tide tables hang beside the office door.",
+    "Buoys are checked twice a year by divers.",
+    "Diesel is delivered on the first day of each month.",
+    "The old pier was repaired with oak beams.",
+)
+
+
+@pytest.fixture
+async def words(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Memory]:
+    """A small memory that compares words alone."""
+    async with filled(tmp_path / "words") as memory:
+        yield memory
+
+
+@pytest.fixture
+async def meaning(anyio_backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Memory]:
+    """The same with an encoder, its calibration frozen."""
+    monkeypatch.setattr(Background, "statistics", lambda *_: (0.05, 0.1))
+    async with filled(tmp_path / "meaning", encoder=WordBag(hoists="lifts", heavy="tonnes")) as memory:
+        yield memory
+
+
+@asynccontextmanager
+async def filled(home: Path, encoder: WordBag | None = None) -> AsyncIterator[Memory]:
+    async with living(home, encoder=encoder) as memory:
+        for text in NOTES:
+            await keep(memory, text)
+        yield memory
+
+
+async def kept(memory: Memory, content: str, **given: Any) -> str:
+    return (await keep(memory, content, **given)).note.id
+
+
+def related(answer: Recalled) -> list[tuple[str, str, str]]:
+    """The neighbours: text, edge, and the note that it led from."""
+    return [(item.note.content, item.edge, item.via) for item in answer.related]
+
+
+# --- nothing --------------------------------------------------------------------------------------
+
+NOTHING = [
+    "pancake recipe with blueberries",
+    "how do I renew my passport abroad?",
+    "quarterly revenue forecast spreadsheet",
+    "kubernetes ingress certificate rotation",
+]
+
+
+@pytest.mark.parametrize("query", NOTHING)
+async def test_what_is_not_stored_is_not_found_by_words_or_by_meaning(
+    words: Memory, meaning: Memory, query: str
+) -> None:
+    for memory in (words, meaning):
+        answer = await ask(memory, query)
+        assert (answer.hits, answer.related, answer.tensions, answer.omitted.count) == ((), (), (), 0)
+
+
+async def test_nothing_is_said_in_a_sentence_and_the_nearest_come_under_explain_alone(agent: Agent) -> None:
+    for text in NOTES:
+        await agent.remember(text)
+    query = "crane insurance policy renewal form signature archive lamp copy budget"
+    silent = await agent.recall(query)
+    assert (silent["results"], silent["related"]) == ([], [])
+    assert silent.text.startswith("Nothing relevant is stored.")
+    explained = await agent.recall(query, explain=True, limit=2)
+    assert len(explained["results"]) == 2
+    assert all(hit["weak"] and hit["why"] and hit["relevance"] < GATE for hit in explained["results"])
+    assert explained.text.count("WEAK MATCH") == 2
+
+
+async def test_explain_changes_nothing_where_something_fits(words: Memory) -> None:
+    assert found(await ask(words, "who drives the crane", explain=True)) == found(
+        await ask(words, "who drives the crane")
+    )
+
+
+async def test_explain_never_shows_what_a_filter_keeps_out(words: Memory) -> None:
+    for wanted in ({"spaces": ["elsewhere"]}, {"types": ["goal"]}, {"tags": ["x"]}, {"created_before": "2020-01-01"}):
+        assert found(await ask(words, CRANE, explain=True, **wanted)) == []
+
+
+async def test_a_long_paste_that_shares_one_word_with_a_note_is_at_most_a_weak_match(
+    words: Memory, meaning: Memory
+) -> None:
+    paste = "\n".join(f"worker{number} pool{number} exhausted; retry{number} queued" for number in range(60))
+    for memory in (words, meaning):
+        hits = (await ask(memory, f"{paste}\nspool of the diesel heater is full")).hits
+        assert all(hit.ranked.weak for hit in hits), [(hit.note.content, hit.ranked.relevance) for hit in hits]
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+async def test_a_name_that_no_note_knows_silences_notes_that_are_merely_alike(meaning: Memory) -> None:
+    assert found(await ask(meaning, "does the vossloh crane need insurance?")) != []  # a word like any other
+    assert found(await ask(meaning, "does the Vossloh crane need insurance?")) == []
+
+
+async def test_a_name_that_a_note_knows_silences_nothing(meaning: Memory) -> None:
+    await kept(meaning, "The Vossloh is a locomotive.")
+    assert NOTES[2] in found(await ask(meaning, "does the Vossloh crane need insurance?"))
+
+
+async def test_an_ordinary_word_with_a_capital_is_no_name(meaning: Memory) -> None:
+    assert found(await ask(meaning, "does the Winter crane need insurance?")) != []
+
+
+# --- doubt ----------------------------------------------------------------------------------------
+
+
+async def test_the_lines_of_relevance_decide_what_is_shown_and_what_is_marked(words: Memory, meaning: Memory) -> None:
+    queries = ("crane", "the red crane of Ann", "crane insurance policy", "ferry crane gulls buoys", "heavy hoists")
+    shown = [hit for memory in (words, meaning) for query in queries for hit in (await ask(memory, query)).hits]
+    assert {hit.ranked.weak for hit in shown} == {True, False}
+    for hit in shown:
+        assert hit.ranked.relevance >= FLOOR
+        assert hit.ranked.weak == (hit.ranked.relevance < WEAK)
+
+
+async def test_a_meaning_without_a_word_is_found_and_is_never_certain(meaning: Memory) -> None:
+    (hit,) = (await ask(meaning, "hoists heavy")).hits
+    assert hit.note.content == CRANE
+    assert hit.ranked.relevance < 0.85
+    assert "meaning" in hit.ranked.why
+
+
+UNRELATED = (
+    "Pancakes need flour, eggs and milk.",
+    "Grandmother's violin was restored in Cremona by a luthier who prefers spruce from the Dolomites.",
+    "x",
+    "Quarterly revenue grew. " * 40,
+    "東京の天気は晴れ。",
+    "Yoga class moved upstairs.",
+)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+async def test_a_new_note_that_has_nothing_to_do_with_it_removes_no_hit(
+    words: Memory, meaning: Memory, encoded: bool
+) -> None:
+    memory = meaning if encoded else words
+    queries = (CRANE, "who drives the crane", "crane", "when does the ferry leave", "what hangs beside the office door")
+    before = {query: found(await ask(memory, query, limit=50)) for query in queries}
+    assert all(before.values())
+    for text in UNRELATED:
+        await keep(memory, text)
+        for query, hits in before.items():
+            assert set(hits) <= set(found(await ask(memory, query, limit=50))), text[:40]
+
+
+# --- what stands around ---------------------------------------------------------------------------
+
+
+async def test_neighbours_tell_the_typed_edge_and_the_hit_that_led_there_both_ways(words: Memory) -> None:
+    hit = await kept(words, "The winch has twelve gears.")
+    cause = await kept(words, "Salt ruins everything.")
+    outward = await kept(words, "Sand in the bearings.", links=[(hit, "caused_by"), (cause, "supports")])
+    answer = await ask(words, "winch gears")
+    assert related(answer) == [("Sand in the bearings.", "caused_by", hit)]
+    assert {item.note.id for item in answer.related}.isdisjoint({hit, cause})  # one step, not two
+    back = await ask(words, "sand in the bearings")
+    assert ("The winch has twelve gears.", "caused_by", outward) in related(back)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"space": "elsewhere"}, {"spaces": ["work"]}),
+        ({"type": "goal"}, {"types": ["fact"]}),
+        ({"tier": "core"}, {"tiers": ["working"]}),
+        ({"tags": ["other"]}, {"tags": ["gear"]}),
+        ({"event_time": "2020-01-01"}, {"created_after": "2021-01-01"}),
+    ],
+)
+async def test_no_neighbour_and_no_contradiction_goes_past_a_filter(
+    words: Memory, given: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    hit = await kept(words, "The winch has twelve gears.", tags=["gear"])
+    await kept(words, "Ten, says Bob.", links=[(hit, "contradicts")], **{"tags": ["gear"], **given})
+    assert len((await ask(words, "winch gears")).tensions) == 1
+    answer = await ask(words, "winch gears", **wanted)
+    assert found(answer) == ["The winch has twelve gears."]
+    assert (answer.related, answer.tensions) == ((), ())
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10])
+async def test_neighbours_are_never_more_than_the_limit_nor_than_five(words: Memory, limit: int) -> None:
+    hit = await kept(words, "The winch has twelve gears.")
+    for number in range(8):
+        await kept(words, f"Remark {number}.", links=[(hit, "supports")])
+    assert len((await ask(words, "winch gears", limit=limit)).related) == min(limit, 5)
+
+
+async def test_contradictions_come_first_and_are_told_with_both_ids(agent: Agent) -> None:
+    hit = (await agent.remember("The winch has twelve gears."))["id"]
+    for number in range(6):
+        await agent.remember(f"Remark {number}.", links=[{"to": hit, "type": "depends_on"}])
+    against = (await agent.remember("Ten, says Bob.", links=[{"to": hit, "type": "contradicts"}]))["id"]
+    answer = await agent.recall("winch gears")
+    assert answer["related"][0]["id"] == against
+    assert answer["tensions"] == [{"a": against, "b": hit, "reason": ""}]
+    assert f"Contradiction: {against} and {hit}" in answer.text
+
+
+async def test_a_contradiction_of_what_is_no_longer_true_is_none(agent: Agent) -> None:
+    hit = (await agent.remember("The winch has twelve gears."))["id"]
+    against = (await agent.remember("Ten, says Bob.", links=[{"to": hit, "type": "contradicts"}]))["id"]
+    await agent.outdate(against)
+    answer = await agent.recall("winch gears")
+    assert (answer["related"], answer["tensions"]) == ([], [])
+
+
+# --- budget ---------------------------------------------------------------------------------------
+
+
+async def test_a_hit_that_the_budget_cut_off_does_not_come_back_as_a_neighbour(words: Memory) -> None:
+    first = await kept(words, "The winch has twelve gears. " + "It turns. " * 40)
+    second = await kept(words, "The winch has gears. " + "It turns. " * 40, links=[(first, "contradicts")])
+    whole = [hit.note.id for hit in (await ask(words, "winch gears")).hits]
+    answer = await ask(words, "winch gears", budget=150)
+    assert [hit.note.id for hit in answer.hits] == whole[:1]
+    assert answer.related == ()
+    assert answer.omitted.ids == tuple(whole[1:])
+    assert [{pair.first, pair.second} for pair in answer.tensions] == [{first, second}]
+
+
+async def test_neighbours_are_within_the_budget_too_and_the_rest_is_named(words: Memory) -> None:
+    hit = await kept(words, "The winch has twelve gears.")
+    beside = [await kept(words, f"Remark {n}. " + "Long. " * 100, links=[(hit, "supports")]) for n in range(3)]
+    answer = await ask(words, "winch gears", budget=300)
+    assert len(answer.hits) == 1
+    assert len(answer.related) == 1
+    assert {*answer.omitted.ids, answer.related[0].note.id} == set(beside)
+    assert answer.omitted.count == 2
