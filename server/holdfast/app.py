@@ -64,6 +64,7 @@ def build_memory(settings: Settings) -> Memory:
             door=redact,
             is_ordinary=is_ordinary,
             secrets=settings.secrets,
+            asked_at=settings.now,
         )
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -50,6 +51,15 @@ def _space(text: str) -> object:
     return space_name(text) if text.strip() else None
 
 
+def _time(text: str) -> object:
+    if not text.strip():
+        return None
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError("use an ISO-8601 time") from None  # the parser's own words repeat the value
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("home", "", "The memory folder; by default the platform's folder for user data."),
     Setting("space", "", "The default space; by default the name of the git folder that the server runs in.", _space),
@@ -62,6 +72,7 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("debug", "info", "warning", "error")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
+    Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
 )  # fmt: skip
 
 
@@ -78,6 +89,7 @@ class Settings:
     log_level: str
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
+    now: datetime | None = None
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
 
 

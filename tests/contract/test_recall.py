@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,22 @@ async def test_the_answer_says_how_the_times_and_the_space_were_read(agent: Agen
     }
     assert "2020-05-05T10:00:00Z" in answer.text
     assert SPACE in answer.text
+
+
+async def test_the_time_of_asking_can_be_set_and_is_only_that_of_questions(
+    anyio_backend: str, era: str, tmp_path: Path
+) -> None:
+    asked = datetime(2020, 5, 20, 9, tzinfo=UTC)
+    async with serving(tmp_path / "home", era, now=asked) as agent:
+        day_before = await crane_in(agent, event_time="2020-05-19T10:00:00Z")
+        stored = await crane_in(agent)
+        assert not (await agent.node(stored))["created"].startswith("2020")
+        answer = await agent.recall("what did the crane lift yesterday?")
+        assert (answer["read_as"]["after"], answer["read_as"]["before"]) == (
+            "2020-05-19T00:00:00Z",
+            "2020-05-19T23:59:59Z",
+        )
+        assert answer.found == [day_before]
 
 
 async def test_filters_hold_for_related_notes_too(agent: Agent) -> None:

@@ -367,6 +367,7 @@ def test_an_argument_that_there_is_not_is_told_with_the_usage(
         ("HOLDFAST_BUILTIN_MODEL", "zanzibar.onnx"),
         ("HOLDFAST_BUILTIN_MODEL_SHA256", "zanzibar"),
         ("HOLDFAST_ALLOWED_HOSTS", '["zanzibar'),
+        ("HOLDFAST_NOW", "zanzibar"),
         ("HOLDFAST_HOME", "~zanzibar/memory"),
         ("HOLDFAST_HOME", "zanzibar" * 60),
     ],

@@ -45,7 +45,7 @@ class Window:
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
-    time = read_time(query, ports.clock())
+    time = read_time(query, ports.asked_at or ports.clock())
     text = without_time(query, time) if time else query
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))

@@ -136,7 +136,8 @@ class Ports:
     """Everything a verb may use.
 
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
-    `is_ordinary` knows a common English word in lower case.
+    `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
+    where that is not the time now: tests and benches ask about what was stored long ago.
     """
 
     store: Store
@@ -148,6 +149,7 @@ class Ports:
     door: Callable[[str], Redaction]
     is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
+    asked_at: datetime | None = None
 
     @property
     def now(self) -> str:
