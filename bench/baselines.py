@@ -1,18 +1,27 @@
-"""What the data gives without Holdfast: BM25 in SQLite, and counted words like grep's; run it for a table."""
+"""What the data gives without Holdfast: BM25 in SQLite, cosines of the built-in encoder, and counted words like grep's.
+
+python bench/baselines.py [--data devmem|none|FILE] [--locomo FILE] [--limit N]
+"""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import re
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from datasets import APART, BenchNote, BenchQuery, Dataset, add_arguments, chosen_datasets
+from holdfast.encode.builtin import BuiltinEncoder
 from scoring import Answer, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
 
 ENGLISH = """
     a about above after again against all also am an and any are as at be because been before being
@@ -87,6 +96,52 @@ class Grep:
         return [note for _, note in found[:limit]]
 
 
+class Vectors:
+    """Cosine alone: the whole text of a note, in chunks of which the best counts where it is long.
+
+    Args:
+        notes: what is ranked.
+        chunks: for each note the unit vectors of its chunks.
+        queries: the unit vector of each query, by its text.
+    """
+
+    def __init__(
+        self, notes: Sequence[BenchNote], chunks: Sequence[Sequence[bytes]], queries: Mapping[str, bytes]
+    ) -> None:
+        self.ids = [note.id for note in notes]
+        self.spaces = [note.arguments["space"] for note in notes]
+        self.queries = queries
+        self.matrix = as_matrix([vector for note in chunks for vector in note])
+        self.starts = np.cumsum([0, *(len(note) for note in chunks)])[:-1]
+
+    def rank(self, query: BenchQuery, limit: int) -> list[str]:
+        cosines = np.maximum.reduceat(self.matrix @ as_matrix([self.queries[query.text]])[0], self.starts)
+        allowed = query.spaces
+        places = [int(place) for place in np.argsort(-cosines, kind="stable")]
+        return [self.ids[place] for place in places if not allowed or self.spaces[place] in allowed][:limit]
+
+
+def as_matrix(vectors: Sequence[bytes]) -> npt.NDArray[np.float32]:
+    return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
+
+
+async def encoded(dataset: Dataset) -> Vectors:
+    """Encodes everything with the built-in encoder, in this process."""
+    encoder = BuiltinEncoder()
+    chunks = await encoder.encode_documents([whole_text(note) for note in dataset.notes])
+    texts = dict.fromkeys(query.text for query in dataset.queries)
+    queries = {text: await encoder.encode_query(text) for text in texts}
+    await encoder.aclose()
+    return Vectors(dataset.notes, chunks, queries)
+
+
+def whole_text(note: BenchNote) -> str:
+    """Title and content."""
+    title = note.arguments.get("title")
+    content: str = note.arguments["content"]
+    return f"{title}\n{content}" if title else content
+
+
 def text_columns(note: BenchNote) -> tuple[str, str, str, str]:
     """Title, content, tags and subject."""
     known = note.arguments
@@ -102,20 +157,22 @@ def ranked_answers(ranker: Ranker, queries: Sequence[BenchQuery], limit: int = 1
     answers = []
     for query in queries:
         ranked = tuple(ranker.rank(query, limit))
-        answers.append(Answer(query.kind, ranked, query.evidence, query.stale, strong=len(ranked)))
+        answers.append(Answer(query.kind, ranked, query.evidence, query.stale, strong=len(ranked), query=query.id))
     return answers
 
 
 def baseline_answers(dataset: Dataset) -> dict[str, list[Answer]]:
+    """Answers of each baseline; encoding takes a minute for some thousands of notes."""
     with closing(Bm25(dataset.notes)) as bm25:
         return {
             "BM25": ranked_answers(bm25, dataset.queries),
+            "vectors": ranked_answers(asyncio.run(encoded(dataset)), dataset.queries),
             "grep": ranked_answers(Grep(dataset.notes), dataset.queries),
         }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser)
     for dataset in chosen_datasets(parser.parse_args()):
         print(f"\n{dataset.name}: {len(dataset.notes)} notes\n{table(baseline_answers(dataset), APART)}")

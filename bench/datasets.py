@@ -51,6 +51,10 @@ class BenchQuery:
         """The spaces that the query is confined to; none means all."""
         return frozenset(self.arguments.get("spaces", ()))
 
+    @property
+    def asked_day(self) -> str | None:
+        return self.asked[:10] if self.asked else None
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:

@@ -1,6 +1,11 @@
-"""How well the real server finds what it was given, over stdio, beside BM25 and grep on the same notes.
+"""How well the real server finds what it was given, over stdio, beside BM25, cosines alone and grep on the same notes.
 
     python bench/retrieval.py [--data devmem|none|FILE] [--locomo FILE] [--limit N] [--json OUT]
+
+FILE is any file in the format of DevMem or of LoCoMo. It prints, for each kind of query and over all: recall@5,
+recall@10 and MRR; then counts of what must not go wrong; 95 % bootstrap intervals, whole, by halves of the queries
+(weights are chosen on half A of DevMem) and less BM25; how well the best hit's relevance tells queries that nothing
+answers from the others; and how long calls took. A query that says when it is asked is asked on that day.
 
 Whatever the figures, it ends with 0. With --check it ends with 1 when Holdfast's recall@10 is below BM25's in
 the same run, or below a floor such as `--floor devmem=0.90`. HOLDFAST_ENCODER and the like reach the server.
@@ -25,10 +30,26 @@ from fastmcp.client.transports import StdioTransport
 
 from baselines import baseline_answers
 from datasets import APART, BenchQuery, Dataset, add_arguments, chosen_datasets
-from scoring import Answer, by_kind, false_positives, figures, macro, percentile, stale_error, table
+from scoring import (
+    Answer,
+    abstention,
+    by_kind,
+    counted_by,
+    differences,
+    false_positives,
+    figures,
+    intervals,
+    macro,
+    percentile,
+    stale_error,
+    table,
+)
+from summary import by_half, summary
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from scoring import Count, Interval
 
 SERVER = Path(__file__).parents[1] / "server"
 HITS = 10
@@ -48,18 +69,33 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One data set: the answers of every system, the seconds of each call, and whether all was encoded."""
+    """One data set: the server's answers, the seconds of each call, and whether all was encoded."""
 
     dataset: Dataset
-    answers: dict[str, list[Answer]]
+    answers: list[Answer]
     recall_seconds: list[float]
     remember_seconds: list[float]
     encoded: bool
 
 
-def environment(folder: Path, space: str | None) -> dict[str, str]:
-    """The caller's, but with a home folder and a memory of its own, and with no default space but `space`."""
-    ours = {"HOLDFAST_HOME", "HOLDFAST_SPACE"}
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run beside the baselines: the answers of every system, ours first."""
+
+    run: Run
+    answers: dict[str, list[Answer]]
+
+    @property
+    def counted(self) -> dict[str, list[Answer]]:
+        """Without the kinds that are shown apart."""
+        return {
+            name: [answer for answer in answers if answer.kind not in APART] for name, answers in self.answers.items()
+        }
+
+
+def environment(folder: Path, space: str | None, day: str | None) -> dict[str, str]:
+    """The caller's, but with a home folder and a memory of its own, asked from no space but `space`, on `day`."""
+    ours = {"HOLDFAST_HOME", "HOLDFAST_SPACE", "HOLDFAST_NOW"}
     inherited = {name: value for name, value in os.environ.items() if name not in ours}
     paths = [str(SERVER), *filter(None, [os.environ.get("PYTHONPATH")])]
     own = {
@@ -68,16 +104,17 @@ def environment(folder: Path, space: str | None) -> dict[str, str]:
         "USERPROFILE": str(folder),
         "PYTHONPATH": os.pathsep.join(paths),
     }
-    return inherited | own | ({"HOLDFAST_SPACE": space} if space else {})
+    asked = {"HOLDFAST_SPACE": space, "HOLDFAST_NOW": day}
+    return inherited | own | {name: value for name, value in asked.items() if value}
 
 
 @asynccontextmanager
-async def server(folder: Path, space: str | None = None) -> AsyncIterator[Session]:
+async def server(folder: Path, space: str | None = None, day: str | None = None) -> AsyncIterator[Session]:
     """A server process on the memory in `folder`, which is its home and so gives it no space of its own."""
     transport = StdioTransport(
         command=sys.executable,
         args=["-m", "holdfast"],
-        env=environment(folder, space),
+        env=environment(folder, space, day),
         cwd=str(folder),
         keep_alive=False,
         log_file=folder / "server.log",
@@ -117,17 +154,20 @@ async def wait_until_encoded(session: Session) -> bool:
 
 
 async def ask(session: Session, query: BenchQuery, ids: dict[str, str]) -> tuple[Answer, float]:
-    """The answer in the server's ids, and the seconds it took."""
+    """The answer in the server's ids, and the seconds it took. Silence is asked again for what was nearest."""
+    arguments = {"query": query.text, "limit": HITS} | query.arguments
     begin = time.perf_counter()
-    found = await call(session, "recall", {"query": query.text, "limit": HITS} | query.arguments)
+    hits = (await call(session, "recall", arguments))["results"]
     seconds = time.perf_counter() - begin
-    hits = found["results"]
+    nearest = hits or (await call(session, "recall", arguments | {"explain": True}))["results"]
     answer = Answer(
         kind=query.kind,
         ranked=tuple(hit["id"] for hit in hits),
         evidence=server_ids(query.evidence, ids),
         stale=server_ids(query.stale, ids),
         strong=sum(not hit["weak"] for hit in hits),
+        query=query.id,
+        nearest=tuple(hit["relevance"] for hit in nearest),
     )
     return answer, seconds
 
@@ -137,36 +177,37 @@ def server_ids(notes: Sequence[str], ids: dict[str, str]) -> tuple[str, ...]:
 
 
 async def run(dataset: Dataset, folder: Path) -> Run:
-    """Stores, waits, asks: one server process for each default space, one after the other, on one memory."""
+    """Stores, waits, asks: one server process for each space and day of asking, one after the other, on one memory."""
     async with server(folder) as session:
         stored = await store(session, dataset)
         encoded = await wait_until_encoded(session)
     asked: dict[str, tuple[Answer, float]] = {}
-    for space in dict.fromkeys(query.space for query in dataset.queries):
-        async with server(folder, space) as session:
+    for space, day in dict.fromkeys((query.space, query.asked_day) for query in dataset.queries):
+        async with server(folder, space, day) as session:
             await call(session, "recall", {"query": "anything", "limit": 1})  # loads the encoder, untimed
             for query in dataset.queries:
-                if query.space == space:
+                if (query.space, query.asked_day) == (space, day):
                     asked[query.id] = await ask(session, query, stored.ids)
     in_order = [asked[query.id] for query in dataset.queries]
     return Run(
         dataset=dataset,
-        answers={"Holdfast": [answer for answer, _ in in_order], **baseline_answers(dataset)},
+        answers=[answer for answer, _ in in_order],
         recall_seconds=[seconds for _, seconds in in_order],
         remember_seconds=stored.seconds,
         encoded=encoded,
     )
 
 
-def report(outcome: Run) -> str:
-    dataset = outcome.dataset
+def report(outcome: Outcome) -> str:
+    dataset = outcome.run.dataset
     lines = [
         f"\n{dataset.name}: {len(dataset.notes)} notes, {len(dataset.queries)} queries",
         table(outcome.answers, APART),
-        timing("recall", outcome.recall_seconds),
-        timing("remember", outcome.remember_seconds),
+        summary(outcome.counted),
+        timing("recall", outcome.run.recall_seconds),
+        timing("remember", outcome.run.remember_seconds),
     ]
-    return "\n".join(lines if outcome.encoded else [*lines, "asked before all vectors were there"])
+    return "\n".join(lines if outcome.run.encoded else [*lines, "asked before all vectors were there"])
 
 
 def timing(tool: str, seconds: Sequence[float]) -> str:
@@ -174,35 +215,44 @@ def timing(tool: str, seconds: Sequence[float]) -> str:
     return f"{tool}: {p50:.1f} ms p50, {p95:.1f} ms p95, over {len(seconds)} calls"
 
 
-def counted(answers: Sequence[Answer]) -> list[Answer]:
-    return [answer for answer in answers if answer.kind not in APART]
-
-
-def as_json(outcome: Run) -> dict[str, Any]:
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    counted, seconds = outcome.counted, outcome.run.recall_seconds
+    doubt = abstention(counted["Holdfast"])
     return {
-        "systems": {name: system_json(answers) for name, answers in outcome.answers.items()},
-        "recall_ms": {
-            name: percentile(outcome.recall_seconds, share) * 1000 for name, share in (("p50", 0.5), ("p95", 0.95))
-        },
-        "encoded": outcome.encoded,
+        "systems": {name: system_json(outcome.answers[name], answers) for name, answers in counted.items()},
+        "counts": as_dicts(counted_by(counted)),
+        "halves": {name: asdict(figures(answers)) for name, answers in by_half(counted["Holdfast"]).items()},
+        "intervals": as_dicts(
+            {
+                "Holdfast": intervals(counted["Holdfast"]),
+                "less BM25": differences(counted["Holdfast"], counted["BM25"]),
+            }
+        ),
+        "abstention": asdict(doubt) if doubt else None,
+        "recall_ms": {name: percentile(seconds, share) * 1000 for name, share in (("p50", 0.5), ("p95", 0.95))},
+        "encoded": outcome.run.encoded,
     }
 
 
-def system_json(answers: Sequence[Answer]) -> dict[str, Any]:
+def as_dicts(rows: Mapping[str, Mapping[str, Count] | Mapping[str, Interval]]) -> dict[str, dict[str, Any]]:
+    return {title: {name: asdict(value) for name, value in row.items()} for title, row in rows.items()}
+
+
+def system_json(answers: Sequence[Answer], counted: Sequence[Answer]) -> dict[str, Any]:
     wrong = false_positives(answers)
     return {
         "kinds": {kind: asdict(row) for kind, row in by_kind(answers).items()},
-        "macro": asdict(macro(by_kind(counted(answers)))),
-        "micro": asdict(figures(counted(answers))),
+        "macro": asdict(macro(by_kind(counted))),
+        "micro": asdict(figures(counted)),
         "stale_error": stale_error(answers),
         "off_topic": asdict(wrong) if wrong else None,
     }
 
 
-def shortfalls(outcome: Run, floors: dict[str, float]) -> list[str]:
+def shortfalls(outcome: Outcome, floors: dict[str, float]) -> list[str]:
     """Sentences about what a check does not accept; none when all is well."""
-    recall = {name: figures(counted(answers)).recall10 for name, answers in outcome.answers.items()}
-    name, ours = outcome.dataset.name, recall["Holdfast"]
+    recall = {name: figures(answers).recall10 for name, answers in outcome.counted.items()}
+    name, ours = outcome.run.dataset.name, recall["Holdfast"]
     found = []
     if ours < recall["BM25"]:
         found.append(f"{name}: recall@10 {ours:.3f} is below BM25's {recall['BM25']:.3f}")
@@ -232,9 +282,10 @@ def parsed_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(dataset: Dataset) -> Run:
+def measure(dataset: Dataset) -> Outcome:
     with TemporaryDirectory(prefix="holdfast-bench-", ignore_cleanup_errors=True) as folder:
-        outcome = asyncio.run(run(dataset, Path(folder)))
+        ours = asyncio.run(run(dataset, Path(folder)))
+    outcome = Outcome(ours, {"Holdfast": ours.answers, **baseline_answers(dataset)})
     print(report(outcome), flush=True)
     return outcome
 
@@ -243,7 +294,7 @@ def main() -> int:
     options = parsed_options()
     outcomes = [measure(dataset) for dataset in chosen_datasets(options)]
     if options.json:
-        by_name = {outcome.dataset.name: as_json(outcome) for outcome in outcomes}
+        by_name = {outcome.run.dataset.name: as_json(outcome) for outcome in outcomes}
         options.json.write_text(json.dumps(by_name, indent=2) + "\n", "utf-8")
     if not options.check:
         return 0

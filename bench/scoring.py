@@ -1,26 +1,37 @@
-"""What ranked answers are worth: recall, reciprocal rank, stale errors, false positives. Pure functions.
+"""What ranked answers are worth: recall, reciprocal rank, counts, abstention, bootstrap intervals. Pure functions.
 
 Notes are known by any one kind of id, as long as an answer uses the same kind throughout.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+RESAMPLES, SEED = 2000, 7
+HALVES: tuple[Literal["A", "B"], ...] = ("A", "B")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One ranking for one query, best first; `strong` counts the hits that were not marked as weak."""
+    """One ranking for one query, best first; `strong` counts the hits that were not marked as weak.
+
+    `nearest` are the relevances of the hits, in order; where the gate let none through, those of the nearest notes.
+    """
 
     kind: str
     ranked: tuple[str, ...]
     evidence: tuple[str, ...]
     stale: tuple[str, ...] = ()
     strong: int = 0
+    query: str = ""
+    nearest: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,50 @@ class FalsePositives:
     queries: int
     strong: float
     returned: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean over queries and the bounds of its 95 % bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low > 0.0 or self.high < 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    found: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Shares of some queries that got no hit at all, and that got weak hits only."""
+
+    queries: int
+    silenced: float
+    only_weak: float
+
+
+@dataclass(frozen=True, slots=True)
+class Abstention:
+    """How well relevance tells queries that the notes answer from queries that they do not.
+
+    Attributes:
+        auc_first: how often the first hit of an answerable query is of higher relevance than that of an off-topic
+            one (the area under the ROC curve); ties count a half.
+        auc_highest: the same for the highest relevance among the hits.
+    """
+
+    auc_first: float
+    auc_highest: float
+    answerable: Silence
+    off_topic: Silence
 
 
 def recall_at(answer: Answer, depth: int) -> float:
@@ -114,6 +169,99 @@ def false_positives(answers: Iterable[Answer]) -> FalsePositives | None:
     )
 
 
+MEASURES: Mapping[str, Callable[[Answer], float]] = {
+    "R@5": lambda answer: recall_at(answer, 5),
+    "R@10": lambda answer: recall_at(answer, 10),
+    "MRR": reciprocal_rank,
+}
+
+
+def intervals(answers: Iterable[Answer]) -> dict[str, Interval]:
+    """Each measure over the answerable queries."""
+    answerable = [answer for answer in answers if answer.evidence]
+    return {name: bootstrap([measure(answer) for answer in answerable]) for name, measure in MEASURES.items()}
+
+
+def differences(answers: Sequence[Answer], others: Sequence[Answer]) -> dict[str, Interval]:
+    """Each measure of `answers` less that of `others`, which answer the same queries in the same order."""
+    pairs = [(ours, theirs) for ours, theirs in zip(answers, others, strict=True) if ours.evidence]
+    return {
+        name: bootstrap([measure(ours) - measure(theirs) for ours, theirs in pairs])
+        for name, measure in MEASURES.items()
+    }
+
+
+def bootstrap(values: Sequence[float], resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+    """The mean with its 95 % percentile interval over resamples of the values; the same for the same seed."""
+    if not values:
+        return Interval(0.0, 0.0, 0.0)
+    generator = np.random.default_rng(seed)
+    known = np.asarray(values, np.float64)
+    means = np.array([known[generator.integers(0, len(known), len(known))].mean() for _ in range(resamples)])
+    low, high = np.quantile(means, (0.025, 0.975))
+    return Interval(mean(values), float(low), float(high))
+
+
+def half(query: str) -> Literal["A", "B"]:
+    """Which half of the data a query belongs to, by its id alone: weights are chosen on half A, and B is held out."""
+    return HALVES[hashlib.sha256(query.encode()).digest()[0] % 2]
+
+
+def first_of_all(answers: Iterable[Answer], kind: str) -> Count:
+    """How many queries of a kind have evidence at rank 1."""
+    return _count(reciprocal_rank(answer) == 1.0 for answer in answers if answer.kind == kind)
+
+
+def found_at_all(answers: Iterable[Answer], kind: str, depth: int = 10) -> Count:
+    """How many queries of a kind have any evidence among the first `depth` notes."""
+    return _count(recall_at(answer, depth) > 0.0 for answer in answers if answer.kind == kind)
+
+
+def stale_errors(answers: Iterable[Answer]) -> Count:
+    """How many of the queries with stale notes have one above the evidence."""
+    return _count(is_stale_error(answer) for answer in answers if answer.stale and answer.evidence)
+
+
+def _count(outcomes: Iterable[bool]) -> Count:
+    known = list(outcomes)
+    return Count(sum(known), len(known))
+
+
+def abstention(answers: Sequence[Answer]) -> Abstention | None:
+    """None where either sort of query is missing: then there is nothing to tell apart."""
+    answerable = [answer for answer in answers if answer.evidence]
+    off_topic = [answer for answer in answers if not answer.evidence]
+    if not answerable or not off_topic:
+        return None
+    return Abstention(
+        auc_first=auc([_first(answer) for answer in answerable], [_first(answer) for answer in off_topic]),
+        auc_highest=auc([_highest(answer) for answer in answerable], [_highest(answer) for answer in off_topic]),
+        answerable=silence(answerable),
+        off_topic=silence(off_topic),
+    )
+
+
+def _first(answer: Answer) -> float:
+    return answer.nearest[0] if answer.nearest else 0.0
+
+
+def _highest(answer: Answer) -> float:
+    return max(answer.nearest, default=0.0)
+
+
+def auc(higher: Sequence[float], lower: Sequence[float]) -> float:
+    """The share of pairs in which the value of `higher` is above that of `lower`; ties count a half."""
+    return mean([(above > below) + (above == below) / 2 for above in higher for below in lower])
+
+
+def silence(answers: Sequence[Answer]) -> Silence:
+    return Silence(
+        queries=len(answers),
+        silenced=mean([float(not answer.ranked) for answer in answers]),
+        only_weak=mean([float(bool(answer.ranked) and not answer.strong) for answer in answers]),
+    )
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least `share` of the values do not exceed (nearest rank)."""
     ordered = sorted(values)
@@ -148,11 +296,22 @@ def row_text(kind: str, row: Mapping[str, Figures]) -> str:
 
 
 def share_lines(systems: Mapping[str, Sequence[Answer]]) -> list[str]:
-    stale = [(name, stale_error(answers)) for name, answers in systems.items()]
     wrong = [(name, false_positives(answers)) for name, answers in systems.items()]
-    stale_shares = ", ".join(f"{name} {share:.3f}" for name, share in stale if share is not None)
-    wrong_shares = "; ".join(
-        f"{name} {share.strong:.3f} not weak, {share.returned:.3f} at all" for name, share in wrong if share
-    )
-    lines = [f"stale error: {stale_shares}"] if stale_shares else []
-    return [*lines, f"off-topic queries with a hit: {wrong_shares}"] if wrong_shares else lines
+    wrong_shares = ", ".join(f"{name} {share.strong:.3f}/{share.returned:.3f}" for name, share in wrong if share)
+    lines = [line for title, counts in counted_by(systems).items() if (line := count_line(title, counts))]
+    return [*lines, f"off-topic queries with a hit, not weak/at all: {wrong_shares}"] if wrong_shares else lines
+
+
+def counted_by(systems: Mapping[str, Sequence[Answer]]) -> dict[str, dict[str, Count]]:
+    """The counts that are read as counts, of each system."""
+    return {
+        "stale above evidence": {name: stale_errors(answers) for name, answers in systems.items()},
+        "exact at rank 1": {name: first_of_all(answers, "exact") for name, answers in systems.items()},
+        "multilingual in ten": {name: found_at_all(answers, "multilingual") for name, answers in systems.items()},
+    }
+
+
+def count_line(title: str, counts: Mapping[str, Count]) -> str:
+    """Empty where there is no such query."""
+    told = [f"{name} {count.found} of {count.of}" for name, count in counts.items() if count.of]
+    return f"{title}: {', '.join(told)}" if told else ""

@@ -98,6 +98,101 @@ def test_nothing_asked_is_nothing_found() -> None:
     assert scoring.figures([]) == scoring.Figures(queries=0, recall5=0.0, recall10=0.0, mrr=0.0)
 
 
+def test_identifiers_count_where_evidence_is_the_very_first() -> None:
+    answers = [Answer("exact", ("a", "b"), ("a",)), Answer("exact", ("b", "a"), ("a",)), Answer("k", ("a",), ("a",))]
+    assert scoring.first_of_all(answers, "exact") == scoring.Count(found=1, of=2)
+
+
+def test_a_query_of_a_kind_is_found_with_any_of_its_evidence_within_the_depth() -> None:
+    answers = [Answer("k", tuple("xyab"), ("a", "b")), Answer("k", tuple("xyb"), ("a",))]
+    assert scoring.found_at_all(answers, "k", 3) == scoring.Count(found=1, of=2)
+    assert scoring.found_at_all(answers, "k", 2) == scoring.Count(found=0, of=2)
+
+
+def test_stale_errors_are_counted_over_queries_that_have_stale_notes() -> None:
+    answers = [Answer("k", ("old", "new"), ("new",), stale=("old",)), Answer("k", ("old", "new"), ("new",))]
+    assert scoring.stale_errors(answers) == scoring.Count(found=1, of=1)
+
+
+def test_counts_are_shown_as_counts_and_left_out_where_there_are_none() -> None:
+    assert scoring.count_line("found", {"us": scoring.Count(2, 3), "them": scoring.Count(0, 3)}) == (
+        "found: us 2 of 3, them 0 of 3"
+    )
+    assert scoring.count_line("found", {"us": scoring.Count(0, 0)}) == ""
+
+
+def test_an_interval_lies_around_the_mean_and_is_the_same_for_the_same_seed() -> None:
+    values = [0.0] * 50 + [1.0] * 50
+    found = scoring.bootstrap(values)
+    assert found.mean == 0.5
+    assert (found.low, found.high) == pytest.approx((0.40, 0.60), abs=0.03)  # a binomial of 100
+    assert scoring.bootstrap(values) == found
+    assert scoring.bootstrap(values, seed=8) != found
+
+
+def test_what_never_varies_has_an_interval_of_no_width() -> None:
+    assert scoring.bootstrap([0.25] * 9) == scoring.Interval(mean=0.25, low=0.25, high=0.25)
+    assert scoring.bootstrap([]) == scoring.Interval(mean=0.0, low=0.0, high=0.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "excludes"), [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.1, False), (0.0, 0.1, False)]
+)
+def test_an_interval_says_whether_zero_is_outside(low: float, high: float, *, excludes: bool) -> None:
+    assert scoring.Interval(mean=0.0, low=low, high=high).excludes_zero is excludes
+
+
+def test_differences_are_paired_by_query_and_leave_off_topic_queries_out() -> None:
+    found, missed = Answer("k", ("a",), ("a",)), Answer("k", ("x",), ("a",))
+    noise = Answer("offtopic", ("a",), ())
+    row = scoring.differences([found, missed, noise], [missed, found, noise])
+    assert row["R@10"].mean == 0.0
+    assert row["R@10"].low < 0.0 < row["R@10"].high
+    better = scoring.differences([found, found, noise], [missed, missed, noise])
+    assert better["MRR"] == scoring.Interval(mean=1.0, low=1.0, high=1.0)
+
+
+def test_each_measure_has_its_interval_over_answerable_queries() -> None:
+    answers = [Answer("k", tuple("xxxxxa"), ("a",))] * 4 + [Answer("offtopic", ("a",), ())]
+    row = scoring.intervals(answers)
+    assert {name: each.mean for name, each in row.items()} == {"R@5": 0.0, "R@10": 1.0, "MRR": pytest.approx(1 / 6)}
+
+
+def test_the_half_of_a_query_hangs_on_its_id_alone() -> None:
+    halves = [scoring.half(f"q{number:03}") for number in range(200)]
+    assert [scoring.half(f"q{number:03}") for number in range(200)] == halves
+    assert halves[:4] == ["B", "A", "B", "A"]  # for good: what was held out once must stay so
+    assert 80 < halves.count("A") < 120
+
+
+def test_auc_counts_pairs_in_order_and_ties_as_a_half() -> None:
+    assert scoring.auc([0.9, 0.8], [0.1, 0.2]) == 1.0
+    assert scoring.auc([0.1], [0.9]) == 0.0
+    assert scoring.auc([0.5, 0.9], [0.5]) == 0.75
+
+
+def test_abstention_compares_the_best_hits_and_tells_silence_from_doubt() -> None:
+    answerable = [
+        Answer("k", ("a", "b"), ("a",), strong=1, nearest=(0.6, 0.9)),
+        Answer("k", ("a",), ("a",), strong=0, nearest=(0.4,)),
+    ]
+    off_topic = [
+        Answer("offtopic", (), (), nearest=(0.7, 0.1)),
+        Answer("offtopic", ("a",), (), strong=0, nearest=(0.3,)),
+        Answer("offtopic", (), ()),
+        Answer("offtopic", ("a",), (), strong=1, nearest=(0.5,)),
+    ]
+    found = scoring.abstention([*answerable, *off_topic])
+    assert found.auc_first == 5 / 8
+    assert found.auc_highest == 6 / 8
+    assert found.answerable == scoring.Silence(queries=2, silenced=0.0, only_weak=0.5)
+    assert found.off_topic == scoring.Silence(queries=4, silenced=0.5, only_weak=0.25)
+
+
+def test_without_off_topic_queries_there_is_nothing_to_abstain_from() -> None:
+    assert scoring.abstention([Answer("k", ("a",), ("a",))]) is None
+
+
 @pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.95, 95), (0.01, 1), (1.0, 100)])
 def test_a_percentile_is_a_value_that_was_measured(share: float, value: int) -> None:
     assert scoring.percentile(list(range(100, 0, -1)), share) == value
