@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scoring import HALVES, MEASURES, RESAMPLES, SEED, Abstention, Interval, abstention, differences, half, intervals
+from scoring import HALVES, MEASURES, RESAMPLES, SEED, abstention, differences, half, intervals, silence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scoring import Answer
+    from scoring import Answer, Interval, Silence
 
 CELL = 27
 
 
 def summary(systems: Mapping[str, Sequence[Answer]], ours: str = "Holdfast", against: str = "BM25") -> str:
     """What stands below the table; `systems` are the answers that count for the averages."""
-    lines = interval_lines(systems, ours, against)
-    told = abstention(systems[ours])
-    return "\n".join([*lines, *abstention_lines(told)] if told else lines)
+    return "\n".join([*interval_lines(systems, ours, against), *silence_lines(systems[ours])])
 
 
 def interval_lines(systems: Mapping[str, Sequence[Answer]], ours: str, against: str) -> list[str]:
@@ -46,11 +44,18 @@ def size(answers: Sequence[Answer]) -> int:
     return sum(bool(answer.evidence) for answer in answers)
 
 
-def abstention_lines(told: Abstention) -> list[str]:
-    rows = (("answerable", told.answerable), ("off-topic", told.off_topic))
+def silence_lines(answers: Sequence[Answer]) -> list[str]:
+    """When it kept silent, and how well it could have known; the latter only where something is off topic."""
+    told = abstention(answers)
+    if told is None:
+        return [silence_line("answerable", silence(answers))]
     aucs = f"AUC {told.auc_first:.3f} of the first hit's relevance, {told.auc_highest:.3f} of the highest"
-    shares = (
-        f"{name}: {row.silenced:.3f} silenced, {row.only_weak:.3f} weak hits only, of {row.queries} queries"
-        for name, row in rows
-    )
-    return [f"answerable against off-topic: {aucs}", *shares]
+    return [
+        f"answerable against off-topic: {aucs}",
+        silence_line("answerable", told.answerable),
+        silence_line("off-topic", told.off_topic),
+    ]
+
+
+def silence_line(name: str, row: Silence) -> str:
+    return f"{name}: {row.silenced:.3f} silenced, {row.only_weak:.3f} weak hits only, of {row.queries} queries"

@@ -8,7 +8,7 @@ from datetime import timedelta
 from holdfast.engine.ports import Ports, View
 from holdfast.model.memory import Note
 from holdfast.model.query import Filter, QueryVector
-from holdfast.model.ranking import Question
+from holdfast.model.ranking import WEIGHTS, Question, Weights
 from holdfast.model.times import instant, moment
 from holdfast.model.timewords import TimeReading, outer_window, read_time, without_time
 from holdfast.model.words import query_terms
@@ -31,6 +31,7 @@ class Asking:
     question: Question
     time: TimeReading | None
     vector: QueryVector | None = None
+    weights: Weights = WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from holdfast.index.recalls import RecallEvent
 from holdfast.model.ids import PREFIX
 from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.query import Filter, QueryVector
-from holdfast.model.ranking import without_names
+from holdfast.model.ranking import WEIGHTS, Weights, without_names
 from holdfast.model.words import query_terms
 
 LARGEST_LIMIT = 50
@@ -53,8 +53,8 @@ class Recalled:
     notices: tuple[str, ...]
 
 
-async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
-    """Find notes by words, meaning and time.
+async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
+    """Find notes by words, meaning and time. Other weights than the measured ones are for benches.
 
     Raises:
         InvalidArgumentError: the query is blank or an argument is out of its range.
@@ -63,7 +63,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall) -> Recalled:
     asking = read_question(ports, request.query, wanted, caller.space)
     subjects = await ports.index.read(lambda view: view.subjects(query_terms(asking.text)))
     vector, notice = await encode_query(ports, without_names(asking.text, subjects))
-    asking = replace(asking, vector=vector)
+    asking = replace(asking, vector=vector, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
         found = answer(view, asking, request.limit, request.budget, explain=request.explain)
