@@ -150,7 +150,7 @@ def _newest_first(
         for new in later.get(note_id, ()):
             place(found[new], max(score, item.score), note_id)
         if score > item.score:
-            item = replace(item, score=score, also=(*item.also, f"newer than {older}"))  # noqa: PLW2901
+            item = replace(item, score=score, also=(*item.also, f"newer than {older}"))
         placed[note_id] = item
 
     for item in ranked:
