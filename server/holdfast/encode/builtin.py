@@ -98,6 +98,8 @@ class BuiltinEncoder:
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
         """Unit vectors (float32, little endian) for each text: one for each chunk, the beginning first.
 
+        What is written in a script that the model does not read has none.
+
         Raises:
             EncoderError: the model cannot be loaded, or failed.
         """
@@ -118,13 +120,16 @@ class BuiltinEncoder:
         """Unit vector (float32, little endian) of the first 256 tokens of `text`.
 
         Raises:
-            EncoderError: the model cannot be loaded, or failed.
+            EncoderError: the model cannot be loaded, or failed, or does not read the script of `text`.
         """
         self._backlog += 1
         try:
-            return await self._queries.submit(text)
+            vector = await self._queries.submit(text)
         finally:
             self._backlog -= 1
+        if not vector:
+            raise EncoderError("The embedded model does not read this script.", "Ask with words of the note.")
+        return vector
 
     async def aclose(self) -> None:
         """Give the model back; what still waits meets an `EncoderError`."""
@@ -175,10 +180,13 @@ class _Model:
         self._wordpiece = WordPiece()
 
     def chunks(self, texts: Sequence[str]) -> list[list[Window]]:
-        return [self._wordpiece.windows(text, most=MOST_CHUNKS) for text in texts]
+        windows = (self._wordpiece.windows(text, most=MOST_CHUNKS) for text in texts)
+        return [[window for window in each if not self._wordpiece.is_opaque(window)] for each in windows]
 
     def query_vectors(self, texts: Sequence[str]) -> list[bytes]:
-        return [self.vectors([self._wordpiece.encode(text)])[0] for text in texts]
+        """One vector for each query, empty where the model can make nothing of it."""
+        windows = [self._wordpiece.encode(text) for text in texts]
+        return [b"" if self._wordpiece.is_opaque(window) else self.vectors([window])[0] for window in windows]
 
     def vectors(self, windows: Sequence[Window]) -> list[bytes]:
         """Mean over the tokens of the last layer, scaled to unit length, one for each window."""

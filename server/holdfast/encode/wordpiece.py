@@ -93,6 +93,8 @@ class WordPiece:
         self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
         self._longest = max(map(len, self._ids))
         self._unknown = [self._ids[UNKNOWN]]
+        letters = (number for piece, number in self._ids.items() if _is_foreign_letter(piece.removeprefix("##")))
+        self._opaque = frozenset((*self._unknown, *letters))
         self._start = self._ids[START]
         self._end = self._ids[END]
         self._cleaned = _Cleaned()
@@ -120,6 +122,14 @@ class WordPiece:
         # A window that would begin inside the last overlap has nothing of its own to add.
         starts = range(0, max(len(tokens) - overlap, 1), step)
         return [self._marked(tokens[start : start + size]) for start in starts]
+
+    def is_opaque(self, window: list[int]) -> bool:
+        """Whether half of a window is unknown, or letters of a script of which the vocabulary has no words.
+
+        Such windows are alike, whatever they say.
+        """
+        tokens = window[1:-1]
+        return bool(tokens) and 2 * sum(token in self._opaque for token in tokens) >= len(tokens)
 
     def _marked(self, tokens: list[int]) -> list[int]:
         return [self._start, *tokens, self._end]
@@ -158,6 +168,10 @@ class WordPiece:
             if piece is not None:
                 return piece, end
         return None
+
+
+def _is_foreign_letter(piece: str) -> bool:
+    return len(piece) == 1 and not piece.isascii() and piece.isalpha()
 
 
 def _blocks(text: str) -> Iterator[str]:

@@ -52,7 +52,7 @@ async def encode_note(ports: Ports, title: str, content: str) -> Encoded:
         )
     except EncoderError as error:
         return Encoded(state="pending", notice=f"Found by words only: {error}")
-    return Encoded(state=True, chunks=tuple(chunks))
+    return Encoded(state=bool(chunks), chunks=tuple(chunks))  # none: it is written in a script that is not read
 
 
 async def encode_query(ports: Ports, text: str) -> tuple[QueryVector | None, str]:

@@ -108,7 +108,7 @@ def relevance(
         return min(1.0, _WORDS_ONLY * words)
     length = math.log(min(max(terms, 1), _MOST_TERMS) / _USUAL_TERMS)
     evidence = words * words + _Z_SHARE * z + _NAMED * named + _LENGTH_SHARE * length - _STRANGE * strange
-    return 1.0 / (1.0 + math.exp(-_STEEPNESS * (evidence - _MIDDLE)))
+    return 0.5 + 0.5 * math.tanh(_STEEPNESS / 2 * (evidence - _MIDDLE))  # the logistic function, without overflow
 
 
 def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[Ranked]:
