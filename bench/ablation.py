@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -35,10 +37,11 @@ from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.index import words
 from holdfast.index.recalls import RecallEvent
+from holdfast.model.ids import RANDOM_BITS, note_id
 from holdfast.model.query import Filter
 from holdfast.model.ranking import WEIGHTS, Ranked, Weights, rank
 from holdfast.settings import load_settings
-from scoring import Answer, Interval, differences, intervals
+from scoring import SEED, Answer, Interval, differences, intervals
 
 HITS = 10
 WHOLE = "(the whole)"
@@ -145,8 +148,17 @@ class Forgetting:
 def build(home: Path) -> Memory:
     memory = build_memory(load_settings(os.environ | {"HOLDFAST_HOME": str(home)}))
     encoder = memory.ports.encoder
-    memory.ports = replace(memory.ports, encoder=Remembering(encoder) if encoder else None, recalls=Forgetting())
+    memory.ports = replace(
+        memory.ports,
+        encoder=Remembering(encoder) if encoder else None,
+        recalls=Forgetting(),
+        new_id=seeded_ids(random.Random(SEED)),  # noqa: S311 - ids decide which notes are sampled as background
+    )
     return memory
+
+
+def seeded_ids(generator: random.Random) -> Callable[[], str]:
+    return lambda: note_id(time.time_ns() // 1_000_000, generator.getrandbits(RANDOM_BITS))
 
 
 async def store(memory: Memory, dataset: Dataset) -> dict[str, str]:
