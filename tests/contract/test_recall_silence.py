@@ -12,6 +12,7 @@ import pytest
 from holdfast.engine.memory import Memory
 from holdfast.engine.recall import Recalled
 from holdfast.index.vectors import Background
+from holdfast.model.ids import SELF_ID
 from holdfast.model.ranking import FLOOR, GATE, WEAK
 from served import Agent
 from worlds import WordBag, ask, found, keep, living
@@ -261,3 +262,13 @@ async def test_neighbours_are_within_the_budget_too_and_the_rest_is_named(words:
     assert len(answer.related) == 1
     assert {*answer.omitted.ids, answer.related[0].note.id} == set(beside)
     assert answer.omitted.count == 2
+
+
+async def test_the_self_note_is_shown_where_it_fits_well_and_not_where_it_fits_a_little(words: Memory) -> None:
+    for query, shown in (
+        ("the person this memory belongs to", True),
+        ("which person drives a crane on weekdays", False),
+    ):
+        answer = await ask(words, query)
+        assert answer.hits
+        assert (SELF_ID in {hit.note.id for hit in answer.hits}) == shown, query

@@ -104,7 +104,8 @@ def _ranked(view: View, asking: Asking, wanted: Filter) -> list[Ranked]:
     searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
     found = view.search(asking.text, asking.vector, searched)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
-    ranked = rank(found, replace(asking.question, affinity=liked), asking.weights)
+    everything = rank(found, replace(asking.question, affinity=liked), asking.weights)
+    ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
     retired = [item.candidate.id for item in ranked if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
     if not asking.question.past:

@@ -1,6 +1,6 @@
 """Order and relevance of what the legs found.
 
-    score = coverage + 0.10 z + 0.08 session_z + 0.40 [the question names the note's subject] + 0.40 time agreement
+    score = coverage + 0.10 z + 0.05 session_z + 0.40 [the question names the note's subject] + 0.40 time agreement
             - 0.20 [another space] - 0.15 [retired] - 0.10 (1 - confidence) +- 0.02 [core, archival] + affinity
 
 `coverage` is the share of the query's word weight that the note carries, `z` its cosine in deviations above the
@@ -22,7 +22,7 @@ from holdfast.model.query import Candidate, Found
 from holdfast.model.times import moment
 from holdfast.model.words import query_terms, written_as_names
 
-GATE = 0.20  # nothing is returned unless the best hit reaches it
+GATE = 0.19  # nothing is returned unless the best hit reaches it
 FLOOR = 0.08  # below it a single note is not returned
 WEAK = 0.45  # below it a note is marked as doubtful
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
@@ -36,7 +36,7 @@ class Weights:
     """What each term of the score counts for; a field of 0 takes its term out."""
 
     z: float = 0.10
-    session: float = 0.08
+    session: float = 0.05
     subject: float = 0.40
     time: float = 0.40
     other_space: float = 0.20
