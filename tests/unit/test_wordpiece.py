@@ -117,3 +117,25 @@ def test_any_text_gives_ids_of_the_vocabulary_between_the_marks(wordpiece: WordP
 @given(st.text(alphabet="ab 1人é!\n", max_size=6000))
 def test_the_first_window_is_the_start_of_the_text(wordpiece: WordPiece, text: str) -> None:
     assert wordpiece.windows(text)[0] == wordpiece.encode(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("\u7f51\u5173\u4e3a\u4ec0\u4e48\u6ca1\u6709\u9009\u62e9 Kafka", "Kafka"),
+        ("the gateway \u7f51\u5173 chose Kafka", "the gateway \u7f51\u5173 chose Kafka"),
+        ("die Br\u00fccke ist gesperrt", "die Br\u00fccke ist gesperrt"),
+        ("", ""),
+    ],
+)
+def test_of_a_text_in_a_script_without_words_only_what_is_read_is_left(
+    wordpiece: WordPiece, text: str, left: str
+) -> None:
+    assert wordpiece.readable(wordpiece.encode(text)) == wordpiece.encode(left)
+
+
+@pytest.mark.parametrize(
+    "text", ["\u0570\u0565\u057c\u0561\u056d\u0578\u057d", "\u8d77\u91cd\u6a5f\u3002", "\u0e40\u0e04\u0e23\u0e19!"]
+)
+def test_where_nothing_is_read_nothing_is_left(wordpiece: WordPiece, text: str) -> None:
+    assert wordpiece.readable(wordpiece.encode(text)) == []

@@ -181,12 +181,12 @@ class _Model:
 
     def chunks(self, texts: Sequence[str]) -> list[list[Window]]:
         windows = (self._wordpiece.windows(text, most=MOST_CHUNKS) for text in texts)
-        return [[window for window in each if not self._wordpiece.is_opaque(window)] for each in windows]
+        return [[window for window in map(self._wordpiece.readable, each) if window] for each in windows]
 
     def query_vectors(self, texts: Sequence[str]) -> list[bytes]:
         """One vector for each query, empty where the model can make nothing of it."""
-        windows = [self._wordpiece.encode(text) for text in texts]
-        return [b"" if self._wordpiece.is_opaque(window) else self.vectors([window])[0] for window in windows]
+        windows = [self._wordpiece.readable(self._wordpiece.encode(text)) for text in texts]
+        return [self.vectors([window])[0] if window else b"" for window in windows]
 
     def vectors(self, windows: Sequence[Window]) -> list[bytes]:
         """Mean over the tokens of the last layer, scaled to unit length, one for each window."""

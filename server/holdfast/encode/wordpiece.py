@@ -93,8 +93,10 @@ class WordPiece:
         self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
         self._longest = max(map(len, self._ids))
         self._unknown = [self._ids[UNKNOWN]]
-        letters = (number for piece, number in self._ids.items() if _is_foreign_letter(piece.removeprefix("##")))
+        bare = {number: piece.removeprefix("##") for piece, number in self._ids.items()}
+        letters = (number for number, piece in bare.items() if _is_foreign_letter(piece))
         self._opaque = frozenset((*self._unknown, *letters))
+        self._spoken = frozenset(number for number, piece in bare.items() if piece.isalnum()) - self._opaque
         self._start = self._ids[START]
         self._end = self._ids[END]
         self._cleaned = _Cleaned()
@@ -123,13 +125,16 @@ class WordPiece:
         starts = range(0, max(len(tokens) - overlap, 1), step)
         return [self._marked(tokens[start : start + size]) for start in starts]
 
-    def is_opaque(self, window: list[int]) -> bool:
-        """Whether half of a window is unknown, or letters of a script of which the vocabulary has no words.
+    def readable(self, window: list[int]) -> list[int]:
+        """A window without what the vocabulary has no words for, where that is half of it; empty if that is all.
 
-        Such windows are alike, whatever they say.
+        Unknown words, and letters of scripts that it knows letter by letter, would make all such texts alike.
         """
         tokens = window[1:-1]
-        return bool(tokens) and 2 * sum(token in self._opaque for token in tokens) >= len(tokens)
+        if not tokens or 2 * sum(token in self._opaque for token in tokens) < len(tokens):
+            return window
+        rest = [token for token in tokens if token not in self._opaque]
+        return self._marked(rest) if self._spoken.intersection(rest) else []
 
     def _marked(self, tokens: list[int]) -> list[int]:
         return [self._start, *tokens, self._end]
