@@ -90,12 +90,13 @@ class IndexView:
 
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """Pairs of these notes of which the first evolved from the second, or superseded it."""
-        wanted = json.dumps(ids)
-        return self._connection.execute(
+        rows = self._connection.execute(
             "SELECT DISTINCT l.source, l.target FROM json_each(?) w CROSS JOIN links l ON l.source = w.value "
-            "WHERE l.type = 'evolved_from' AND l.target IN (SELECT value FROM json_each(?)) ORDER BY 1, 2",
-            (wanted, wanted),
-        ).fetchall()
+            "WHERE l.type = 'evolved_from' ORDER BY 1, 2",
+            (json.dumps(ids),),
+        )
+        among = set(ids)
+        return [(new, old) for new, old in rows if old in among]
 
     def count_pending(self, key: str) -> int:
         """How many notes have no vector of this set."""
