@@ -126,7 +126,7 @@ def main() -> None:
     options = parser.parse_args()
     clients = [int(number) for number in options.clients.split(",")]
     for size in (int(number) for number in options.sizes.split(",")):
-        with TemporaryDirectory(dir=Path.cwd()) as folder:
+        with TemporaryDirectory(dir=Path.cwd(), prefix="bench-") as folder:
             write_folder(Path(folder), size, options.seed)
             anyio.run(measure, Path(folder), size, clients, options.seed)
 
