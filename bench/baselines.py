@@ -9,13 +9,14 @@ import argparse
 import asyncio
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from datasets import APART, BenchNote, BenchQuery, Dataset, add_arguments, chosen_datasets
 from holdfast.encode.builtin import BuiltinEncoder
+from holdfast.errors import EncoderError
 from scoring import Answer, table
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Vectors:
     Args:
         notes: what is ranked.
         chunks: for each note the unit vectors of its chunks.
-        queries: the unit vector of each query, by its text.
+        queries: the unit vector of each query, by its text. What the encoder cannot read has none and finds nothing.
     """
 
     def __init__(
@@ -115,6 +116,8 @@ class Vectors:
         self.starts = np.cumsum([0, *(len(note) for note in chunks)])[:-1]
 
     def rank(self, query: BenchQuery, limit: int) -> list[str]:
+        if query.text not in self.queries:
+            return []
         cosines = np.maximum.reduceat(self.matrix @ as_matrix([self.queries[query.text]])[0], self.starts)
         allowed = query.spaces
         places = [int(place) for place in np.argsort(-cosines, kind="stable")]
@@ -130,9 +133,13 @@ async def encoded(dataset: Dataset) -> Vectors:
     encoder = BuiltinEncoder()
     chunks = await encoder.encode_documents([whole_text(note) for note in dataset.notes])
     texts = dict.fromkeys(query.text for query in dataset.queries)
-    queries = {text: await encoder.encode_query(text) for text in texts}
+    queries: dict[str, bytes] = {}
+    for text in texts:
+        with suppress(EncoderError):
+            queries[text] = await encoder.encode_query(text)
     await encoder.aclose()
-    return Vectors(dataset.notes, chunks, queries)
+    nowhere = [bytes(4 * encoder.vector_set.dimension)]
+    return Vectors(dataset.notes, [vectors or nowhere for vectors in chunks], queries)
 
 
 def whole_text(note: BenchNote) -> str:

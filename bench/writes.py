@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--stores", type=int, default=400)
     parser.add_argument("--flush-ms", default="0")
     options = parser.parse_args()
-    with TemporaryDirectory(dir=Path.cwd(), prefix="bench-") as folder:  # the checkout's disk: a temporary one may be memory
+    with TemporaryDirectory(dir=Path.cwd(), prefix="bench-") as folder:  # on this disk: /tmp may be memory
         for longer in options.flush_ms.split(","):
             print(f"flushes {float(longer):g} ms longer than this disk's" if float(longer) else "this disk")
             with longer_flushes(float(longer)):
