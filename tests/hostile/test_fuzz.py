@@ -511,7 +511,7 @@ async def test_harmed_caches_beside_the_index_are_started_anew(
                     await encoder.aclose()
                     log = RecallLog(folder / names[0])
                     assert await log.add(RecallEvent("again", "2026-11-20T10:15:00Z", "crane", None, []))
-                    assert (await log.get("again")) is not None
+                    assert (await log.get("again", "2026-11-20T00:00:00Z")) is not None
                     await log.aclose()
 
 

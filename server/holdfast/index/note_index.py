@@ -58,8 +58,7 @@ class NoteIndex:
         self._identity: tuple[int, int] | None = None
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
-        self._finder: Finder | None = None
-        self._feedback: Feedback | None = None
+        self._in_memory: tuple[Finder, Feedback] | None = None
         self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
 
@@ -78,7 +77,7 @@ class NoteIndex:
         if self._on_disk() in (None, self._unreadable):
             self.discard()
         self._unreadable = None
-        self._finder = self._feedback = None
+        self._in_memory = None
         self.uses_extension = self._extension and vector_extension() != ""
         try:
             return await _guarded(self._open())
@@ -173,20 +172,19 @@ class NoteIndex:
         return await self.read(lambda view: view.search(query, vector, wanted, pool_size, most_terms))
 
     def _searcher(self) -> Finder:
-        """Made at the first search: it brings numpy along, which the start of a server does not wait for."""
-        if self._finder is None:
-            from holdfast.index.search import Finder  # noqa: PLC0415
-
-            self._finder = Finder(extension=self.uses_extension)
-        return self._finder
+        return self._made()[0]
 
     def _ratings(self) -> Feedback:
-        """Made at the first search too, for the same reason."""
-        if self._feedback is None:
-            from holdfast.index.feedback import Feedback  # noqa: PLC0415
+        return self._made()[1]
 
-            self._feedback = Feedback()
-        return self._feedback
+    def _made(self) -> tuple[Finder, Feedback]:
+        """Made at the first search, all at once: numpy comes along, which the start of a server does not wait for."""
+        if self._in_memory is None:
+            from holdfast.index.feedback import Feedback  # noqa: PLC0415
+            from holdfast.index.search import Finder  # noqa: PLC0415
+
+            self._in_memory = (Finder(extension=self.uses_extension), Feedback())
+        return self._in_memory
 
     async def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""

@@ -113,8 +113,8 @@ class Lock:
     def _still_there(self, handle: int) -> bool:
         try:
             return os.path.samestat(os.fstat(handle), self._path.stat())
-        except FileNotFoundError:
-            return False
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return False  # opening it anew says what is wrong
 
 
 def _stripe(key: str) -> int:
