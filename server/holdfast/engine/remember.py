@@ -131,7 +131,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
             note = replace(note, seq=place.seq + 1)
         note = replace(note, connections=_links(ports.now, note, asked, old, close, place.before))
         retired = [
-            _superseded(await load_current(ports, item), note, ports.now)
+            _superseded(await load_current(ports, item), note, note.created)
             for item in old
             if item.note.superseded_by is None
         ]
