@@ -43,6 +43,10 @@ class IndexView:
         """See `holdfast.index.search.Finder.search`."""
         return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms)
 
+    def latest(self, wanted: Filter, count: int) -> list[str]:
+        """Ids of the notes that happened last of those that the filter lets through, the newest first."""
+        return self._finder().latest(self._connection, wanted, count)
+
     def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
         """See `holdfast.index.feedback.Feedback.affinities`."""
         return self._feedback().affinities(self._connection, ids, query, vector, now)
