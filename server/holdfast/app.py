@@ -74,6 +74,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
+    from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
     server = MemoryServer(
@@ -87,7 +88,9 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = _place(settings)
-    add_agent_tools(server, Desk(memory, space, how))
+    desk = Desk(memory, space, how)
+    add_agent_tools(server, desk)
+    add_omi_tools(server, desk)
     return server
 
 

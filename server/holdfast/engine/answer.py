@@ -67,21 +67,23 @@ class Answer:
     elsewhen: bool
 
 
-def answer(view: View, asking: Asking, limit: int, budget: int | None, *, explain: bool) -> Answer:
+def answer(
+    view: View, asking: Asking, limit: int, budget: int | None, *, explain: bool, line: float | None = None
+) -> Answer:
     """Find the best notes, nothing that falls short of the lines, at most `limit` and within `budget` tokens.
 
     What is asked for by its time is looked for there first; where nothing there fits, everywhere. With `explain` the
-    nearest notes are shown where nothing is good enough.
+    nearest notes are shown where nothing is good enough. A `line` of relevance that the caller draws alone decides.
     """
     wanted = narrow = hard_filter(asking) or asking.wanted
-    best = ranked = _from_then(view, asking, limit)
+    best = ranked = [item for item in _from_then(view, asking, limit) if item.relevance >= (line or 0.0)]
     if not best:
         ranked = _ranked(view, asking, narrow)
-        best = gated(ranked, limit)
+        best = gated(ranked, limit, line)
     if not best and narrow is not asking.wanted:
         wanted = asking.wanted
         ranked = _ranked(view, asking, wanted)
-        best = gated(ranked, limit)
+        best = gated(ranked, limit, line)
     if not best and explain:
         best = ranked[:limit]
     notes = view.notes(item.candidate.id for item in best)

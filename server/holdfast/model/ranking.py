@@ -123,8 +123,13 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     return ranked
 
 
-def gated(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
-    """The best that may be shown: none where not one of them is good enough, and no single one below the floor."""
+def gated(ranked: Sequence[Ranked], limit: int, line: float | None = None) -> list[Ranked]:
+    """The best that may be shown: none where not one of them is good enough, and no single one below the floor.
+
+    Where the caller draws a `line` of relevance, that line alone decides.
+    """
+    if line is not None:
+        return [item for item in ranked if item.relevance >= line][:limit]
     shown = [item for item in ranked if item.relevance >= FLOOR]
     return shown[:limit] if any(item.relevance >= GATE for item in shown) else []
 
