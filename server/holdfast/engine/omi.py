@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine.answer import Answer, answer
@@ -18,12 +18,14 @@ from holdfast.model.belief import FIRST_CONFIDENCE
 from holdfast.model.memory import Note
 from holdfast.model.projection import MEMORY_TYPES, memory_type, note_types
 from holdfast.model.query import Filter
+from holdfast.model.ranking import Ranked
 from holdfast.model.recency import final_score
+from holdfast.model.similarity import similarity
 
 LARGEST_LIMIT = 100
 MOST_RELATED = 10
 EVERYTHING = 1000  # more than a search finds: the line decides what is shown, and the limit only once it is in order
-RELEVANCE_DIGITS = 4  # as recall tells it, so that the final score follows from what is told
+RELEVANCE_DIGITS = 4  # the final score and the line follow from what is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,15 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     # Also of a question about the past only what is current is told: this family has no word for "outdated".
     asking = replace(asking, wanted=wanted, question=replace(asking.question, past=False))
 
+    def relevance_of(item: Ranked) -> float:
+        return round(similarity(item.relevance, item.unknown, by_meaning=asking.vector is not None), RELEVANCE_DIGITS)
+
+    def passing(item: Ranked) -> bool:
+        return relevance_of(item) >= request.min_relevance
+
     def read(view: View) -> tuple[Answer, list[RecalledMemory], list[str]]:
-        found = answer(view, asking, EVERYTHING, None, explain=False, line=request.min_relevance)
-        best = _in_order(ports, found)[: request.limit]
+        found = answer(view, asking, EVERYTHING, None, explain=False, passing=passing)
+        best = _in_order(ports, found, relevance_of)[: request.limit]
         return found, _with_neighbours(view, best), standing_notices(view, ports)
 
     found, memories, standing = await ports.index.read(read)
@@ -143,12 +151,12 @@ def _filter(ports: Ports, request: MemoryRecall) -> Filter:
     return Filter(now=ports.now, types=note_types(request.memory_type))
 
 
-def _in_order(ports: Ports, found: Answer) -> list[RecalledMemory]:
+def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], float]) -> list[RecalledMemory]:
     """By final score, relevance and age, the newest first, then by id."""
     now = ports.clock()
     memories = []
     for hit in found.hits:
-        relevance = round(hit.ranked.relevance, RELEVANCE_DIGITS)
+        relevance = relevance_of(hit.ranked)
         final = final_score(relevance, hit.note.created, now)
         memories.append(RecalledMemory(hit.note, memory_type(hit.note.type), relevance, final, ()))
     memories.sort(key=lambda item: item.note.id)
