@@ -93,7 +93,8 @@ def _stances(text: str) -> Iterator[_Stance]:
         marks = {pair: (place, side, denied) for place, pair, side, denied in reversed(list(_marks(words)))}
         for pair, (place, side, denied) in marks.items():
             before, after = _telling(words[:place]), _telling(words[place + 1 :])
-            yield _Stance(pair, side, denied, (before or subject) | after, after)
+            passive = words[place + 1 : place + 2] == ["by"]
+            yield _Stance(pair, side, denied, (before or subject) | after, before if passive else after)
         subject = _telling(words[: min((place for place, _, _ in marks.values()), default=len(words))]) or subject
 
 
