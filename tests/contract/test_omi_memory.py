@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from processes import stdio
 from served import SELF, Agent, Clock, made_up_secret, serving
 from worlds import PATIENCE
 
@@ -278,6 +280,20 @@ async def test_asking_changes_no_note_and_can_be_rated(agent: Agent) -> None:
     assert await found(agent, "the crane lifts forty tonnes") == [note_id]
     assert agent.notes_on_disk() == before
     assert (await agent.rate(note_id, 1))["recorded"] is True
+
+
+def test_over_a_real_pipe_the_first_block_is_the_array_itself(environment: dict[str, str], era: str) -> None:
+    with stdio(environment, era) as server:
+        server.begin()
+        stored = server.tool("memory_store", content='A crane called "Ida".', memory_type="fact")
+        assert json.loads(stored["content"][0]["text"]) == stored["structuredContent"]
+        answer = server.tool("memory_recall", query="a crane called Ida")
+        (memory,) = json.loads(answer["content"][0]["text"])
+        assert answer["structuredContent"] == {"result": [memory]}
+        assert memory["memory_id"] == stored["structuredContent"]["memory_id"]
+        assert answer["content"][1]["text"] == "\n".join(f"Note: {notice}" for notice in answer["_meta"]["notices"])
+        assert server.tool("memory_recall", query="football")["content"][0]["text"] == "[]"
+        assert server.end()[0] == 0
 
 
 async def test_what_stands_in_the_way_of_a_whole_answer_is_told_beside_it(agent: Agent) -> None:
