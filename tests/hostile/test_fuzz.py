@@ -481,7 +481,7 @@ async def test_a_text_that_became_something_else_is_noticed_and_the_index_made_a
     tmp_path: Path, world: World, anyio_backend: str, harm: str
 ) -> None:
     home = world.copy(tmp_path / "home", closed=True)
-    async with living(world.copy(tmp_path / "clean")) as memory:
+    async with living(home) as memory:
         expected = await said(memory, list(world.notes))
     with closing(sqlite3.connect(home / ".holdfast/index.db")) as connection, connection:
         assert connection.execute(f"UPDATE {harm}").rowcount
