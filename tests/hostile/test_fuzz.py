@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -472,6 +473,29 @@ async def test_flipped_bits_in_an_index_raise_nothing_and_go_with_it(
                 async with living(home) as memory:
                     for note_id in world.notes:
                         assert (await show(memory, note_id)).note == expected[note_id][0]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "links SET type = CAST(type AS BLOB)",
+        "notes SET source = CAST(source AS BLOB)",
+        "notes SET source = CAST(x'd8ff' AS TEXT)",
+        "sqlite_schema SET sql = CAST(x'd8ff' AS TEXT) WHERE name = 'links'",
+    ],
+)
+async def test_a_text_that_became_something_else_is_noticed_and_the_index_made_anew(
+    tmp_path: Path, world: World, anyio_backend: str, harm: str
+) -> None:
+    home = world.copy(tmp_path / "home", closed=True)
+    async with living(home) as memory:
+        expected = await said(memory, list(world.notes))
+    with closing(sqlite3.connect(home / ".holdfast/index.db")) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        assert connection.execute(f"UPDATE {harm}").rowcount
+    async with living(home) as memory:
+        assert await said_in_the_end(memory, list(world.notes)) == expected
 
 
 class Plain:

@@ -82,7 +82,7 @@ def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, I
         f"SELECT {', '.join(_COLUMNS)} FROM notes WHERE id IN (SELECT value FROM json_each(?))",  # noqa: S608 - own names
         (json.dumps(ids),),
     )
-    found = (_indexed(dict(zip(_COLUMNS, row, strict=True))) for row in rows)
+    found = (_indexed(dict(zip(_COLUMNS, _unharmed(row), strict=True))) for row in rows)
     return {item.note.id: item for item in found}
 
 
@@ -99,7 +99,7 @@ def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow
         "ORDER BY 4 DESC, 3, 1, 2",
         (wanted, wanted),
     )
-    return [LinkRow(*row) for row in rows]
+    return [LinkRow(*_unharmed(row)) for row in rows]
 
 
 def file_rows(connection: sqlite3.Connection, clause: str, values: Sequence[str]) -> dict[str, FileRow]:
@@ -114,6 +114,13 @@ def file_rows(connection: sqlite3.Connection, clause: str, values: Sequence[str]
 def _file_row(row: tuple[Any, ...]) -> FileRow:
     path, modified, changed, size, inode, note, problem, has_id = row
     return FileRow(path, modified, changed, size, inode, note, problem, bool(has_id))
+
+
+def _unharmed(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row of texts and numbers; a bit that flipped can make a text a blob, and the index is then made anew."""
+    if bytes in map(type, row):
+        raise sqlite3.DatabaseError("a text is none")
+    return row
 
 
 def _indexed(row: dict[str, object]) -> IndexedNote:
