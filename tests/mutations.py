@@ -38,6 +38,8 @@ _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
+_OMI = "tests/contract/test_omi_memory.py::"
+_BELIEFS = "tests/contract/test_belief_update.py::"
 _RUNNING = "tests/contract/test_running.py::"
 _FUZZ = "tests/hostile/test_fuzz.py::"
 _FILES = "tests/hostile/test_files.py::"
@@ -170,6 +172,14 @@ MUTATIONS = (
              "        await check_known(ports, made)\n", "", (NUMBER,)),
     Mutation("store-unguarded", 3, "the keys that a change holds are not locked", "store/notes.py",
              "            async with self._stripes.hold(wanted):", "            if True:", (FOUR,)),
+    Mutation("belief-unlocked", 3, "updates of one belief run into each other", "engine/believe.py",
+             "    async with ports.store.hold({belief.note.id, cited.note.id}) as made:",
+             "    async with ports.store.hold(()) as made:",
+             ("tests/crash/test_beliefs.py::test_eight_servers_that_update_one_belief_lose_nothing",)),
+    Mutation("belief-in-two", 3, "a belief and its evidence change one after the other", "engine/believe.py",
+             "            changes.append(Change(source, citing))\n",
+             '            await commit(ports, caller, "belief_update", [Change(source, citing)])\n',
+             (f"{_BELIEFS}test_both_notes_change_in_one_step",)),
     # 4. Reading never writes your notes.
     Mutation("use-counted", 4, "recall writes into the notes that it shows", "engine/recall.py",
              "    event, unrated = await kept_event(ports, caller, asking, shown)\n", _USE_COUNTED,
@@ -201,7 +211,13 @@ MUTATIONS = (
     Mutation("outdated-beside", 5, "outdated notes come back as related", "engine/answer.py",
              "        (current or wanted.include_outdated)\n", "        True\n",
              (f"{_RECALL}test_filters_hold_for_related_notes_too",)),
+    Mutation("past-remembered", 5, "a question about the past is answered with what was replaced", "engine/omi.py",
+             "question=replace(asking.question, past=False)", "question=asking.question",
+             (f"{_OMI}test_what_is_no_longer_true_is_absent",)),
     # 6. Silence over noise.
+    Mutation("no-threshold", 6, "min_relevance is not looked at", "engine/omi.py",
+             "relevance_of(item) >= request.min_relevance", "relevance_of(item) >= 0.0",
+             (f"{_OMI}test_only_what_is_relevant_enough_is_shown",)),
     Mutation("no-gate", 6, "something is always returned", "model/ranking.py",
              "GATE = 0.19", "GATE = 0.0",
              (f"{_RECALL}test_explain_shows_the_nearest_when_nothing_is_relevant",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,14 @@ async def test_nothing_else_of_either_note_changes_but_when_it_was_updated(agent
             {"confidence", "evidence", "updated"} if note_id == belief_id else {"connections", "updated"}
         )
         assert new.updated > old.updated
+
+
+async def test_both_notes_change_in_one_step(agent: Agent) -> None:
+    belief_id, evidence = await belief(agent), await store(agent, "A build went well.")
+    await believe(agent, belief_id, evidence, 0.9)
+    lines = [json.loads(line) for path in (agent.home / "journal").iterdir() for line in path.read_bytes().splitlines()]
+    (change,) = [line for line in lines if line.get("op") == "belief_update"]
+    assert {item["note"] for item in change["files"]} == {belief_id, evidence}
 
 
 async def test_evidence_without_strength_is_kept_and_moves_nothing(agent: Agent) -> None:

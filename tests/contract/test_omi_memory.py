@@ -233,7 +233,7 @@ async def test_what_is_no_longer_true_is_absent(agent: Agent) -> None:
     )
     for query in (
         "the crane lifts tonnes",
-        "what did the crane lift before, in tonnes",
+        "what did the crane originally lift, in tonnes",
         "the crane lifts fifty tonnes",
     ):
         assert await found(agent, query, min_relevance=0.0) == [new], query
