@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS, Link, Note
+from holdfast.model.projection import MEMORY_TYPES
 from holdfast.store.codec import new_document
 from processes import PATIENCE, Stdio
 from served import SELF
@@ -493,8 +494,21 @@ def arguments(rng: random.Random, known: Sequence[str]) -> tuple[str, dict[str, 
             "node_id": an_id, "signal": lambda: rng.choice((1, -1, *NUMBERS)), "event_id": a_text,
             "source": lambda: rng.choice(("explicit", "implicit", "")),
         },
+        "memory_recall": {
+            "query": a_text, "limit": lambda: rng.choice((*range(-1, 103), *NUMBERS)),
+            "min_relevance": lambda: rng.choice((rng.random(), *NUMBERS)),
+            "memory_type": lambda: rng.choice((*MEMORY_TYPES, "event")),
+        },
+        "memory_store": {
+            "content": a_text, "memory_type": lambda: rng.choice((*MEMORY_TYPES, "event")),
+            "related_to": lambda: some(an_id), "confidence": lambda: rng.choice((rng.random(), *NUMBERS)),
+        },
+        "belief_update": {
+            "belief_id": an_id, "evidence_memory_id": an_id, "supports": lambda: rng.random() < 0.5,
+            "strength": lambda: rng.choice((rng.random(), *NUMBERS)),
+        },
     }  # fmt: skip
-    tool = rng.choices(tuple(shapes), (5, 5, 2, 1, 1))[0]
+    tool = rng.choices(tuple(shapes), (5, 5, 2, 1, 1, 2, 2, 2))[0]
     required, *optional = shapes[tool]
     names = [required, *rng.sample(optional, rng.randint(0, min(4, len(optional))))]
     given: dict[str, Any] = {name: shapes[tool][name]() for name in names}

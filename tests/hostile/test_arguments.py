@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS
+from holdfast.model.projection import MEMORY_TYPES
 from served import ERAS, SELF, Agent, assert_named, serving
 
-READING = ("recall", "recall_node")
+READING = ("recall", "recall_node", "memory_recall")
 
 STRANGE = [
     "", " ", "\n", "\t\r\n", "\0", "a\0b", "\x01\x02\x1b[31m", "\u200b", "\u2028\u2029", "\ufeff", "\u202etxt.exe",
@@ -152,6 +153,23 @@ SHAPES = {
     "submit_feedback": st.fixed_dictionaries(
         {"node_id": ids, "signal": st.sampled_from([1, -1, 0])},
         optional={"source": st.sampled_from(["explicit", "implicit", ""]), "event_id": texts},
+    ),
+    "memory_recall": st.fixed_dictionaries(
+        {"query": texts},
+        optional={
+            "limit": st.integers(-1, 102), "min_relevance": st.floats(-1, 2),
+            "memory_type": st.sampled_from([*MEMORY_TYPES, "event"]),
+        },
+    ),
+    "memory_store": st.fixed_dictionaries(
+        {"content": texts},
+        optional={
+            "memory_type": st.sampled_from([*MEMORY_TYPES, "event"]), "related_to": st.lists(ids, max_size=3),
+            "confidence": st.floats(-1, 2),
+        },
+    ),
+    "belief_update": st.fixed_dictionaries(
+        {"belief_id": ids, "evidence_memory_id": ids, "supports": st.booleans(), "strength": st.floats(-1, 2)}
     ),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from holdfast.engine.arguments import check_count, check_query
 from holdfast.engine.contradiction import Contradiction, opposed_notes
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.recall import asked, kept_event, standing_notices, time_read
-from holdfast.engine.remember import Remember, remember
+from holdfast.engine.remember import Remember, Stored, remember
 from holdfast.engine.resolve import resolve_all
 from holdfast.errors import InvalidArgumentError
 from holdfast.index.rows import LinkRow
@@ -40,9 +40,10 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStored:
-    """The note is kept, or was a moment ago; what contradicts it is told for beliefs alone."""
+    """The note is kept, or was a moment ago (`is_new` is False); what contradicts it is told for beliefs alone."""
 
     note: Note
+    is_new: bool
     contradictions: tuple[Contradiction, ...]
     notices: tuple[str, ...]
 
@@ -103,7 +104,7 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
         ),
     )
     opposed = await opposed_notes(ports, outcome.note) if is_belief else []
-    return MemoryStored(outcome.note, tuple(opposed), outcome.notices)
+    return MemoryStored(outcome.note, isinstance(outcome, Stored), tuple(opposed), outcome.notices)
 
 
 async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> MemoriesRecalled:
