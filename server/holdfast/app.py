@@ -13,6 +13,7 @@ from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder
 from holdfast.encode.ordinary import is_ordinary
+from holdfast.engine.events import EventBus
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
 from holdfast.index.note_index import NoteIndex
@@ -23,6 +24,7 @@ from holdfast.settings import Settings, quieten_framework, spare_threads, work_s
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
+from holdfast.store.pagereader import page_reader
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -46,16 +48,21 @@ def new_change_id() -> str:
     return "chg_" + new_note_id().partition("_")[2]
 
 
-def build_memory(settings: Settings) -> Memory:
-    """A memory on the folder that the settings name. Nothing is opened before the first request."""
+def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
+    """A memory on the folder that the settings name. Nothing is opened before the first request.
+
+    Args:
+        settings: which folder, and how.
+        events: the bus that is told what happens; by default one of its own.
+    """
     spare_threads(os.environ)
-    folder = Folder(settings.home)
+    folder, files = Folder(settings.home), FileSystem()
     encoder = None
     if settings.encoder != "none":
         encoder = CachedEncoder(_builtin(settings), folder.derived / "encodings.db")
     return Memory(
         Ports(
-            store=NoteFiles(folder, FileSystem(), now, new_change_id),
+            store=NoteFiles(folder, files, now, new_change_id),
             index=NoteIndex(folder.derived / "index.db"),
             recalls=RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
@@ -65,6 +72,8 @@ def build_memory(settings: Settings) -> Memory:
             is_ordinary=is_ordinary,
             secrets=settings.secrets,
             asked_at=settings.now,
+            events=events or EventBus(now),
+            page=page_reader(folder, files),
         )
     )
 
@@ -73,8 +82,12 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served."""
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.completion import add_completion  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
+    from holdfast.tools.prompts import add_prompts  # noqa: PLC0415
+    from holdfast.tools.resources import Shelf, add_resources  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
+    from holdfast.tools.subscriptions import add_subscriptions  # noqa: PLC0415
 
     server = MemoryServer(
         "holdfast",
@@ -87,7 +100,13 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = _place(settings)
-    add_agent_tools(server, Desk(memory, space, how))
+    desk = Desk(memory, space, how)
+    add_agent_tools(server, desk)
+    shelf = Shelf(desk)
+    add_resources(server, shelf)
+    add_completion(server, desk)
+    add_prompts(server, desk)
+    add_subscriptions(server, shelf)
     return server
 
 

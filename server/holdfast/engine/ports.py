@@ -6,18 +6,20 @@ nothing that is built on it, assumes a local path or a single process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
+from holdfast.engine.events import EventBus
+from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.projection import FileRow
 from holdfast.index.questions import FeedbackRow, Question
 from holdfast.index.recalls import RecallEvent
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place
-from holdfast.index.update import Update
+from holdfast.index.update import HistoryRow, Update
 from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
@@ -75,6 +77,12 @@ class View(Protocol):
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]: ...
     def count_pending(self, key: str) -> int: ...
     def problems(self) -> list[tuple[str, str]]: ...
+    def change_number(self) -> int: ...
+    def listed(self, space: str, now: str, most: int) -> tuple[list[ListedNote], int]: ...
+    def standing(self, which: Standing, space: str, now: str, most: int) -> list[str]: ...
+    def completing(self, typed: str, only_type: str | None, most: int) -> list[str]: ...
+    def spaces(self) -> list[str]: ...
+    def latest_changes(self, most: int) -> list[tuple[HistoryRow, bool]]: ...
 
 
 class Index(Protocol):
@@ -116,6 +124,7 @@ class Recalls(Protocol):
     async def add(self, event: RecallEvent) -> bool: ...
     async def get(self, event_id: str, since: str) -> RecallEvent | None: ...
     async def latest(self, note_id: str, since: str, principal: str) -> RecallEvent | None: ...
+    async def recent(self, principal: str, most: int) -> list[RecallEvent]: ...
     async def aclose(self) -> None: ...
 
 
@@ -131,13 +140,19 @@ class Encoder(Protocol):
     async def aclose(self) -> None: ...
 
 
+async def _no_page(_name: str) -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything a verb may use.
 
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
-    where that is not the time now: tests and benches ask about what was stored long ago.
+    where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
+    process who want to know what happens. `page` reads a page that is no note, by its name: `NOW.md`, `now/<space>.md`,
+    `daily/<date>.md`; None where there is none.
     """
 
     store: Store
@@ -150,6 +165,8 @@ class Ports:
     is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
+    events: EventBus = field(default_factory=EventBus)
+    page: Callable[[str], Awaitable[str | None]] = _no_page
 
     @property
     def now(self) -> str:

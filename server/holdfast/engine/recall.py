@@ -12,6 +12,7 @@ from holdfast.engine.encoding import encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.recalls import RecallEvent
+from holdfast.model.events import MemoryRecalledEvent
 from holdfast.model.ids import PREFIX
 from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.query import Filter, QueryVector
@@ -74,6 +75,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     shown += [(item.note.id, 0.0) for item in found.related]
     event = _event(ports, caller, request, shown, vector)
     unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
+    ports.events.publish(_told(event, len(found.hits)))
     notices = tuple(text for text in (*_time_read(found), notice, *standing, unrated) if text)
     after, before = _span(wanted, found.window)
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event.id, notices)
@@ -95,6 +97,11 @@ def _event(
     event_id = "evt_" + ports.new_id().removeprefix(PREFIX)
     event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
     return event if vector is None else replace(event, vector_set=vector.key, vector=vector.vector)
+
+
+def _told(event: RecallEvent, hits: int) -> MemoryRecalledEvent:
+    best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown[:hits])
+    return MemoryRecalledEvent(event.query, hits, best, timestamp=event.at)
 
 
 def _filter(ports: Ports, request: Recall) -> Filter:

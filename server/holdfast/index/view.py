@@ -7,8 +7,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.index import listings
+from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
+from holdfast.index.update import HistoryRow
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
@@ -108,6 +111,25 @@ class IndexView:
         return self._connection.execute(
             "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path"
         ).fetchall()
+
+    def change_number(self) -> int:
+        """See `holdfast.index.listings`, as for the following."""
+        return listings.change_number(self._connection)
+
+    def listed(self, space: str, now: str, most: int) -> tuple[list[ListedNote], int]:
+        return listings.listed(self._connection, space, now, most)
+
+    def standing(self, which: Standing, space: str, now: str, most: int) -> list[str]:
+        return listings.standing(self._connection, which, space, now, most)
+
+    def completing(self, typed: str, only_type: str | None, most: int) -> list[str]:
+        return listings.completing(self._connection, typed, only_type, most)
+
+    def spaces(self) -> list[str]:
+        return listings.spaces(self._connection)
+
+    def latest_changes(self, most: int) -> list[tuple[HistoryRow, bool]]:
+        return listings.latest_changes(self._connection, most)
 
 
 def _chain(following: Mapping[str, str | None], first: str) -> list[str]:

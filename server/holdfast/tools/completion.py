@@ -1,0 +1,42 @@
+"""Completing a resource's variable while it is typed: ids by their beginning or a title's words, and spaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastmcp import FastMCP
+from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
+
+from holdfast.engine.ports import Ports
+from holdfast.tools.agent import Desk
+from holdfast.tools.errors import read
+from holdfast.tools.resources import CONTEXT, EVIDENCE, NOTE, SPACE
+
+MOST = 50
+LONGEST = 200  # characters that anybody would type
+
+
+def add_completion(server: FastMCP[Any], desk: Desk) -> None:
+    """Let a server complete."""
+
+    @server.completion
+    async def _complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        _context: CompletionContext | None,
+    ) -> Completion:
+        if not isinstance(ref, ResourceTemplateReference) or len(argument.value) > LONGEST:
+            return Completion(values=[])
+        uri, name, typed = str(ref.uri), argument.name, argument.value
+        found = await read(desk.memory.attend(lambda ports: _values(ports, uri, name, typed)))
+        return Completion(values=found[:MOST], has_more=len(found) > MOST)
+
+
+async def _values(ports: Ports, uri: str, name: str, typed: str) -> list[str]:
+    if (uri, name) in ((NOTE, "id"), (EVIDENCE, "id")):
+        only = "belief" if uri == EVIDENCE else None
+        return await ports.index.read(lambda view: view.completing(typed, only, MOST + 1))
+    if (uri, name) in ((SPACE, "space"), (CONTEXT, "space")):
+        start = typed.strip().casefold()
+        return [space for space in await ports.index.read(lambda view: view.spaces()) if space.startswith(start)]
+    return []
