@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastmcp import Context, FastMCP
+from fastmcp.prompts import Prompt, PromptArgument
 from mcp_types import TextContent
 
 from holdfast.engine import browse
@@ -38,23 +39,30 @@ helped or were beside the point.
 4. Tell the user in two sentences what was done and what comes next."""
 
 
+_TASK = PromptArgument(name="task", description="What this session is about.", required=False)
+
+
 def add_prompts(server: FastMCP[Any], desk: Desk) -> None:
     """Put the prompts on a server."""
 
-    @server.prompt(
-        name="session_start", description="Begin from what memory holds: the NOW page and notes on the task."
-    )
-    async def _session_start(context: Context, task: str = "") -> str:
+    async def session_start(context: Context, task: str = "") -> str:
         caller = desk.caller(context)
         return await read(desk.memory.attend(lambda ports: _start(ports, caller, task)))
 
-    @server.prompt(name="checkpoint", description="Save where the work stands before the context is compressed.")
-    def _checkpoint() -> str:
+    def checkpoint() -> str:
         return CHECKPOINT
 
-    @server.prompt(name="session_end", description="Close a session so that the next one can go on.")
-    def _session_end() -> str:
+    def session_end() -> str:
         return END
+
+    for function, description in (
+        (session_start, "Begin from what memory holds: the NOW page and notes on the task."),
+        (checkpoint, "Save where the work stands before the context is compressed."),
+        (session_end, "Close a session so that the next one can go on."),
+    ):
+        prompt = Prompt.from_function(function, description=description)
+        arguments = [_TASK] if prompt.arguments else []  # the framework's own text would describe a JSON schema
+        server.add_prompt(prompt.model_copy(update={"arguments": arguments}))
 
 
 async def _start(ports: Ports, caller: Caller, task: str) -> str:

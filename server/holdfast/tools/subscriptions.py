@@ -127,6 +127,8 @@ class Subscriptions:
                 await self._somebody.wait()
             await anyio.sleep(TOLD_SECONDS if self._memory.ports.store.watches else SCANNED_SECONDS)
             try:
+                if not self._memory.ports.store.is_there:
+                    continue  # whoever stores next is to be asked whether it shall be made anew
                 changed = await self._memory.peek(self._changed)
             except PASSING as error:
                 log.info("subscriptions_not_looked_at", error=type(error).__name__)
