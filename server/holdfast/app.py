@@ -65,6 +65,7 @@ def build_memory(settings: Settings) -> Memory:
             is_ordinary=is_ordinary,
             secrets=settings.secrets,
             asked_at=settings.now,
+            max_now_tokens=settings.max_now_tokens,
         )
     )
 
@@ -73,6 +74,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served."""
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
@@ -87,7 +89,9 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = _place(settings)
-    add_agent_tools(server, Desk(memory, space, how))
+    desk = Desk(memory, space, how)
+    add_agent_tools(server, desk)
+    add_checkpoint_tools(server, desk)
     return server
 
 

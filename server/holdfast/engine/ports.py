@@ -67,6 +67,7 @@ class View(Protocol):
         most_terms: int = ...,
     ) -> Found: ...
     def latest(self, wanted: Filter, count: int) -> list[str]: ...
+    def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]: ...
     def subjects(self, words: Sequence[str]) -> list[str]: ...
     def affinities(
         self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str
@@ -154,6 +155,7 @@ class Ports:
     is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
+    max_now_tokens: int = 1000
 
     @property
     def now(self) -> str:

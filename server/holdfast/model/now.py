@@ -93,7 +93,7 @@ class NowFile:
     @property
     def now(self) -> Now:
         """The four fields, whatever their form; a section that is there twice counts as one."""
-        bodies = {name: [part.body for part in self.parts if part.field == name] for name in _ORDER}
+        bodies = {name: [_clean(part.body) for part in self.parts if part.field == name] for name in _ORDER}
         tasks = [task for body in bodies["current_task"] if (task := _task(body))]
         lists = [tuple(item for body in bodies[name] for item in _items(body)) for name in _ORDER[1:]]
         return Now("\n".join(tasks), lists[0], lists[1], tuple(_plain_path(item) for item in lists[2]))
@@ -102,6 +102,10 @@ class NowFile:
     def is_blank(self) -> bool:
         """Whether nobody has written anything into it yet: no field, or what OMI's own files begin with."""
         return self.now in TEMPLATES
+
+    def is_over(self, most_tokens: int) -> bool:
+        """Whether it is longer than so many tokens, of four characters each."""
+        return len(self.text) > most_tokens * CHARACTERS_PER_TOKEN
 
     @property
     def written(self) -> datetime | None:
@@ -166,7 +170,7 @@ def fit(file: NowFile, most_tokens: int) -> tuple[NowFile, tuple[str, ...]]:
     """The file within a number of tokens, as far as taking out the oldest completions helps; and those."""
     items = file.now.recent_completions
     room, gone = most_tokens * CHARACTERS_PER_TOKEN, 0
-    while len(file.text) > room and gone < len(items):
+    while file.is_over(most_tokens) and gone < len(items):
         excess = len(file.text) - room
         while excess > 0 and gone < len(items):
             excess -= len(items[gone]) + len("- [x] \n")
@@ -199,6 +203,11 @@ def escaped(line: str) -> str:
 def _unescaped(line: str) -> str:
     found = _MARKED.match(line)
     return found.group(1) + line[found.end(1) + 1 :] if found and found.group(2) else line
+
+
+def _clean(text: str) -> str:
+    """Text without the halves of surrogate pairs that stand for bytes which are no UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _lines(text: str) -> list[str]:
