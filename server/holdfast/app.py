@@ -24,7 +24,6 @@ from holdfast.settings import Settings, quieten_framework, spare_threads, work_s
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
-from holdfast.store.pagereader import page_reader
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -56,13 +55,13 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
         events: the bus that is told what happens; by default one of its own.
     """
     spare_threads(os.environ)
-    folder, files = Folder(settings.home), FileSystem()
+    folder = Folder(settings.home)
     encoder = None
     if settings.encoder != "none":
         encoder = CachedEncoder(_builtin(settings), folder.derived / "encodings.db")
     return Memory(
         Ports(
-            store=NoteFiles(folder, files, now, new_change_id),
+            store=NoteFiles(folder, FileSystem(), now, new_change_id),
             index=NoteIndex(folder.derived / "index.db"),
             recalls=RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
@@ -73,7 +72,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             secrets=settings.secrets,
             asked_at=settings.now,
             events=events or EventBus(now),
-            page=page_reader(folder, files),
+            max_now_tokens=settings.max_now_tokens,
         )
     )
 
@@ -82,6 +81,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served."""
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.completion import add_completion  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.prompts import add_prompts  # noqa: PLC0415
@@ -102,6 +102,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
         space, how = _place(settings)
     desk = Desk(memory, space, how)
     add_agent_tools(server, desk)
+    add_checkpoint_tools(server, desk)
     shelf = Shelf(desk)
     add_resources(server, shelf)
     add_completion(server, desk)

@@ -91,6 +91,15 @@ async def test_spaces_complete_by_their_beginning(agent: Agent) -> None:
         assert await completed(agent, uri, "space", "\u6f6e") == ["\u6f6e\u6c50"]
 
 
+async def test_days_that_have_a_log_complete(agent: Agent) -> None:
+    assert await completed(agent, "memory://daily/{date}", "date", "") == []
+    for day in ("2026-01-30", "2026-01-31", "2026-02-30", "2025-12-31"):
+        path = agent.home / "daily" / f"{day}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert await completed(agent, "memory://daily/{date}", "date", "2026-") == ["2026-01-31", "2026-01-30"]
+
+
 async def test_what_is_unknown_completes_to_nothing(agent: Agent) -> None:
     await agent.remember("One.")
     assert await completed(agent, "memory://nope/{id}", "id", "") == []

@@ -265,3 +265,49 @@ async def test_pastes_and_identifiers_are_no_time(agent: Agent, query: str) -> N
     answer = await agent.recall(query)
     assert window(answer) == (None, None)
     assert len(answer.found) == 1
+
+
+# --- whatever is from a time ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query", ["what happened last week?", "what did we decide last week", "anything new last week"]
+)
+async def test_a_question_for_whatever_is_from_a_time_is_answered_with_that_newest_first(
+    agent: Agent, query: str
+) -> None:
+    sooner = await crane(agent, "2026-10-27", "Ada signed the lease.")
+    later = await crane(agent, "2026-10-29", "The crane was moved.")
+    await crane(agent, LONG_AGO, "What happened was that we decided to do something.")
+    answer = await agent.recall(query)
+    assert answer.found == [later, sooner]
+    assert days(answer) == ("2026-10-26", "2026-11-01")
+    assert not any(hit["weak"] for hit in answer["results"])
+    assert "from the time that was asked for" in answer["results"][0]["why"]
+
+
+async def test_where_nothing_is_from_that_time_such_a_question_finds_nothing(agent: Agent) -> None:
+    await crane(agent, LONG_AGO)
+    assert (await agent.recall("what happened last week?")).found == []
+
+
+async def test_such_a_question_keeps_to_filters_and_limit(agent: Agent) -> None:
+    for day in (26, 27, 28):
+        await crane(agent, f"2026-10-{day}", f"Report number {day}.", space="site")
+    await crane(agent, "2026-10-29", "Elsewhere it rained.", space="other")
+    answer = await agent.recall("what happened last week?", spaces=["site"], limit=2)
+    assert [hit["content"] for hit in answer["results"]] == ["Report number 28.", "Report number 27."]
+
+
+async def test_a_question_that_names_something_is_no_such_question(agent: Agent) -> None:
+    await crane(agent, "2026-10-27", "Ada signed the lease.")
+    moved = await crane(agent, "2026-10-28")
+    assert (await agent.recall("what happened to the crane last week?")).found == [moved]
+
+
+async def test_what_was_before_an_event_is_not_looked_for_by_the_words_of_the_event(agent: Agent) -> None:
+    before = await crane(agent, "2026-01-10", "We deploy to Heroku by hand.")
+    event = await crane(agent, "2026-03-01", "The move to Fly.io is done: deploy and hosting run there.", type="event")
+    answer = await agent.recall("where did we deploy before the move to Fly.io")
+    assert answer.found[0] == before
+    assert event in said(answer)

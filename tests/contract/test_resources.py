@@ -224,7 +224,8 @@ async def test_a_page_that_is_a_link_out_of_the_folder_is_not_followed(agent: Ag
     outside.write_text("not yours", "utf-8")
     (agent.home / "daily").mkdir(parents=True)
     (agent.home / "daily" / "2026-01-31.md").symlink_to(outside)
-    assert "Nothing was logged" in await refused(agent, "memory://daily/2026-01-31")
+    with pytest.raises(MCPError, match="StorageError"):
+        await read(agent, "memory://daily/2026-01-31")
 
 
 async def test_a_beliefs_evidence_is_the_list_in_its_file(agent: Agent) -> None:

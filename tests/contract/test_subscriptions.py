@@ -135,7 +135,7 @@ def test_pages_that_are_no_notes_are_told_of(environment: dict[str, str], era: s
         client.subscribe("memory://now", "memory://daily/2026-01-31")
         for name, uri in (("now/harbour.md", "memory://now"), ("daily/2026-01-31.md", "memory://daily/2026-01-31")):
             path = memory_of(environment) / name
-            path.parent.mkdir()
+            path.parent.mkdir(exist_ok=True)
             path.write_text("Dredging\n", "utf-8")
             assert client.hear() == uri
 

@@ -131,6 +131,8 @@ FOUND = (  # by the test above
     b"---\n1st: x\nbuoys: !!set {red, green}\n---\nA buoy.\n",
     b"---\nsource: 1e3\nsubject: 1_000\n---\nA buoy.\n",
     b"---\nsource: 1.5e3\nsubject: 1_000\n---\nA buoy.\n",
+    b'---\nyes: 1\ntitle: "1e5"\n---\nA buoy.\n',
+    b"---\noff: y\nnull: z\n---\nA buoy.\n",
     "A buoy.\u2004\n".encode(),
 )
 

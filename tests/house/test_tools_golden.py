@@ -28,6 +28,7 @@ GOLDEN = Path(__file__).with_name("tools.json")
 AGENT = {"remember", "recall", "recall_node", "mark_outdated", "submit_feedback"}
 MOST_BARE, MOST_WHOLE = 12_000, 24_000  # characters of all tools: without output schemas, and with them
 AGENT_BARE, AGENT_WHOLE = 6_000, 11_000
+OMI_EMPTY = {"now_read"}  # answers {} where there is nothing
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -90,7 +91,9 @@ def test_every_tool_has_schemas_that_close_its_input_and_describe_its_answer(too
     for tool in tools:
         assert tool["inputSchema"]["additionalProperties"] is False, tool["name"]
         assert tool["outputSchema"]["type"] == "object", tool["name"]
-        assert set(tool["outputSchema"]["required"]) == set(tool["outputSchema"]["properties"]), tool["name"]
+        told = set(tool["outputSchema"]["properties"])
+        required = set() if tool["name"] in OMI_EMPTY else told
+        assert set(tool["outputSchema"].get("required", ())) == required, tool["name"]
 
 
 def test_the_definitions_stay_small(tools: list[dict[str, Any]]) -> None:

@@ -147,3 +147,8 @@ def test_deep_nesting_is_refused_and_neither_crashes_nor_hangs_the_process(nest:
 def test_a_frontmatter_of_many_keys_is_read() -> None:
     text = "---\n" + "".join(f"k{number}:\n" for number in range(40_000)) + "---\n"
     assert len(parse(text.encode()).values) == 40_000
+
+
+def test_keys_that_yaml_takes_for_other_values_stay_the_words_that_they_are() -> None:
+    document = parse(b"---\nyes: 1\noff: [a,\n  b]\nnull: y\n---\nA buoy.\n")
+    assert document.values == {"yes": 1, "off": ["a", "b"], "null": "y"}

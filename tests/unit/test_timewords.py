@@ -226,6 +226,8 @@ def test_the_surest_expression_counts() -> None:
         ("what did we use before Postgres", "Postgres", "before", True),
         ("what did we use before we moved to Postgres", "moved to Postgres", "before", True),
         ("database before the migration", "the migration", "before", True),
+        ("where did we deploy before the move to Fly.io", "the move to Fly.io", "before", True),
+        ("what was slow before the switch from npm to pnpm", "the switch from npm to pnpm", "before", True),
         ("what broke after login", "login", "after", False),
         ("after the meeting", "the meeting", "after", False),
         ("latency since the upgrade", "the upgrade", "since", False),

@@ -7,17 +7,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.engine.asking import Asking, Window, hard_filter, window_of
+from holdfast.engine.asking import Asking, hard_filter, narrowed
 from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
-from holdfast.model.query import Filter
+from holdfast.model.query import Candidate, Filter
 from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
 
 SEEDS, MOST_RELATED = 5, 5
 CHARACTERS_PER_TOKEN = 4
 ENTRY_TOKENS = 40  # what a result's own line costs
+OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
 
 
@@ -57,13 +58,12 @@ class Omitted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`window` is the time that the question was taken to speak of; `elsewhen` says that the hits are from others."""
+    """`elsewhen` says that the hits are from other times than the question speaks of."""
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
     tensions: tuple[Tension, ...]
     omitted: Omitted
-    window: Window | None
     elsewhen: bool
 
 
@@ -73,13 +73,11 @@ def answer(view: View, asking: Asking, limit: int, budget: int | None, *, explai
     What is asked for by its time is looked for there first; where nothing there fits, everywhere. With `explain` the
     nearest notes are shown where nothing is good enough.
     """
-    window = window_of(view, asking)
-    if window is not None:
-        question = replace(asking.question, after=window.after, before=window.before)
-        asking = replace(asking, question=question)
     wanted = narrow = hard_filter(asking) or asking.wanted
-    ranked = _ranked(view, asking, narrow)
-    best = gated(ranked, limit)
+    best = ranked = _from_then(view, asking, limit)
+    if not best:
+        ranked = _ranked(view, asking, narrow)
+        best = gated(ranked, limit)
     if not best and narrow is not asking.wanted:
         wanted = asking.wanted
         ranked = _ranked(view, asking, wanted)
@@ -96,7 +94,21 @@ def answer(view: View, asking: Asking, limit: int, budget: int | None, *, explai
     left = tuple(note.id for note in texts[fitting:])
     related = around[: max(0, fitting - len(hits))]
     elsewhen = bool(kept) and wanted is not narrow
-    return Answer(tuple(kept), related, tensions, Omitted(len(left), left), window, elsewhen)
+    return Answer(tuple(kept), related, tensions, Omitted(len(left), left), elsewhen)
+
+
+def _from_then(view: View, asking: Asking, limit: int) -> list[Ranked]:
+    """What "what did we do last week" asks for: all that is from then, the newest first."""
+    if asking.window is None or not asking.open:
+        return []
+    wanted = narrowed(asking.wanted, asking.window.after, asking.window.before)
+    ids = view.latest(wanted, limit + 1)
+    notes = view.notes(ids)
+    return [
+        Ranked(_bare(notes[end].note), -float(place), OPENLY_ASKED, ("from the time that was asked for",))
+        for place, end in enumerate(ids)
+        if end in notes and end != SELF_ID
+    ][:limit]
 
 
 def _ranked(view: View, asking: Asking, wanted: Filter) -> list[Ranked]:
@@ -167,19 +179,28 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     """The successor as if it had been found, worth nothing of its own."""
     if successor is None or not _passes(successor, wanted):
         return None
-    note = successor.note
-    candidate = replace(
-        item.candidate,
+    candidate = replace(_bare(successor.note), coverage=item.candidate.coverage)
+    return Ranked(candidate, -math.inf, 0.0)
+
+
+def _bare(note: Note) -> Candidate:
+    """A note that no leg found."""
+    return Candidate(
+        rowid=0,
         id=note.id,
         space=note.space,
+        session=note.session,
+        subject=note.subject,
         tier=note.tier,
+        confidence=note.confidence,
+        outdated=note.is_outdated,
+        superseded_by=note.superseded_by,
         created=note.created,
         happened=note.happened,
-        outdated=note.is_outdated,
+        coverage=0.0,
         z=None,
-        matched=(),
+        session_z=None,
     )
-    return Ranked(candidate, -math.inf, 0.0)
 
 
 def _inheriting(heir: Ranked, item: Ranked) -> Ranked:

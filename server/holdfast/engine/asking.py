@@ -11,27 +11,10 @@ from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import WEIGHTS, Question, Weights
 from holdfast.model.times import instant, moment
 from holdfast.model.timewords import TimeReading, outer_window, read_time, without_time
-from holdfast.model.words import query_terms
+from holdfast.model.words import asks_openly, query_terms
 
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
 EVENT_DAYS = 3  # what happened "during" an event is told of within these
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """A question as it was read.
-
-    `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
-    for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time.
-    """
-
-    query: str
-    text: str
-    wanted: Filter
-    question: Question
-    time: TimeReading | None
-    vector: QueryVector | None = None
-    weights: Weights = WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +25,26 @@ class Window:
     before: str | None
     words: str
     event: str | None = None  # the id of the note that tells when it was
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A question as it was read.
+
+    `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
+    for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
+    `window` where no days are known for it. With `open` it asks for whatever is from that time.
+    """
+
+    query: str
+    text: str
+    wanted: Filter
+    question: Question
+    time: TimeReading | None
+    window: Window | None = None
+    open: bool = False
+    vector: QueryVector | None = None
+    weights: Weights = WEIGHTS
 
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
@@ -62,6 +65,18 @@ def window_of(view: View, asking: Asking) -> Window | None:
     if time.after or time.before:
         return Window(time.after, time.before, time.words)
     return _around_event(view, asking, time) if time.event else None
+
+
+def placed(asking: Asking, window: Window | None) -> Asking:
+    """The question with its time known. What was before an event is not told in the event's own words."""
+    if window is None or asking.time is None:
+        return asking
+    text = rest = asking.text
+    if window.event:
+        rest = text.replace(asking.time.event or "", " ", 1)
+        text = rest if query_terms(rest) and asking.time.relation in ("before", "until") else text
+    question = replace(asking.question, text=text, after=window.after, before=window.before)
+    return replace(asking, text=text, question=question, window=window, open=asks_openly(rest))
 
 
 def hard_filter(asking: Asking) -> Filter | None:

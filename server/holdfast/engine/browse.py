@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from holdfast.engine.answer import CHARACTERS_PER_TOKEN, ENTRY_TOKENS
 from holdfast.engine.arguments import space as space_named
 from holdfast.engine.commit import load_current
+from holdfast.engine.now import SETTLE_SECONDS
 from holdfast.engine.ports import Ports, View
 from holdfast.engine.resolve import resolve
 from holdfast.errors import MemoryNotFoundError
 from holdfast.index.listings import ListedNote
 from holdfast.model.memory import GLOBAL_SPACE, Note
+from holdfast.model.pages import DAILY, day_of, now_page, page_key
 
 MOST_LISTED = 500
 CONTEXT_TOKENS = 2000
 MOST_STANDING = 200
 EVIDENCE_KEYS = ("memory_id", "supports", "strength", "timestamp", "old_confidence", "new_confidence")
 _STEP = 20
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +99,9 @@ async def about_self(ports: Ports, budget: int = CONTEXT_TOKENS) -> Standing:
     )
 
 
-async def now_page(ports: Ports, space: str | None) -> str:
-    """The NOW page of a space, or of no space; empty where there is none."""
-    return await ports.page(f"now/{space}.md" if space else "NOW.md") or ""
+async def now_text(ports: Ports, space: str | None) -> str:
+    """The NOW page of a space, or of no space, as it is; empty where there is none."""
+    return await _page(ports, now_page(space)) or ""
 
 
 async def daily_log(ports: Ports, day: str) -> str:
@@ -111,16 +110,25 @@ async def daily_log(ports: Ports, day: str) -> str:
     Raises:
         MemoryNotFoundError: it is no date, or nothing was logged that day.
     """
-    try:
-        known = _DATE.fullmatch(day) and date.fromisoformat(day)
-    except ValueError:
-        known = None
-    if not known:
+    path = f"{DAILY}/{day}.md"
+    if day_of(path) is None:
         raise MemoryNotFoundError("That is no day.", "Write it as 2026-01-31.")
-    log = await ports.page(f"daily/{day}.md")
+    log = await _page(ports, path)
     if log is None:
         raise MemoryNotFoundError("Nothing was logged that day.")
     return log
+
+
+async def days_logged(ports: Ports) -> list[str]:
+    """The days that have a log, the newest first."""
+    days = [day_of(path) for path in reversed(await ports.store.list_pages(DAILY))]
+    return [day.isoformat() for day in days if day is not None]
+
+
+async def _page(ports: Ports, path: str) -> str | None:
+    async with ports.store.hold_free({page_key(path)}, SETTLE_SECONDS):  # what a crash left half done is settled
+        page = (await ports.store.pages([path])).get(path)
+    return None if page is None else page.data.decode("utf-8", "replace")
 
 
 def _fitting(view: View, ids: Sequence[str], budget: int) -> Standing:

@@ -6,7 +6,7 @@ nothing that is built on it, assumes a local path or a single process.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,7 +24,7 @@ from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
 from holdfast.store.filesystem import Entry
-from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
 
 Answer = TypeVar("Answer")
 SecretsMode = Literal["redact", "refuse", "allow"]
@@ -41,8 +41,11 @@ class Store(Protocol):
     def hold_free(self, keys: Iterable[str], patience: float) -> AbstractAsyncContextManager[frozenset[str]]: ...
     def alone(self) -> AbstractAsyncContextManager[None]: ...
     def commit(
-        self, op: str, changes: Sequence[Change], detail: dict[str, Any]
+        self, op: str, changes: Sequence[Change | PageChange], detail: dict[str, Any]
     ) -> AbstractAsyncContextManager[Committed]: ...
+    async def pages(self, paths: Iterable[str]) -> dict[str, Page]: ...
+    async def list_pages(self, folder: str) -> list[str]: ...
+    async def drop_page(self, path: str) -> None: ...
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]: ...
     async def scan(self) -> dict[str, Entry]: ...
     @property
@@ -65,6 +68,8 @@ class View(Protocol):
         pool_size: int = ...,
         most_terms: int = ...,
     ) -> Found: ...
+    def latest(self, wanted: Filter, count: int) -> list[str]: ...
+    def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]: ...
     def subjects(self, words: Sequence[str]) -> list[str]: ...
     def affinities(
         self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str
@@ -140,10 +145,6 @@ class Encoder(Protocol):
     async def aclose(self) -> None: ...
 
 
-async def _no_page(_name: str) -> str | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything a verb may use.
@@ -151,8 +152,7 @@ class Ports:
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
-    process who want to know what happens. `page` reads a page that is no note, by its name: `NOW.md`, `now/<space>.md`,
-    `daily/<date>.md`; None where there is none.
+    process who want to know what happens.
     """
 
     store: Store
@@ -166,7 +166,7 @@ class Ports:
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
     events: EventBus = field(default_factory=EventBus)
-    page: Callable[[str], Awaitable[str | None]] = _no_page
+    max_now_tokens: int = 1000
 
     @property
     def now(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
-from holdfast.engine.asking import Window, narrowed, read_question
+from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
 from holdfast.engine.encoding import encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
@@ -62,12 +62,13 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     """
     wanted = _filter(ports, request)
     asking = read_question(ports, request.query, wanted, caller.space)
-    subjects = await ports.index.read(lambda view: view.subjects(query_terms(asking.text)))
+    subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
+    asking = placed(asking, window)
     vector, notice = await encode_query(ports, without_names(asking.text, subjects))
-    asking = replace(asking, vector=vector, weights=weights)
+    whole = replace(asking, vector=vector, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
-        found = answer(view, asking, request.limit, request.budget, explain=request.explain)
+        found = answer(view, whole, request.limit, request.budget, explain=request.explain)
         return found, _notices(view, ports)
 
     found, standing = await ports.index.read(read)
@@ -76,9 +77,13 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     event = _event(ports, caller, request, shown, vector)
     unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
     ports.events.publish(_told(event, len(found.hits)))
-    notices = tuple(text for text in (*_time_read(found), notice, *standing, unrated) if text)
-    after, before = _span(wanted, found.window)
+    notices = tuple(text for text in (*_time_read(window, elsewhen=found.elsewhen), notice, *standing, unrated) if text)
+    after, before = _span(wanted, window)
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event.id, notices)
+
+
+def _subjects(view: View, asking: Asking) -> list[str]:
+    return view.subjects(query_terms(asking.text))
 
 
 def _span(wanted: Filter, window: Window | None) -> tuple[str | None, str | None]:
@@ -132,13 +137,12 @@ def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
 
 
-def _time_read(found: Answer) -> list[str]:
+def _time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
     """How the question's time was taken, where that is not plain from the window."""
-    window = found.window
     if window is None:
         return []
     told = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
-    if found.elsewhen:
+    if elsewhen:
         told.append(f'Nothing that fits is from "{window.words}"; these notes are from other times.')
     return told
 

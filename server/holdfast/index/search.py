@@ -67,6 +67,15 @@ class Finder:
         pool = pool[snapshot.first(pool, worth, MOST_CANDIDATES)]
         return Found(_candidates(connection, snapshot, pool, lexical, z, session_z), lexical.unknown)
 
+    def latest(self, connection: sqlite3.Connection, wanted: Filter, count: int) -> list[str]:
+        """Ids of the notes that happened last of those that the filter lets through, the newest first."""
+        snapshot, _ = self._current(connection, None)
+        found = np.flatnonzero(snapshot.mask(connection, wanted))
+        rows = snapshot.rows[found]
+        last = rows["rowid"][np.lexsort((rows["mark"], -rows["created"], -rows["happened"]))[:count]]
+        statement = "SELECT n.id FROM json_each(?) w JOIN notes n ON n.rowid = w.value ORDER BY w.key"
+        return [note_id for (note_id,) in connection.execute(statement, (json.dumps(last.tolist()),))]
+
     def _current(
         self, connection: sqlite3.Connection, vector: QueryVector | None
     ) -> tuple[Snapshot, VectorTable | None]:

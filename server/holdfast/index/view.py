@@ -46,6 +46,19 @@ class IndexView:
         """See `holdfast.index.search.Finder.search`."""
         return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms)
 
+    def latest(self, wanted: Filter, count: int) -> list[str]:
+        """Ids of the notes that happened last of those that the filter lets through, the newest first."""
+        return self._finder().latest(self._connection, wanted, count)
+
+    def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]:
+        """Id, title and confidence of the current beliefs of some spaces, those held most firmly first."""
+        return self._connection.execute(
+            "SELECT id, title, confidence FROM notes WHERE type = 'belief' AND NOT outdated "
+            "AND superseded_by IS NULL AND merged_into IS NULL AND space IN (SELECT value FROM json_each(?)) "
+            "ORDER BY confidence DESC, updated DESC, id LIMIT ?",
+            (json.dumps(list(spaces)), count),
+        ).fetchall()
+
     def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
         """See `holdfast.index.feedback.Feedback.affinities`."""
         return self._feedback().affinities(self._connection, ids, query, vector, now)

@@ -144,14 +144,16 @@ def _event(text: str, line: str) -> _Event | None:
 
 
 def _event_name(line: str, *, clause: bool) -> str | None:
-    """The first words of `line` up to a verb, a preposition or a stop; a clause may go on over "to"."""
+    """The first words of `line` up to a verb, a preposition or a stop; a clause, or a move, may go on over "to"."""
     end = 0
+    onward = clause
     for count, token in enumerate(re.finditer(r"\S+", line)):
         word = token.group().strip(EDGES)
-        stops = word.lower() in _STOPS and not (clause and word.lower() in ("to", "from", "off"))
+        stops = word.lower() in _STOPS and not (onward and word.lower() in ("to", "from", "off"))
         if not word or stops or count == _EVENT_WORDS:
             break
         end = token.start() + token.group().find(word) + len(word)
+        onward |= bool(_TURNING_POINT.fullmatch(word.lower()))
         if token.group()[-1] in "?,;:.!":
             break
     return line[:end] if re.search(r"\w", line[:end]) else None

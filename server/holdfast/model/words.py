@@ -37,6 +37,21 @@ STOP_WORDS = frozenset(  # a list of words reads better as one text
     were what when where which while who whom why will with would you your yours s t ll re ve d m""".split()  # noqa: SIM905
 )
 
+_OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
+    """anything everything something nothing thing things stuff happen happened happening going went go goes event
+    events news new update updates change changed changes decide decided decision decisions learn learned learnt
+    lesson lessons note noted notes memory memories remember remembered store stored save saved record recorded write
+    wrote written say said tell told talk talked discuss discussed discussion work worked working done made make
+    progress status summary summarise summarize list show give find recall know known like stand
+    passiert gemacht geschehen entschieden besprochen neues passé fait décidé pasó hicimos decidimos
+    wurde haben wir ist was hat qué que nous avons ce qui est il on""".split()  # noqa: SIM905
+)
+
+
+def asks_openly(text: str) -> bool:
+    """Whether a question, its words of time left out, names nothing that a note could be about."""
+    return all(term in _OPEN_WORDS or term in STOP_WORDS for term in query_terms(text))
+
 
 def folded(text: str) -> str:
     """The one spelling under which words are compared: without case, compatibility forms and optional signs."""

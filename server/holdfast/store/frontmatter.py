@@ -131,6 +131,9 @@ def _block_yaml(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str]
     values = _load_yaml(text)
     if values is None and all(not line.strip() or line.lstrip().startswith("#") for line in lines):
         values = {}
+    if isinstance(values, dict) and len(values) == len(keys):  # `yes` and `1` are keys as they stand there
+        named = [key if isinstance(key, str) else spelled for key, spelled in zip(values, keys, strict=True)]
+        values = dict(zip(named, values.values(), strict=True))
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise MalformedError("its frontmatter is not a list of keys and values")
     if set(keys) == set(values):

@@ -7,10 +7,11 @@ from typing import Any
 from fastmcp import FastMCP
 from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 
+from holdfast.engine.browse import days_logged
 from holdfast.engine.ports import Ports
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import read
-from holdfast.tools.resources import CONTEXT, EVIDENCE, NOTE, SPACE
+from holdfast.tools.resources import CONTEXT, DAILY, EVIDENCE, NOTE, SPACE
 
 MOST = 50
 LONGEST = 200  # characters that anybody would type
@@ -39,4 +40,6 @@ async def _values(ports: Ports, uri: str, name: str, typed: str) -> list[str]:
     if (uri, name) in ((SPACE, "space"), (CONTEXT, "space")):
         start = typed.strip().casefold()
         return [space for space in await ports.index.read(lambda view: view.spaces()) if space.startswith(start)]
+    if (uri, name) == (DAILY, "date"):
+        return [day for day in await days_logged(ports) if day.startswith(typed.strip())]
     return []

@@ -67,7 +67,7 @@ def add_prompts(server: FastMCP[Any], desk: Desk) -> None:
 
 async def _start(ports: Ports, caller: Caller, task: str) -> str:
     """The instructions, the NOW page, and the notes that fit the task; without a task, what matters in the space."""
-    page = (await browse.now_page(ports, caller.space)).strip()
+    page = (await browse.now_text(ports, caller.space)).strip()
     mark = new_mark()
     now = f"The NOW page:\n{fenced(page, mark)}" if page else "The NOW page is empty."
     if task.strip():

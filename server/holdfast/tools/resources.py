@@ -93,7 +93,7 @@ async def _context(ports: Ports, _caller: Caller, given: str, mark: str) -> Page
 
 
 async def _now(ports: Ports, caller: Caller, _given: str, _mark: str) -> Page:
-    return Page(await browse.now_page(ports, caller.space))
+    return Page(await browse.now_text(ports, caller.space))
 
 
 async def _daily(ports: Ports, _caller: Caller, given: str, _mark: str) -> Page:
