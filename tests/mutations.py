@@ -48,7 +48,7 @@ SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_howeve
 ENCODER_TROUBLE = f"{_ENCODING}test_a_note_is_kept_and_found_by_its_words_whatever_the_encoder_does"
 CLEAN_END = f"{_RUNNING}test_the_end_of_input_is_the_end_of_the_server"
 
-_USE_COUNTED = """    event = _event(ports, caller, request, shown, vector)
+_USE_COUNTED = """    event, unrated = await kept_event(ports, caller, asking, shown)
     from holdfast.engine.commit import commit, load_current
     from holdfast.store.stored import Change
     indexed = await ports.index.notes([hit.note.id for hit in found.hits])
@@ -172,7 +172,7 @@ MUTATIONS = (
              "            async with self._stripes.hold(wanted):", "            if True:", (FOUR,)),
     # 4. Reading never writes your notes.
     Mutation("use-counted", 4, "recall writes into the notes that it shows", "engine/recall.py",
-             "    event = _event(ports, caller, request, shown, vector)\n", _USE_COUNTED,
+             "    event, unrated = await kept_event(ports, caller, asking, shown)\n", _USE_COUNTED,
              (f"{_RECALL}test_recall_changes_no_file_of_a_note",)),
     Mutation("id-rewrites-file", 4, "a file that is given its id is written anew", "store/codec.py",
              "    return head + line.encode() + data[len(head) :]",

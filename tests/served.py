@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import string
 from collections.abc import AsyncIterator, Mapping
@@ -84,6 +85,25 @@ class Agent:
         jsonschema.Draft202012Validator(self.schemas[tool]).validate(result.structured_content)
         assert len(result.content) == 1
         return Answer(result.structured_content, text)
+
+    async def omi(self, tool: str, /, **arguments: Any) -> Any:
+        """Call one of OMI's tools that is to succeed; the documented value, the same in the text and as structure."""
+        return (await self.omi_told(tool, **arguments))[0]
+
+    async def omi_told(self, tool: str, /, **arguments: Any) -> tuple[Any, list[str]]:
+        """The documented value and what is told beside it, in `_meta` and, if there is anything, in a second block."""
+        result = await self.client.call_tool_mcp(tool, arguments)
+        texts = [block.text for block in result.content]
+        assert not result.is_error, texts
+        if not self.schemas:
+            self.schemas |= {item.name: item.output_schema for item in await self.client.list_tools()}
+        jsonschema.Draft202012Validator(self.schemas[tool]).validate(result.structured_content)
+        value, wrapped = json.loads(texts[0]), self.schemas[tool].get("x-fastmcp-wrap-result", False)
+        assert result.structured_content == ({"result": value} if wrapped else value)
+        notices = list((result.meta or {}).get("notices", []))
+        assert len(texts) == (2 if notices else 1)
+        assert "".join(texts[1:]) == "\n".join(f"Note: {notice}" for notice in notices)
+        return value, notices
 
     async def refused(self, tool: str, /, **arguments: Any) -> str:
         """Call a tool that is to fail, in the way that all failures have; returns the words."""

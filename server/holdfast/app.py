@@ -84,6 +84,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.completion import add_completion  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
+    from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
     from holdfast.tools.prompts import add_prompts  # noqa: PLC0415
     from holdfast.tools.resources import Shelf, add_resources  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
@@ -102,6 +103,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
         space, how = _place(settings)
     desk = Desk(memory, space, how)
     add_agent_tools(server, desk)
+    add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
     shelf = Shelf(desk)
     add_resources(server, shelf)

@@ -26,9 +26,11 @@ from served import ERAS, serving  # noqa: E402
 
 GOLDEN = Path(__file__).with_name("tools.json")
 AGENT = {"remember", "recall", "recall_node", "mark_outdated", "submit_feedback"}
+OMI = {"memory_recall", "memory_store", "belief_update"}
 MOST_BARE, MOST_WHOLE = 12_000, 24_000  # characters of all tools: without output schemas, and with them
 AGENT_BARE, AGENT_WHOLE = 6_000, 11_000
 OMI_EMPTY = {"now_read"}  # answers {} where there is nothing
+OMI_BARE, OMI_WHOLE = 2_500, 3_500
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -69,6 +71,7 @@ def test_the_tools_are_the_ones_that_were_agreed_on(era: str) -> None:
 
 def test_the_agents_tools_are_there(tools: list[dict[str, Any]]) -> None:
     assert {tool["name"] for tool in tools} >= AGENT
+    assert {tool["name"] for tool in tools} >= OMI
 
 
 def test_every_tool_tells_a_client_what_it_may_do(tools: list[dict[str, Any]]) -> None:
@@ -76,7 +79,7 @@ def test_every_tool_tells_a_client_what_it_may_do(tools: list[dict[str, Any]]) -
         assert all(isinstance(tool["annotations"][hint], bool) for hint in HINTS), tool["name"]
         assert tool["annotations"]["openWorldHint"] is False, tool["name"]
     reading = {tool["name"] for tool in tools if tool["annotations"]["readOnlyHint"]}
-    assert reading & AGENT == {"recall", "recall_node"}
+    assert reading & (AGENT | OMI) == {"recall", "recall_node", "memory_recall"}
 
 
 def test_every_tool_says_when_to_call_it_and_when_not(tools: list[dict[str, Any]]) -> None:
@@ -99,9 +102,10 @@ def test_every_tool_has_schemas_that_close_its_input_and_describe_its_answer(too
 def test_the_definitions_stay_small(tools: list[dict[str, Any]]) -> None:
     assert size(tools, output=False) < MOST_BARE
     assert size(tools, output=True) < MOST_WHOLE
-    own = [tool for tool in tools if tool["name"] in AGENT]
-    assert size(own, output=False) < AGENT_BARE
-    assert size(own, output=True) < AGENT_WHOLE
+    for names, bare, whole in ((AGENT, AGENT_BARE, AGENT_WHOLE), (OMI, OMI_BARE, OMI_WHOLE)):
+        own = [tool for tool in tools if tool["name"] in names]
+        assert size(own, output=False) < bare
+        assert size(own, output=True) < whole
 
 
 if __name__ == "__main__":

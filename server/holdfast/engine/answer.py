@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from holdfast.engine.asking import Asking, hard_filter, narrowed
 from holdfast.engine.ports import View
@@ -14,6 +15,8 @@ from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
 from holdfast.model.query import Candidate, Filter
 from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
+
+Passing: TypeAlias = Callable[[Ranked], bool]
 
 SEEDS, MOST_RELATED = 5, 5
 CHARACTERS_PER_TOKEN = 4
@@ -67,21 +70,23 @@ class Answer:
     elsewhen: bool
 
 
-def answer(view: View, asking: Asking, limit: int, budget: int | None, *, explain: bool) -> Answer:
+def answer(
+    view: View, asking: Asking, limit: int, budget: int | None, *, explain: bool, passing: Passing | None = None
+) -> Answer:
     """Find the best notes, nothing that falls short of the lines, at most `limit` and within `budget` tokens.
 
     What is asked for by its time is looked for there first; where nothing there fits, everywhere. With `explain` the
-    nearest notes are shown where nothing is good enough.
+    nearest notes are shown where nothing is good enough. Where the caller says what is `passing`, that alone decides.
     """
     wanted = narrow = hard_filter(asking) or asking.wanted
-    best = ranked = _from_then(view, asking, limit)
+    best = ranked = [item for item in _from_then(view, asking, limit) if passing is None or passing(item)]
     if not best:
         ranked = _ranked(view, asking, narrow)
-        best = gated(ranked, limit)
+        best = gated(ranked, limit, passing)
     if not best and narrow is not asking.wanted:
         wanted = asking.wanted
         ranked = _ranked(view, asking, wanted)
-        best = gated(ranked, limit)
+        best = gated(ranked, limit, passing)
     if not best and explain:
         best = ranked[:limit]
     notes = view.notes(item.candidate.id for item in best)
@@ -180,7 +185,7 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     if successor is None or not _passes(successor, wanted):
         return None
     candidate = replace(_bare(successor.note), coverage=item.candidate.coverage)
-    return Ranked(candidate, -math.inf, 0.0)
+    return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
 
 
 def _bare(note: Note) -> Candidate:

@@ -15,7 +15,7 @@ from holdfast.index.recalls import RecallEvent
 from holdfast.model.events import MemoryRecalledEvent
 from holdfast.model.ids import PREFIX
 from holdfast.model.memory import NOTE_TYPES, TIERS
-from holdfast.model.query import Filter, QueryVector
+from holdfast.model.query import Filter
 from holdfast.model.ranking import WEIGHTS, Weights, without_names
 from holdfast.model.words import query_terms
 
@@ -61,25 +61,30 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
         InvalidArgumentError: the query is blank or an argument is out of its range.
     """
     wanted = _filter(ports, request)
-    asking = read_question(ports, request.query, wanted, caller.space)
-    subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
-    asking = placed(asking, window)
-    vector, notice = await encode_query(ports, without_names(asking.text, subjects))
-    whole = replace(asking, vector=vector, weights=weights)
+    asking, notice = await asked(ports, request.query, wanted, caller.space)
+    whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, request.budget, explain=request.explain)
-        return found, _notices(view, ports)
+        return found, standing_notices(view, ports)
 
     found, standing = await ports.index.read(read)
     shown = [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
     shown += [(item.note.id, 0.0) for item in found.related]
-    event = _event(ports, caller, request, shown, vector)
-    unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
-    ports.events.publish(_told(event, len(found.hits)))
-    notices = tuple(text for text in (*_time_read(window, elsewhen=found.elsewhen), notice, *standing, unrated) if text)
-    after, before = _span(wanted, window)
-    return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event.id, notices)
+    event, unrated = await kept_event(ports, caller, asking, shown)
+    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated)
+    notices = tuple(text for text in told if text)
+    after, before = _span(wanted, asking.window)
+    return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
+
+
+async def asked(ports: Ports, query: str, wanted: Filter, space: str | None) -> tuple[Asking, str]:
+    """The question as it was read, with its time and its vector, and a notice where it should have one and has none."""
+    asking = read_question(ports, query, wanted, space)
+    subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
+    asking = placed(asking, window)
+    vector, notice = await encode_query(ports, without_names(asking.text, subjects))
+    return replace(asking, vector=vector), notice
 
 
 def _subjects(view: View, asking: Asking) -> list[str]:
@@ -94,19 +99,23 @@ def _span(wanted: Filter, window: Window | None) -> tuple[str | None, str | None
     return both.after, both.before
 
 
-def _event(
-    ports: Ports, caller: Caller, request: Recall, shown: Sequence[tuple[str, float]], vector: QueryVector | None
-) -> RecallEvent:
-    """The recall as it is kept for feedback; the query passes the same door as a note."""
-    query = request.query if ports.secrets == "allow" else ports.door(request.query).text
+async def kept_event(
+    ports: Ports, caller: Caller, asking: Asking, shown: Sequence[tuple[str, float]]
+) -> tuple[str, str]:
+    """Keep a recall for feedback; its query passes the same door as a note. Its id, and a notice where that failed."""
+    query = asking.query if ports.secrets == "allow" else ports.door(asking.query).text
     event_id = "evt_" + ports.new_id().removeprefix(PREFIX)
     event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
-    return event if vector is None else replace(event, vector_set=vector.key, vector=vector.vector)
+    if asking.vector is not None:
+        event = replace(event, vector_set=asking.vector.key, vector=asking.vector.vector)
+    ports.events.publish(_told(event))
+    return event_id, "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
 
 
-def _told(event: RecallEvent, hits: int) -> MemoryRecalledEvent:
-    best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown[:hits])
-    return MemoryRecalledEvent(event.query, hits, best, timestamp=event.at)
+def _told(event: RecallEvent) -> MemoryRecalledEvent:
+    """For those who listen: what answered, without the neighbours, which have no relevance of their own."""
+    best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
+    return MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at)
 
 
 def _filter(ports: Ports, request: Recall) -> Filter:
@@ -137,7 +146,7 @@ def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
 
 
-def _time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
+def time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
     """How the question's time was taken, where that is not plain from the window."""
     if window is None:
         return []
@@ -147,7 +156,7 @@ def _time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
     return told
 
 
-def _notices(view: View, ports: Ports) -> list[str]:
+def standing_notices(view: View, ports: Ports) -> list[str]:
     """What stands in the way of a whole answer."""
     notices = []
     if ports.encoder is not None:

@@ -12,7 +12,7 @@ whatever else was found, and only it decides what is returned and what is marked
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -71,12 +71,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning."""
+    """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning.
+
+    `unknown` is the share of the question's words that no note has.
+    """
 
     candidate: Candidate
     score: float
     relevance: float
     also: tuple[str, ...] = ()
+    unknown: float = 0.0
 
     @property
     def weak(self) -> bool:
@@ -115,7 +119,8 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     """Every candidate, best first; equal scores newest first, then by id."""
     terms = query_terms(question.text)
     strange = is_strange(question.text, question.extraordinary, found.unknown)
-    asked = _Asked(question, frozenset(terms), len(terms), strange=strange)
+    unknown = len(found.unknown) / len(terms) if terms else 0.0
+    asked = _Asked(question, frozenset(terms), len(terms), unknown, strange=strange)
     ranked = [_ranked(candidate, asked, weights) for candidate in found.candidates]
     ranked.sort(key=lambda item: item.candidate.id)
     ranked.sort(key=lambda item: item.candidate.created, reverse=True)
@@ -123,8 +128,13 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     return ranked
 
 
-def gated(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
-    """The best that may be shown: none where not one of them is good enough, and no single one below the floor."""
+def gated(ranked: Sequence[Ranked], limit: int, passing: Callable[[Ranked], bool] | None = None) -> list[Ranked]:
+    """The best that may be shown: none where not one of them is good enough, and no single one below the floor.
+
+    Where the caller says what is `passing`, that alone decides.
+    """
+    if passing is not None:
+        return [item for item in ranked if passing(item)][:limit]
     shown = [item for item in ranked if item.relevance >= FLOOR]
     return shown[:limit] if any(item.relevance >= GATE for item in shown) else []
 
@@ -158,6 +168,7 @@ class _Asked:
     question: Question
     terms: frozenset[str]
     count: int
+    unknown: float
     strange: bool
 
 
@@ -181,7 +192,7 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
     )
     named = subject + (agreement == 1.0)
     worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
-    return Ranked(candidate, score, worth, _also(subject=subject, affinity=affinity))
+    return Ranked(candidate, score, worth, _also(subject=subject, affinity=affinity), asked.unknown)
 
 
 def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:

@@ -1,0 +1,174 @@
+"""belief_update: evidence moves the confidence in a belief; both notes change together or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.contradiction import Contradiction, opposed_beliefs, opposed_notes, tell_contradictions
+from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.resolve import resolve
+from holdfast.errors import ConflictError, InvalidArgumentError, LimitExceededError
+from holdfast.index.rows import IndexedNote
+from holdfast.model.belief import Evidence, read_evidence, updated
+from holdfast.model.events import BeliefUpdatedEvent
+from holdfast.model.memory import Link, Note
+from holdfast.model.opposition import opposition
+from holdfast.store.codec import changed_document
+from holdfast.store.stored import LARGEST_FILE, Change, Stored
+
+REASON = "evidence"
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefUpdate:
+    """A note that speaks for a belief or against it, and how strongly, in 0..1."""
+
+    belief_id: str
+    evidence_memory_id: str
+    supports: bool
+    strength: float
+
+    @property
+    def polarity(self) -> str:
+        return "supports" if self.supports else "contradicts"
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """The belief as it is now, what the update added to its evidence, and what contradicts it."""
+
+    belief: Note
+    evidence: Evidence
+    change_id: str
+    contradictions: tuple[Contradiction, ...]
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceChain:
+    """All updates of a belief in time order; `unread` counts entries that a person has made unreadable."""
+
+    belief: Note
+    evidence: tuple[Evidence, ...]
+    unread: int
+
+
+async def belief_update(ports: Ports, caller: Caller, request: BeliefUpdate) -> Believed:
+    """Apply one piece of evidence; every call counts, also the same one again.
+
+    Raises:
+        MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such belief or evidence.
+        InvalidArgumentError: the first is no belief, both are one note, or the strength is outside 0..1.
+        LimitExceededError: a note has as much evidence as its file holds.
+        ConflictError, StorageError: nothing was written.
+    """
+    if not 0.0 <= request.strength <= 1.0:
+        raise InvalidArgumentError("strength is outside 0 to 1.")
+    belief = await resolve(ports.index, request.belief_id, what="belief_id")
+    cited = await resolve(ports.index, request.evidence_memory_id, what="evidence_memory_id")
+    if belief.note.type != "belief":
+        raise InvalidArgumentError("belief_id is not a belief.", "Store one with memory_store, memory_type belief.")
+    if belief.note.id == cited.note.id:
+        raise InvalidArgumentError("evidence_memory_id is the belief itself.", "Name the note that speaks for it.")
+    contradictions = await _contradictions(ports, belief.note, cited.note, request)  # nothing may fail after the commit
+    async with ports.store.hold({belief.note.id, cited.note.id}) as made:
+        await check_known(ports, made)
+        before, source = await _current(ports, belief), await _current(ports, cited)
+        if before.note.type != "belief":
+            raise ConflictError("The belief has become a note of another type.", "Repeat the call.")
+        now = max(ports.now, before.note.created)  # the clock may have gone back
+        evidence = _next_evidence(before.note, source.note.id, request, now)
+        entries = (*before.note.evidence, evidence.as_entry())
+        after = replace(before.note, confidence=evidence.new_confidence, evidence=entries, updated=now)
+        changes = [Change(before, after)]
+        citing = _citing(source.note, after.id, request, now)
+        if citing is not source.note:
+            changes.append(Change(source, citing))
+        for change in changes:
+            _check_size(change)
+        done = await commit(ports, caller, "belief_update", changes, detail={"evidence": evidence.as_entry()})
+    moved = BeliefUpdatedEvent(after.id, evidence.old_confidence, evidence.new_confidence, evidence.memory_id)
+    ports.events.publish(moved)
+    tell_contradictions(ports, contradictions)
+    return Believed(after, evidence, done.change_id, tuple(contradictions), _retired(after, source.note))
+
+
+async def evidence_chain(ports: Ports, belief_id: str) -> EvidenceChain:
+    """The evidence of a belief, from its file.
+
+    Raises:
+        MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such note.
+        InvalidArgumentError: it is no belief.
+    """
+    found = await resolve(ports.index, belief_id, what="belief_id")
+    if found.note.type != "belief":
+        raise InvalidArgumentError("belief_id is not a belief.", "Only beliefs have evidence.")
+    note = (await load_current(ports, found)).note
+    read = [evidence for entry in note.evidence if (evidence := read_evidence(entry))]
+    return EvidenceChain(
+        note, tuple(sorted(read, key=lambda evidence: evidence.timestamp)), len(note.evidence) - len(read)
+    )
+
+
+async def _current(ports: Ports, known: IndexedNote) -> Stored:
+    """The note as it is under its lock: others may have updated it since it was looked up."""
+    found = (await ports.index.notes([known.note.id])).get(known.note.id)
+    if found is None:
+        raise ConflictError("The note has gone meanwhile.", "Nothing was written; repeat the call.")
+    return await load_current(ports, found)
+
+
+def _next_evidence(belief: Note, memory_id: str, request: BeliefUpdate, now: str) -> Evidence:
+    last = read_evidence(belief.evidence[-1]) if belief.evidence else None
+    confidence = updated(belief.confidence, supports=request.supports, strength=request.strength)
+    return Evidence(
+        memory_id,
+        request.supports,
+        request.strength,
+        max(now, last.timestamp) if last else now,  # in order, whatever the clock does
+        belief.confidence,
+        confidence,
+    )
+
+
+def _check_size(change: Change) -> None:
+    """A file that is too long would be quarantined, and its note lost from sight."""
+    if change.before is None or change.after is None:
+        return
+    if len(changed_document(change.before.document, change.before.note, change.after).render()) > LARGEST_FILE:
+        raise LimitExceededError(
+            "The evidence does not fit into the note's file any more.",
+            "Store a new belief with the confidence that this one has, and supersede it.",
+        )
+
+
+def _citing(source: Note, belief_id: str, request: BeliefUpdate, now: str) -> Note:
+    """The evidence with one edge to the belief of this polarity, which has the latest strength."""
+    same = [link for link in source.connections if (link.to, link.type) == (belief_id, request.polarity)]
+    if len(same) == 1 and same[0].weight == request.strength:
+        return source
+    first = same[0] if same else Link(belief_id, request.polarity, reason=REASON, created=now)
+    edge = replace(first, weight=request.strength)
+    links = [link for link in source.connections if link not in same]
+    place = source.connections.index(first) if same else len(links)
+    return replace(source, connections=(*links[:place], edge, *links[place:]), updated=max(now, source.created))
+
+
+async def _contradictions(ports: Ports, belief: Note, cited: Note, request: BeliefUpdate) -> list[Contradiction]:
+    """What says the opposite of the belief. Evidence against it is expected to, and is no news."""
+    told = await opposed_notes(ports, belief, () if request.supports else (cited.id,))
+    known = {item.memory_id_2 for item in told}
+    if request.supports and cited.id not in known and (pattern := opposition(belief.content, cited.content)):
+        told.append(Contradiction(belief.id, cited.id, pattern))
+    beliefs = await opposed_beliefs(ports, belief, cited.id, request.polarity)
+    return [*told, *(item for item in beliefs if item.memory_id_2 not in known)]
+
+
+def _retired(belief: Note, evidence: Note) -> tuple[str, ...]:
+    notices = []
+    if belief.is_outdated:
+        notices.append("The belief is outdated; its confidence was updated all the same.")
+    if evidence.is_outdated:
+        notices.append("The evidence is outdated; it was counted all the same.")
+    return tuple(notices)

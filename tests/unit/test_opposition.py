@@ -1,0 +1,76 @@
+"""Texts contradict each other by opposite words about the same thing, and not otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.model.opposition import opposition
+
+ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
+    "should always vs should never",
+    "works well vs doesn't work",
+    "causes vs prevents",
+    "increases vs decreases",
+    "enables vs blocks",
+)
+OPPOSED = [
+    (ALWAYS, "We should always squash commits", "We should never squash commits before a merge"),
+    (ALWAYS, "You mustn't deploy on Fridays.", "You must always deploy on Fridays."),
+    (ALWAYS, "Tests: always mock the clock", "Never mock the clock in tests"),
+    (WORKS, "The offline cache works well", "The offline cache doesn't work"),
+    (WORKS, "The offline cache worked really well under load", "Under load the offline cache does not work"),
+    (WORKS, "Retries work fine with the bank", "With the bank, retries won\u2019t work"),
+    (CAUSES, "Smoking causes cancer", "Smoking prevents cancer"),
+    (CAUSES, "TypeScript prevents runtime errors", "TypeScript does not prevent runtime errors"),
+    (CAUSES, "The lock caused a deadlock", "The lock is preventing the deadlock"),
+    (INCREASES, "Caching increases latency", "The cache decreases latency"),
+    (INCREASES, "Caching increases memory but decreases latency", "Caching increased latency"),
+    (ENABLES, "The flag enables retries", "THE FLAG BLOCKS RETRIES!"),
+    (ENABLES, "The proxy no longer blocks uploads", "The proxy blocks uploads"),
+]
+AT_PEACE = [
+    ("Smoking causes cancer", "Paint prevents rust"),
+    ("The VPN enables access to staging", "The VPN unblocks access to staging"),
+    ("Redis increases latency", "Memcached decreases latency"),
+    ("Caching increases memory use", "Caching decreases latency"),
+    ("TypeScript does not cause slow builds", "TypeScript does not prevent slow builds"),
+    ("The new index does not increase cost", "The new index decreases cost"),
+    ("We should always test payment code", "We should never test in production"),
+    ("Always use tabs", "Never use spaces"),
+    ("The lift works well", "The boiler doesn't work"),
+    ("Not only does the lock cause stalls", "The lock causes stalls"),
+    ("A causal model of demand", "A preventive model of demand"),
+    ("def increase(): return 1", "class Shipment: blocked = True"),
+    ("", "The cache decreases latency"),
+    ("会議は毎週金曜日", "会議は毎週木曜日"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "one", "other"), OPPOSED)
+def test_opposite_words_about_the_same_thing_contradict_each_other(pattern: str, one: str, other: str) -> None:
+    assert opposition(one, other) == opposition(other, one) == pattern
+
+
+@pytest.mark.parametrize(("one", "other"), AT_PEACE)
+@pytest.mark.parametrize("close", [False, True])
+def test_other_texts_do_not(one: str, other: str, *, close: bool) -> None:
+    assert opposition(one, other, close=close) is None
+    assert opposition(other, one, close=close) is None
+
+
+@pytest.mark.parametrize("text", [text for _, *pair in OPPOSED for text in pair] + ["X causes Y. X prevents Y."])
+def test_a_text_never_contradicts_itself(text: str) -> None:
+    assert opposition(text, text, close=True) is None
+    assert opposition(text, f"  {text.upper()} ", close=True) is None
+
+
+def test_texts_that_are_near_by_meaning_need_to_share_less() -> None:
+    one = "Nightly compaction increases disk usage on the replicas"
+    other = "Disk writes, and usage of space, are decreased by merging segments"
+    assert opposition(one, other) is None
+    assert opposition(one, other, close=True) == INCREASES
+
+
+def test_a_very_long_text_is_answered_for() -> None:
+    long = "The cache increases latency of requests. " * 5000
+    assert opposition(long, "The cache decreases latency of requests") == INCREASES
