@@ -82,13 +82,10 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
-    from holdfast.tools.completion import add_completion  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
+    from holdfast.tools.later import add_later  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
-    from holdfast.tools.prompts import add_prompts  # noqa: PLC0415
-    from holdfast.tools.resources import Shelf, add_resources  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
-    from holdfast.tools.subscriptions import add_subscriptions  # noqa: PLC0415
 
     server = MemoryServer(
         "holdfast",
@@ -105,11 +102,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
-    shelf = Shelf(desk)
-    add_resources(server, shelf)
-    add_completion(server, desk)
-    add_prompts(server, desk)
-    add_subscriptions(server, shelf)
+    add_later(server, desk)
     return server
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastmcp import FastMCP
-from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
+from mcp_types import Completion, CompletionArgument, PromptReference, ResourceTemplateReference
 
 from holdfast.engine.browse import days_logged
 from holdfast.engine.ports import Ports
@@ -17,20 +14,15 @@ MOST = 50
 LONGEST = 200  # characters that anybody would type
 
 
-def add_completion(server: FastMCP[Any], desk: Desk) -> None:
-    """Let a server complete."""
-
-    @server.completion
-    async def _complete(
-        ref: PromptReference | ResourceTemplateReference,
-        argument: CompletionArgument,
-        _context: CompletionContext | None,
-    ) -> Completion:
-        if not isinstance(ref, ResourceTemplateReference) or len(argument.value) > LONGEST:
-            return Completion(values=[])
-        uri, name, typed = str(ref.uri), argument.name, argument.value
-        found = await read(desk.memory.attend(lambda ports: _values(ports, uri, name, typed)))
-        return Completion(values=found[:MOST], has_more=len(found) > MOST)
+async def complete(
+    desk: Desk, ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument
+) -> Completion:
+    """What may stand where something is being typed; nothing where that is not known."""
+    if not isinstance(ref, ResourceTemplateReference) or len(argument.value) > LONGEST:
+        return Completion(values=[])
+    uri, name, typed = str(ref.uri), argument.name, argument.value
+    found = await read(desk.memory.attend(lambda ports: _values(ports, uri, name, typed)))
+    return Completion(values=found[:MOST], has_more=len(found) > MOST)
 
 
 async def _values(ports: Ports, uri: str, name: str, typed: str) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastmcp import Context, FastMCP
+from fastmcp import Context
 from fastmcp.prompts import Prompt, PromptArgument
+from fastmcp.server.providers import LocalProvider
 from mcp_types import TextContent
 
 from holdfast.engine import browse
@@ -42,8 +41,8 @@ helped or were beside the point.
 _TASK = PromptArgument(name="task", description="What this session is about.", required=False)
 
 
-def add_prompts(server: FastMCP[Any], desk: Desk) -> None:
-    """Put the prompts on a server."""
+def add_prompts(provider: LocalProvider, desk: Desk) -> None:
+    """Put the prompts where a server finds them."""
 
     async def session_start(context: Context, task: str = "") -> str:
         caller = desk.caller(context)
@@ -62,7 +61,7 @@ def add_prompts(server: FastMCP[Any], desk: Desk) -> None:
     ):
         prompt = Prompt.from_function(function, description=description)
         arguments = [_TASK] if prompt.arguments else []  # the framework's own text would describe a JSON schema
-        server.add_prompt(prompt.model_copy(update={"arguments": arguments}))
+        provider.add_prompt(prompt.model_copy(update={"arguments": arguments}))
 
 
 async def _start(ports: Ports, caller: Caller, task: str) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastmcp import Context, FastMCP
+from fastmcp import Context
 from fastmcp.resources import ResourceContent, ResourceResult
 from fastmcp.resources.template import match_uri_template
+from fastmcp.server.providers import LocalProvider
 
 from holdfast.engine import browse
 from holdfast.engine.browse import Standing
@@ -116,24 +117,6 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """Where resources are read: at a desk."""
-
-    desk: Desk
-
-    async def read(self, kind: Kind, value: str, context: Context) -> ResourceResult:
-        """A resource for a client.
-
-        Raises:
-            MCPError: there is nothing to read, with the words of the error that says why.
-        """
-        caller = self.desk.caller(context)
-        page = await read(self.desk.memory.attend(lambda ports: kind.read(ports, caller, value, new_mark())))
-        meta = {"omitted": page.omitted} if page.omitted else None
-        return ResourceResult([ResourceContent(page.text, kind.mime_type, meta)])
-
-
 def find(uri: str) -> tuple[Kind, str] | None:
     """What a URI names, and the value in it; None where it is none of ours."""
     for kind in KINDS:
@@ -143,27 +126,33 @@ def find(uri: str) -> tuple[Kind, str] | None:
     return None
 
 
-def add_resources(server: FastMCP[Any], shelf: Shelf) -> None:
-    """Put the resources on a server."""
+def add_resources(provider: LocalProvider, desk: Desk) -> None:
+    """Put the resources where a server finds them."""
     for kind in KINDS:
-        add = server.resource(kind.uri, name=kind.name, description=kind.description, mime_type=kind.mime_type)
-        add(_reader(shelf, kind))
+        add = provider.resource(kind.uri, name=kind.name, description=kind.description, mime_type=kind.mime_type)
+        add(_reader(desk, kind))
 
 
-def _reader(shelf: Shelf, kind: Kind) -> Callable[..., Awaitable[ResourceResult]]:
+def _reader(desk: Desk, kind: Kind) -> Callable[..., Awaitable[ResourceResult]]:
     """A function with the parameter that the template names."""
 
+    async def shown(value: str, context: Context) -> ResourceResult:
+        caller = desk.caller(context)
+        page = await read(desk.memory.attend(lambda ports: kind.read(ports, caller, value, new_mark())))
+        meta = {"omitted": page.omitted} if page.omitted else None
+        return ResourceResult([ResourceContent(page.text, kind.mime_type, meta)])
+
     async def of_id(id: str, context: Context) -> ResourceResult:  # noqa: A002 - the template's name
-        return await shelf.read(kind, id, context)
+        return await shown(id, context)
 
     async def of_space(space: str, context: Context) -> ResourceResult:
-        return await shelf.read(kind, space, context)
+        return await shown(space, context)
 
     async def of_date(date: str, context: Context) -> ResourceResult:
-        return await shelf.read(kind, date, context)
+        return await shown(date, context)
 
     async def alone(context: Context) -> ResourceResult:
-        return await shelf.read(kind, "", context)
+        return await shown("", context)
 
     named = {"{id}": of_id, "{space}": of_space, "{date}": of_date}
     return next((function for name, function in named.items() if name in kind.uri), alone)

@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio
 import structlog
-from fastmcp import FastMCP
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
@@ -33,7 +32,8 @@ from mcp_types import (
 from holdfast.engine.memory import PASSING
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, HoldfastError
-from holdfast.tools.resources import Kind, Shelf, find
+from holdfast.tools.agent import Desk
+from holdfast.tools.resources import Kind, find
 
 TOLD_SECONDS = 0.25  # between two looks; a folder that is not watched is scanned for each,
 SCANNED_SECONDS = 1.0  # so less often
@@ -64,8 +64,7 @@ class _Client:
 class Subscriptions:
     """Who wants to know of what, and what it was when they were last told."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        desk = shelf.desk
+    def __init__(self, desk: Desk) -> None:
         self._memory = desk.memory
         self._caller = Caller(desk.space, desk.space_from, "mcp")
         self._bus = InMemorySubscriptionBus()
@@ -205,16 +204,6 @@ class Subscriptions:
             raise
         except HoldfastError as error:
             return type(error).__name__  # not there, or not readable: that is a state too
-
-
-def add_subscriptions(server: FastMCP[Any], shelf: Shelf) -> None:
-    """Let a server take subscriptions in both eras."""
-    subscriptions = Subscriptions(shelf)
-    low = server._mcp_server  # noqa: SLF001 - the framework has no subscriptions of its own
-    low.add_request_handler("resources/subscribe", SubscribeRequestParams, subscriptions.subscribe)
-    low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, subscriptions.unsubscribe)
-    low.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, subscriptions.listen)
-    shelf.desk.memory.beside(subscriptions.watch)
 
 
 def _unreachable() -> tuple[Kind, str]:
