@@ -13,6 +13,7 @@ from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder
 from holdfast.encode.ordinary import is_ordinary
+from holdfast.engine.events import EventBus
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
 from holdfast.index.note_index import NoteIndex
@@ -46,8 +47,13 @@ def new_change_id() -> str:
     return "chg_" + new_note_id().partition("_")[2]
 
 
-def build_memory(settings: Settings) -> Memory:
-    """A memory on the folder that the settings name. Nothing is opened before the first request."""
+def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
+    """A memory on the folder that the settings name. Nothing is opened before the first request.
+
+    Args:
+        settings: which folder, and how.
+        events: the bus that is told what happens; by default one of its own.
+    """
     spare_threads(os.environ)
     folder = Folder(settings.home)
     encoder = None
@@ -65,6 +71,8 @@ def build_memory(settings: Settings) -> Memory:
             is_ordinary=is_ordinary,
             secrets=settings.secrets,
             asked_at=settings.now,
+            events=events or EventBus(now),
+            max_now_tokens=settings.max_now_tokens,
         )
     )
 
@@ -73,7 +81,9 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served."""
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
+    from holdfast.tools.later import add_later  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
@@ -91,6 +101,8 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     desk = Desk(memory, space, how)
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
+    add_checkpoint_tools(server, desk)
+    add_later(server, desk)
     return server
 
 

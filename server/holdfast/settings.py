@@ -13,6 +13,7 @@ from holdfast.errors import SettingsError
 from holdfast.model.spaces import space_name
 
 PREFIX = "HOLDFAST_"
+_ON, _OFF = {"true", "on", "yes", "1"}, {"false", "off", "no", "0"}
 
 EncoderName = Literal["auto", "builtin", "none"]
 SecretsMode = Literal["redact", "refuse", "allow"]
@@ -51,6 +52,22 @@ def _space(text: str) -> object:
     return space_name(text) if text.strip() else None
 
 
+def _number(least: int, most: int) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        if not text.strip().isascii() or not text.strip().isdigit() or not least <= int(text) <= most:
+            raise ValueError(f"use a whole number from {least:,} to {most:,}")
+        return int(text)
+
+    return read
+
+
+def _switch(text: str) -> object:
+    word = text.strip().lower()
+    if word not in _ON | _OFF:
+        raise ValueError("use true or false")
+    return word in _ON
+
+
 def _time(text: str) -> object:
     if not text.strip():
         return None
@@ -72,6 +89,10 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("debug", "info", "warning", "error")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
+    Setting("max_now_tokens", "1000", "How long a NOW file may become, in tokens of four characters.",
+            _number(100, 100_000)),
+    Setting("integrity_check_on_start", "true", "Look for foreign changes when the server starts, and log them.",
+            _switch),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
 )  # fmt: skip
 
@@ -91,6 +112,8 @@ class Settings:
     allowed_origins: tuple[str, ...]
     now: datetime | None = None
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
+    max_now_tokens: int = 1000
+    integrity_check_on_start: bool = True
 
 
 def load_settings(environ: Mapping[str, str]) -> Settings:
@@ -104,7 +127,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     known = {setting.key for setting in SETTINGS}
     values: dict[str, Any] = {}
     for setting in SETTINGS:
-        given = environ.get(setting.variable) or file.get(setting.key) or setting.default
+        found = file.get(setting.key)
+        given = environ.get(setting.variable) or (setting.default if found in (None, "", []) else found)
         try:
             values[setting.key] = setting.read(_text_of(given))
         except ValueError as error:

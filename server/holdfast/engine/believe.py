@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from holdfast.engine.commit import check_known, commit, load_current
-from holdfast.engine.contradiction import Contradiction, opposed_beliefs, opposed_notes
+from holdfast.engine.contradiction import Contradiction, opposed_beliefs, opposed_notes, tell_contradictions
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
 from holdfast.errors import ConflictError, InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.belief import Evidence, read_evidence, updated
+from holdfast.model.events import BeliefUpdatedEvent
 from holdfast.model.memory import Link, Note
 from holdfast.model.opposition import opposition
 from holdfast.store.codec import changed_document
@@ -87,6 +88,9 @@ async def belief_update(ports: Ports, caller: Caller, request: BeliefUpdate) -> 
         for change in changes:
             _check_size(change)
         done = await commit(ports, caller, "belief_update", changes, detail={"evidence": evidence.as_entry()})
+    moved = BeliefUpdatedEvent(after.id, evidence.old_confidence, evidence.new_confidence, evidence.memory_id)
+    ports.events.publish(moved)
+    tell_contradictions(ports, contradictions)
     return Believed(after, evidence, done.change_id, tuple(contradictions), _retired(after, source.note))
 
 

@@ -10,7 +10,7 @@ from holdfast.errors import ConflictError
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.rows import IndexedNote
 from holdfast.index.update import HistoryRow, Update
-from holdfast.store.stored import Change, Committed, Stored
+from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 
 async def load_current(ports: Ports, indexed: IndexedNote) -> Stored:
@@ -39,7 +39,7 @@ async def commit(
     ports: Ports,
     caller: Caller,
     op: str,
-    changes: Sequence[Change],
+    changes: Sequence[Change | PageChange],
     vectors: Mapping[str, Sequence[bytes]] | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> Committed:
@@ -49,12 +49,14 @@ async def commit(
         ports: the world.
         caller: who asks; told in the journal.
         op: the verb.
-        changes: notes made, rewritten or deleted together.
+        changes: notes made, rewritten or deleted together, and pages.
         vectors: chunks by note id, for notes that were encoded already.
         detail: more keys for the journal's line; never text of a note.
     """
     said = {"by": caller.principal, "source": caller.source, **(detail or {})}
     async with ports.store.commit(op, changes, said) as done:
+        if not done.notes:  # pages are in no index
+            return done
         await ports.index.apply(
             Update(
                 notes=[note_row(stored) for stored in done.stored],

@@ -14,6 +14,7 @@ from holdfast.engine.encoding import encode_note, query_vector
 from holdfast.engine.ports import Ports
 from holdfast.engine.resolve import resolve
 from holdfast.index.rows import IndexedNote
+from holdfast.model.events import ContradictionDetectedEvent
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import GLOBAL_SPACE, Note
 from holdfast.model.opposition import opposition
@@ -42,6 +43,12 @@ class Checked:
     pattern: str | None
 
 
+def tell_contradictions(ports: Ports, found: Iterable[Contradiction]) -> None:
+    """Tell those who listen."""
+    for item in found:
+        ports.events.publish(ContradictionDetectedEvent(item.memory_id_1, item.memory_id_2, item.pattern))
+
+
 async def check_contradiction(ports: Ports, memory1_id: str, memory2_id: str) -> Checked:
     """Compare two notes.
 
@@ -55,6 +62,8 @@ async def check_contradiction(ports: Ports, memory1_id: str, memory2_id: str) ->
     )
     if pattern is None and await _share_evidence(ports, one, other):
         pattern = OPPOSITE_EVIDENCE
+    if pattern is not None:
+        tell_contradictions(ports, [Contradiction(one.id, other.id, pattern)])
     return Checked(pattern is not None, pattern)
 
 

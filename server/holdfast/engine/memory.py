@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
-_PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
+PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
 
 log = structlog.get_logger()
 
@@ -40,12 +40,19 @@ class Memory:
         self._verbs = 0
         self._verb_done = anyio.Event()
         self._stopping = False
+        self._beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
+
+    def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have this run in the background too, as long as the memory does. It must not fail."""
+        self._beside.append(work)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work in the background until the block ends, then close everything."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._tend, tasks)
+            for work in self._beside:
+                tasks.start_soon(work)
             try:
                 yield
             finally:
@@ -92,6 +99,16 @@ class Memory:
             self._idle.set()
             self._wake.set()
 
+    async def peek(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
+        """As `attend`, for reading in the background: it wakes nobody, and nobody waits for it to end.
+
+        Raises:
+            HoldfastError: whatever the verb raises.
+        """
+        if self._stopping:
+            raise StorageError("The server is stopping.")
+        return await self._answer(verb, anew=False)
+
     async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool) -> Answer:
         for attempt in range(ATTEMPTS):
             try:
@@ -132,7 +149,7 @@ class Memory:
                     await self._reconciler.fresh()
                 await self._reconciler.backstop()
                 due = await self._reconciler.adopt()
-            except _PASSING as error:
+            except PASSING as error:
                 _report(error)
             if not self._draining:  # an encoder may take its time: nothing else waits for it
                 tasks.start_soon(self._drain)
@@ -146,7 +163,7 @@ class Memory:
         try:
             while await drain(self.ports):
                 await anyio.lowlevel.checkpoint()
-        except _PASSING as error:
+        except PASSING as error:
             _report(error)
         finally:
             self._draining = False

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
+from holdfast.engine.events import EventBus
+from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.projection import FileRow
 from holdfast.index.questions import FeedbackRow, Question
 from holdfast.index.recalls import RecallEvent
 from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place
-from holdfast.index.update import Update
+from holdfast.index.update import HistoryRow, Update
 from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
 from holdfast.store.filesystem import Entry
-from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
 
 Answer = TypeVar("Answer")
 SecretsMode = Literal["redact", "refuse", "allow"]
@@ -39,8 +41,11 @@ class Store(Protocol):
     def hold_free(self, keys: Iterable[str], patience: float) -> AbstractAsyncContextManager[frozenset[str]]: ...
     def alone(self) -> AbstractAsyncContextManager[None]: ...
     def commit(
-        self, op: str, changes: Sequence[Change], detail: dict[str, Any]
+        self, op: str, changes: Sequence[Change | PageChange], detail: dict[str, Any]
     ) -> AbstractAsyncContextManager[Committed]: ...
+    async def pages(self, paths: Iterable[str]) -> dict[str, Page]: ...
+    async def list_pages(self, folder: str) -> list[str]: ...
+    async def drop_page(self, path: str) -> None: ...
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]: ...
     async def scan(self) -> dict[str, Entry]: ...
     @property
@@ -64,6 +69,7 @@ class View(Protocol):
         most_terms: int = ...,
     ) -> Found: ...
     def latest(self, wanted: Filter, count: int) -> list[str]: ...
+    def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]: ...
     def subjects(self, words: Sequence[str]) -> list[str]: ...
     def affinities(
         self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str
@@ -76,6 +82,12 @@ class View(Protocol):
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]: ...
     def count_pending(self, key: str) -> int: ...
     def problems(self) -> list[tuple[str, str]]: ...
+    def change_number(self) -> int: ...
+    def listed(self, space: str, now: str, most: int) -> tuple[list[ListedNote], int]: ...
+    def standing(self, which: Standing, space: str, now: str, most: int) -> list[str]: ...
+    def completing(self, typed: str, only_type: str | None, most: int) -> list[str]: ...
+    def spaces(self) -> list[str]: ...
+    def latest_changes(self, most: int) -> list[tuple[HistoryRow, bool]]: ...
 
 
 class Index(Protocol):
@@ -117,6 +129,7 @@ class Recalls(Protocol):
     async def add(self, event: RecallEvent) -> bool: ...
     async def get(self, event_id: str, since: str) -> RecallEvent | None: ...
     async def latest(self, note_id: str, since: str, principal: str) -> RecallEvent | None: ...
+    async def recent(self, principal: str, most: int) -> list[RecallEvent]: ...
     async def aclose(self) -> None: ...
 
 
@@ -138,7 +151,8 @@ class Ports:
 
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
-    where that is not the time now: tests and benches ask about what was stored long ago.
+    where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
+    process who want to know what happens.
     """
 
     store: Store
@@ -151,6 +165,8 @@ class Ports:
     is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
+    events: EventBus = field(default_factory=EventBus)
+    max_now_tokens: int = 1000
 
     @property
     def now(self) -> str:

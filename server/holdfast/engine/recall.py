@@ -12,6 +12,7 @@ from holdfast.engine.encoding import encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.recalls import RecallEvent
+from holdfast.model.events import MemoryRecalledEvent
 from holdfast.model.ids import PREFIX
 from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.query import Filter
@@ -107,7 +108,14 @@ async def kept_event(
     event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
     if asking.vector is not None:
         event = replace(event, vector_set=asking.vector.key, vector=asking.vector.vector)
+    ports.events.publish(_told(event))
     return event_id, "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
+
+
+def _told(event: RecallEvent) -> MemoryRecalledEvent:
+    """For those who listen: what answered, without the neighbours, which have no relevance of their own."""
+    best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
+    return MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at)
 
 
 def _filter(ports: Ports, request: Recall) -> Filter:

@@ -18,6 +18,7 @@ from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import FileRow
 from holdfast.index.update import HistoryRow, Update
+from holdfast.model.pages import is_page_key
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Stored
@@ -157,6 +158,7 @@ class Reconciler:
             for record in records
             if record.get("change") and record["change"] not in void and record["op"] != "adopt"
             for file in record.get("files", ())
+            if not is_page_key(file["note"])
         ]
         given = [row for record in records if (row := feedback_row(record)) is not None]
         await self.ports.index.apply(Update(history=rows, feedback=given))

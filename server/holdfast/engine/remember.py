@@ -15,8 +15,10 @@ from holdfast.engine.resolve import resolve, resolve_all
 from holdfast.errors import InvalidArgumentError, ProtectedNoteError
 from holdfast.index.projection import digest, retry_key
 from holdfast.index.rows import IndexedNote
+from holdfast.model.events import MemoryStoredEvent
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import EDGE_TYPES, GLOBAL_SPACE, Link, Note, title_of
+from holdfast.model.projection import memory_type
 from holdfast.model.query import Candidate, Filter
 from holdfast.model.ranking import relevance
 from holdfast.model.times import instant
@@ -138,6 +140,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
         born = [_self_change(ports.now)] if selfless and await _is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
         await commit(ports, caller, "remember", changes, vectors, {"guards": guards})
+    ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice) if text)
     return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), notices)
 

@@ -24,6 +24,7 @@ _LATEST = (
     f"{_FOUND} WHERE instr(shown, ?) > 0 AND principal = ? AND at >= ? "  # a name in the JSON of what was shown
     "ORDER BY server = ? DESC, at DESC, id DESC LIMIT 1"
 )
+_RECENT = f"{_FOUND} WHERE principal = ? ORDER BY at DESC, id DESC LIMIT ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,21 @@ class RecallLog:
         """
         return await self._find(_LATEST, (f'["{note_id}",', principal, since, self._server))
 
+    async def recent(self, principal: str, most: int) -> list[RecallEvent]:
+        """The last recalls of a principal, newest first.
+
+        Raises:
+            StorageError: the log cannot be read now.
+        """
+        return await self._find_all(_RECENT, (principal, most))
+
     async def _find(self, statement: str, values: tuple[str, ...]) -> RecallEvent | None:
+        return next(iter(await self._find_all(statement, values)), None)
+
+    async def _find_all(self, statement: str, values: tuple[str | int, ...]) -> list[RecallEvent]:
         try:
             database = await self._open()
-            found = await database.run(lambda connection: connection.execute(statement, values).fetchone())
+            found = await database.run(lambda connection: connection.execute(statement, values).fetchall())
         except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError) as error:
             await self.aclose()
             raise StorageError(
@@ -120,8 +132,8 @@ class RecallLog:
         except sqlite3.Error:  # harmed: as good as deleted, which it may be at any time
             await self.aclose()
             self._discard()
-            return None
-        return None if found is None else _event(found)
+            return []
+        return [_event(row) for row in found]
 
     async def aclose(self) -> None:
         database, self._database = self._database, None

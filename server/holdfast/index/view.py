@@ -7,8 +7,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.index import listings
+from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
+from holdfast.index.update import HistoryRow
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
@@ -46,6 +49,15 @@ class IndexView:
     def latest(self, wanted: Filter, count: int) -> list[str]:
         """Ids of the notes that happened last of those that the filter lets through, the newest first."""
         return self._finder().latest(self._connection, wanted, count)
+
+    def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]:
+        """Id, title and confidence of the current beliefs of some spaces, those held most firmly first."""
+        return self._connection.execute(
+            "SELECT id, title, confidence FROM notes WHERE type = 'belief' AND NOT outdated "
+            "AND superseded_by IS NULL AND merged_into IS NULL AND space IN (SELECT value FROM json_each(?)) "
+            "ORDER BY confidence DESC, updated DESC, id LIMIT ?",
+            (json.dumps(list(spaces)), count),
+        ).fetchall()
 
     def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
         """See `holdfast.index.feedback.Feedback.affinities`."""
@@ -112,6 +124,25 @@ class IndexView:
         return self._connection.execute(
             "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path"
         ).fetchall()
+
+    def change_number(self) -> int:
+        """See `holdfast.index.listings`, as for the following."""
+        return listings.change_number(self._connection)
+
+    def listed(self, space: str, now: str, most: int) -> tuple[list[ListedNote], int]:
+        return listings.listed(self._connection, space, now, most)
+
+    def standing(self, which: Standing, space: str, now: str, most: int) -> list[str]:
+        return listings.standing(self._connection, which, space, now, most)
+
+    def completing(self, typed: str, only_type: str | None, most: int) -> list[str]:
+        return listings.completing(self._connection, typed, only_type, most)
+
+    def spaces(self) -> list[str]:
+        return listings.spaces(self._connection)
+
+    def latest_changes(self, most: int) -> list[tuple[HistoryRow, bool]]:
+        return listings.latest_changes(self._connection, most)
 
 
 def _chain(following: Mapping[str, str | None], first: str) -> list[str]:

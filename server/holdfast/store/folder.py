@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.model.memory import GLOBAL_SPACE
+from holdfast.model.pages import CAPSULES, DAILY, NOW_FOLDER, is_page_key
 from holdfast.model.spaces import slug, space_name
 
 SUFFIX = ".md"
@@ -29,6 +30,7 @@ class Folder:
         self.conflicts = home / "trash" / "conflicts"
         self.locks = home / "locks"
         self.derived = home / ".holdfast"
+        self.pages = tuple(home / name for name in (NOW_FOLDER, DAILY, CAPSULES))
 
     @property
     def all(self) -> tuple[Path, ...]:
@@ -53,6 +55,10 @@ class Folder:
             ValueError: the path would leave `home`.
         """
         return Path(self._checked(path))
+
+    def place(self, name: str, path: str) -> Path:
+        """The file that the journal speaks of: a page's path is relative to `home`, a note's to `memories/`."""
+        return self.inside(path) if is_page_key(name) else self.absolute(path)
 
     def file(self, path: str) -> str:
         """As `absolute`, without the weight of a `Path`.

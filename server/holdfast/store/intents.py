@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from holdfast.model.pages import is_page_key
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import Entry, FileSystem
 from holdfast.store.folder import SUFFIX, Folder, id_in_name
@@ -19,18 +20,23 @@ FileState = Literal["applied", "pending", "untouched", "foreign"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """One file of a change. `before` and `after` are content hashes; None where there is no file."""
+    """One file of a change. `before` and `after` are content hashes; None where there is no file.
+
+    `note` is a note's id, or a page's key; `size` are the bytes of a page's new text.
+    """
 
     note: str
     path: str
     before: str | None
     after: str | None
     aside: str  # relative to the folder: where the new text waits, then where the old one is kept
+    size: int | None = None
 
     def record(self) -> Record:
-        return {
+        told = {
             "note": self.note, "path": self.path, "before": self.before, "after": self.after, "aside": self.aside,
         }  # fmt: skip
+        return told if self.size is None else {**told, "size": self.size}
 
 
 @dataclass(slots=True)
@@ -62,7 +68,7 @@ def intent_of(record: Record) -> Intent | None:
 
 
 def _only(file: dict[str, Any]) -> dict[str, Any]:
-    return {name: file.get(name) for name in ("note", "path", "before", "after", "aside")}
+    return {name: file.get(name) for name in ("note", "path", "before", "after", "aside", "size")}
 
 
 class OpenIntents:
@@ -109,7 +115,7 @@ def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSyste
     removed. So a missing text aside means that the exchange happened, unless the file is still as before; a torn one
     means that it did not. A new note that is neither here nor there may have been given another name by a person.
     """
-    current = hash_of(files, folder.absolute(file.path))
+    current = hash_of(files, folder.place(file.note, file.path))
     if current == file.after or file.path in intent.passed:
         return "applied"
     if file.after is None:
@@ -118,8 +124,8 @@ def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSyste
     if waiting == file.after:
         return "pending" if current == file.before else "foreign"
     if current == file.before:
-        moved = current is None and waiting is None and _is_elsewhere(file.note, folder, files)
-        return "applied" if moved else "untouched"
+        gone = current is None and waiting is None and not is_page_key(file.note)
+        return "applied" if gone and _is_elsewhere(file.note, folder, files) else "untouched"
     return "applied" if waiting in (None, file.before) else "foreign"
 
 

@@ -21,6 +21,7 @@ import anyio.to_thread
 
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
+from holdfast.model.pages import is_page, is_page_key, page_key
 from holdfast.model.times import instant
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import LONGEST_NAME, Folder
@@ -92,9 +93,16 @@ def _is_planned(file: Record) -> bool:
     hashes = [value for value in (file.get("before"), file.get("after")) if value is not None]
     return (
         _are_texts([file.get("note"), *names, *hashes])
+        and type(file.get("size", 0)) is int
+        and _is_named(file["note"], file["path"])
         and all(_HASH.fullmatch(value) for value in hashes)
         and all(_is_inside(str(name)) for name in names)
     )
+
+
+def _is_named(name: str, path: str) -> bool:
+    """Whether a page's key goes with its path: no line may speak of any other file of the folder."""
+    return not is_page_key(name) or (name == page_key(path) and is_page(path))
 
 
 def _is_inside(path: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import anyio.to_thread
 
 from holdfast.errors import StorageError
+from holdfast.model.pages import is_page, is_page_key
 from holdfast.model.times import instant
 from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
 from holdfast.store.filesystem import KEPT, NO_SIGNATURE, Entry, FileSystem, Signature, spelled
@@ -21,7 +22,7 @@ from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.settle import settle
-from holdfast.store.stored import LARGEST_FILE, Change, Committed, Stored, Unreadable
+from holdfast.store.stored import LARGEST_FILE, LARGEST_PAGE, Change, Committed, Page, PageChange, Stored, Unreadable
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
@@ -143,9 +144,29 @@ class NoteFiles:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
         return self._whole.hold()
 
-    def commit(self, op: str, changes: Sequence[Change], detail: Record) -> AbstractAsyncContextManager[Committed]:
-        """Write a change of one or more notes; see `Writer.commit`."""
+    def commit(
+        self, op: str, changes: Sequence[Change | PageChange], detail: Record
+    ) -> AbstractAsyncContextManager[Committed]:
+        """Write a change of one or more notes and pages; see `Writer.commit`."""
         return self._writer.commit(op, changes, detail)
+
+    async def pages(self, paths: Iterable[str]) -> dict[str, Page]:
+        """Text files beside the notes, by path relative to the folder; those that are not there are left out.
+
+        Raises:
+            StorageError: one of them cannot be read, or is too long.
+        """
+        found = await _on_disk(lambda: [self._page(path) for path in paths])
+        return {page.path: page for page in found if page is not None}
+
+    async def list_pages(self, folder: str) -> list[str]:
+        """The pages of one folder, in order."""
+        names = await _on_disk(self._files.list_folder, self._folder.inside(folder))
+        return [path for name in names if is_page(path := f"{folder}/{name}")]
+
+    async def drop_page(self, path: str) -> None:
+        """Take away a page that is one of many and worth no history."""
+        await _on_disk(self._files.remove, self._folder.inside(path))
 
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
         """Read files; one that is gone is left out.
@@ -229,8 +250,10 @@ class NoteFiles:
                     await _on_disk(self._discard, path)
 
     def _laid_aside(self) -> list[Path]:
-        roots = (self._folder.memories, self._folder.history)
-        return [path for root in roots for path in self._files.list_hidden(root) if is_laid_aside(path.name)]
+        home, roots = self._folder.home, (self._folder.memories, self._folder.history, *self._folder.pages)
+        beside = [home / name for name in self._files.list_folder(home)]
+        below = (path for root in roots for path in self._files.list_hidden(root))
+        return [path for path in (*beside, *below) if is_laid_aside(path.name)]
 
     def _discard(self, path: Path) -> None:
         if path.suffix == KEPT and not self._files.exists(self._folder.history / f"{hash_of(self._files, path)}.md"):
@@ -248,7 +271,20 @@ class NoteFiles:
             await self._journal.append({word: [intent.change]}, flush=False)
         except StorageError:
             self._writer.tell_later(word, intent.change)  # a full disk keeps nobody from reading
-        return [file.note for file in intent.files if file.after] if outcome.done else ()
+        notes = [file.note for file in intent.files if file.after and not is_page_key(file.note)]
+        return notes if outcome.done else ()
+
+    def _page(self, path: str) -> Page | None:
+        absolute = self._folder.inside(path)
+        if absolute.parent != self._folder.home and absolute.parent.is_symlink():
+            raise StorageError(f"The folder of {path} is a symbolic link.", "Put a folder in its place.")
+        try:
+            signature, data = self._files.signature(absolute), self._files.read(absolute, LARGEST_PAGE + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if len(data) > LARGEST_PAGE:
+            raise StorageError(f"{path} is longer than {LARGEST_PAGE >> 20} MiB.", "Cut it, or move it away.")
+        return Page(path, data, content_hash(data), _time_of(signature or NO_SIGNATURE))
 
     def _scan(self, below: str = "") -> dict[str, Entry]:
         found = self._files.scan(self._folder.memories, SUFFIX, below=below, entered=self._watch.add)

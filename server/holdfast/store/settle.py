@@ -30,7 +30,7 @@ def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
     touched: set[Path] = set()
     for file, state in states.items():
         aside = folder.inside(file.aside)
-        target = folder.absolute(file.path)
+        target = folder.place(file.note, file.path)
         touched |= {target.parent, aside.parent}  # its writer may not have come as far as to flush them
         if done and state == "pending":
             _carry_through(file, target, aside, files)

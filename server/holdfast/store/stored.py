@@ -9,6 +9,7 @@ from holdfast.store.filesystem import Signature
 from holdfast.store.frontmatter import Document
 
 LARGEST_FILE = 384 * 1024
+LARGEST_PAGE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,40 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """A text file beside the notes as it was read; `modified` is an ISO-8601 UTC instant."""
+
+    path: str
+    data: bytes
+    hash: str
+    modified: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageChange:
+    """A page made (`before` is None) or rewritten.
+
+    A text that the new one begins with is not kept apart in the history: it is still there.
+    """
+
+    path: str
+    before: Page | None
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
-    """A change that is on the disk, flushed: the notes made or rewritten, in the order asked for, and those gone."""
+    """A change that is on the disk, flushed: the notes made or rewritten, in the order asked for, and those gone.
+
+    `pages` are the paths of the pages made or rewritten.
+    """
 
     change_id: str
     seq: int
     op: str
     stored: tuple[Stored, ...]
     gone: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -16,13 +16,14 @@ import anyio.to_thread
 from holdfast.batching import Batcher, together
 from holdfast.errors import ConflictError, StorageError
 from holdfast.model.memory import Note
+from holdfast.model.pages import page_key
 from holdfast.store.codec import changed_document, content_hash, new_document
 from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
 from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import Document
 from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
-from holdfast.store.stored import Change, Committed, Stored
+from holdfast.store.stored import Change, Committed, PageChange, Stored
 from holdfast.store.watch import Watch
 
 Answer = TypeVar("Answer")
@@ -31,14 +32,18 @@ FLUSH_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One file of a change, ready to be written. `document` and `data` are None for a deletion."""
+    """One file of a change, ready to be written. `document` and `data` are None for a deletion.
 
-    change: Change
+    `change` is None for a page. `grown` says that a page's new text begins with the old one.
+    """
+
     plan: PlannedFile
     target: Path
     aside: Path
-    document: Document | None
     data: bytes | None
+    change: Change | None = None
+    document: Document | None = None
+    grown: bool = False
 
 
 class Writer:
@@ -73,7 +78,7 @@ class Writer:
         self._outcomes: dict[str, list[str]] = {}
 
     @asynccontextmanager
-    async def commit(self, op: str, changes: Sequence[Change], detail: Record) -> AsyncIterator[Committed]:
+    async def commit(self, op: str, changes: Sequence[Change | PageChange], detail: Record) -> AsyncIterator[Committed]:
         """Write the files, then hand over to the block, which makes them findable.
 
         When the block raises, the files are put back as they were. Cannot be cancelled half way.
@@ -109,7 +114,7 @@ class Writer:
                 raise
             finally:
                 self._watch.landed((step.target for step in steps), known)
-            old = [step for step in steps if step.change.before]
+            old = [step for step in steps if step.plan.before]
             self._end("done", change, announced, whole=await self._run(self._clear, old))
 
     def _end(self, outcome: str, change: str, announced: Sequence[Record], *, whole: bool) -> None:
@@ -137,7 +142,9 @@ class Writer:
     async def _run(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self._threads)
 
-    def _step(self, change_id: str, number: int, change: Change) -> _Step:
+    def _step(self, change_id: str, number: int, change: Change | PageChange) -> _Step:
+        if isinstance(change, PageChange):
+            return self._page_step(change_id, number, change)
         before, after = change.before, change.after
         if after is not None:
             document = changed_document(before.document, before.note, after) if before else new_document(after)
@@ -159,7 +166,21 @@ class Writer:
             after=None if data is None else content_hash(data),
             aside=self._folder.told(aside),
         )
-        return _Step(change, plan, target, aside, document, data)
+        return _Step(plan, target, aside, data, change, document)
+
+    def _page_step(self, change_id: str, number: int, change: PageChange) -> _Step:
+        before, target = change.before, self._folder.inside(change.path)
+        aside = target.with_name(f".{change_id}.{number}.tmp")
+        plan = PlannedFile(
+            note=page_key(change.path),
+            path=change.path,
+            before=before.hash if before else None,
+            after=content_hash(change.after),
+            aside=self._folder.told(aside),
+            size=len(change.after),
+        )
+        grown = before is not None and change.after.startswith(before.data)
+        return _Step(plan, target, aside, change.after, grown=grown)
 
     def _free_path(self, note: Note, change_id: str) -> str:
         """The canonical name of a new note, or another where a person's file has that one."""
@@ -186,29 +207,32 @@ class Writer:
             await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))
 
     def _lay_aside(self, step: _Step) -> None:
-        if step.change.before is not None:
-            self._keep_history(step, step.change.before)
+        if step.plan.before is not None:
+            self._keep_history(step, step.plan.before)
         if step.data is None:
             self._files.make_folder(step.aside.parent)
             return
         folder = step.target.parent
-        if folder != self._folder.memories and folder.is_symlink():
+        if folder not in (self._folder.memories, self._folder.home) and folder.is_symlink():
             raise OSError(errno.ELOOP, "the folder of its space is a symbolic link", str(folder))
         self._files.make_folder(folder)
         self._files.create(step.aside, step.data)
-        if step.change.raw is not None and step.change.before is not None:
+        change = step.change
+        if change is not None and change.raw is not None and change.before is not None:
             # the note is as old as it was: a file without a date of its own is dated by its time
-            self._files.set_time(step.aside, step.change.before.signature.modified_ns)
+            self._files.set_time(step.aside, change.before.signature.modified_ns)
 
-    def _keep_history(self, step: _Step, before: Stored) -> None:
+    def _keep_history(self, step: _Step, before: str) -> None:
         """Check that the file is still what was read, and keep its text under its hash."""
         try:
             data = self._files.read(step.target)
         except FileNotFoundError as error:
             raise _conflict() from error
-        if content_hash(data) != before.hash:
+        if content_hash(data) != before:
             raise _conflict()
-        kept = self._folder.history / f"{before.hash}.md"
+        if step.grown:
+            return
+        kept = self._folder.history / f"{before}.md"
         if self._files.size(kept) == len(data):
             self._files.flush_folder(kept.parent)  # whoever laid it there may have died before it came to that
             return
@@ -226,14 +250,14 @@ class Writer:
             self._watch.flying(step.target, aside.inode if aside else 0)
             self._exchange(step)
             exchanged.append(step)
-            before = step.change.before
-            if before is not None and content_hash(self._files.read(step.aside)) != before.hash:
+            before = step.plan.before
+            if before is not None and content_hash(self._files.read(step.aside)) != before:
                 raise _conflict()
         return self._committed(announced, steps)
 
     def _exchange(self, step: _Step) -> None:
         try:
-            if step.change.before is None:
+            if step.plan.before is None:
                 self._files.move(step.aside, step.target)
             elif step.data is None:
                 self._files.move(step.target, step.aside)
@@ -254,7 +278,7 @@ class Writer:
         return self._clear(steps)
 
     def _undo(self, step: _Step) -> None:
-        if step.change.before is None:
+        if step.plan.before is None:
             self._files.move(step.target, step.aside)
         elif step.data is None:
             self._files.move(step.aside, step.target)
@@ -283,11 +307,12 @@ class Writer:
     def _committed(self, record: Record, steps: Sequence[_Step]) -> Committed:
         stored = []
         for step in steps:
-            if step.change.after and step.document and step.plan.after:
+            if step.change and step.change.after and step.document and step.plan.after:
                 signature = self._signature(step.target, step.plan.after)
                 stored.append(Stored(step.change.after, step.plan.path, step.plan.after, signature, step.document))
         gone = tuple(step.plan.note for step in steps if step.data is None)
-        return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone)
+        pages = tuple(step.plan.path for step in steps if step.change is None)
+        return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone, pages)
 
     def _signature(self, path: Path, expected: str) -> Signature:
         """The file's signature, or one that no file has where somebody has saved over it already."""

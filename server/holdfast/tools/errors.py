@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 from fastmcp.exceptions import ToolError, ValidationError
 from fastmcp.server.middleware import Middleware, MiddlewareContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError as PydanticValidationError
 
-from holdfast.errors import HoldfastError, InvalidArgumentError
+from holdfast.errors import AmbiguousIdError, HoldfastError, InvalidArgumentError, MemoryNotFoundError
 from holdfast.tools.fence import on_one_line
 
 Answer = TypeVar("Answer")
@@ -29,6 +31,14 @@ class PlainErrors(Middleware):
         except ValidationError as error:
             raise ToolError(_sentence(error.__cause__).public) from None
 
+    async def on_read_resource(
+        self, context: MiddlewareContext[Any], call_next: Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
+    ) -> Answer:
+        try:
+            return await call_next(context)
+        except MCPError as error:  # a client that asked for several must know which one it was
+            raise MCPError(error.code, error.message, {"uri": str(context.message.uri)}) from None
+
 
 async def answered(call: Awaitable[Answer]) -> Answer:
     """Await an engine's answer; its errors become tool errors with their public words."""
@@ -36,6 +46,20 @@ async def answered(call: Awaitable[Answer]) -> Answer:
         return await call
     except HoldfastError as error:
         raise ToolError(on_one_line(error.public, LONGEST_FAILURE)) from None  # it may name notes
+
+
+async def read(call: Awaitable[Answer]) -> Answer:
+    """As `answered`, for resources and prompts: failures are errors of the protocol, -32602 for what is not there."""
+    try:
+        return await call
+    except (InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError) as error:
+        raise MCPError(INVALID_PARAMS, _told("Resource not found", error)) from None
+    except HoldfastError as error:
+        raise MCPError(INTERNAL_ERROR, _told("Not readable", error)) from None
+
+
+def _told(what: str, error: HoldfastError) -> str:
+    return on_one_line(f"{what}: {error.public}", LONGEST_FAILURE)
 
 
 def _sentence(cause: BaseException | None) -> InvalidArgumentError:

@@ -152,6 +152,16 @@ class FeedbackResult(TypedDict):
     notices: list[str]
 
 
+class NowResult(TypedDict, total=False):
+    """All of it, or nothing."""
+
+    current_task: str
+    recent_completions: list[str]
+    pending_decisions: list[str]
+    key_files: list[str]
+    timestamp: str
+
+
 def schema_of(result: type) -> dict[str, Any]:
     """The JSON schema of a result, without the titles that a generator adds and a model pays for."""
     return cast("dict[str, Any]", _bare(TypeAdapter(result).json_schema()))

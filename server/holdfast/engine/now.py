@@ -1,0 +1,195 @@
+"""now_read and now_update: what an agent is at, in a file that a person may edit too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from holdfast.engine.arguments import Door
+from holdfast.engine.commit import commit
+from holdfast.engine.daily import grown, today
+from holdfast.engine.ports import Caller, Ports
+from holdfast.errors import LimitExceededError, StorageError
+from holdfast.model.capsule import capsule_name, sealed
+from holdfast.model.ids import SELF_ID
+from holdfast.model.memory import GLOBAL_SPACE
+from holdfast.model.now import Now, NowFile, fit, lines_of, one_line, read_now, stamp, update_now
+from holdfast.model.pages import CAPSULES, daily_page, now_page, page_key
+from holdfast.model.query import Filter
+from holdfast.model.times import moment
+from holdfast.store.stored import Page, PageChange
+
+LARGEST_TASK = 16 * 1024  # bytes
+LARGEST_ITEM = 4 * 1024
+MOST_ITEMS = 200
+MOST_CAPSULES = 50
+CAPSULE_BELIEFS, CAPSULE_NOTES = 10, 20
+SETTLE_SECONDS = 2.0  # how long a reader waits for whoever is writing
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The NOW file of where the caller works; `timestamp` is when it was last updated, else when it was changed."""
+
+    now: Now
+    timestamp: datetime
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class NowUpdate:
+    """What is to change; None leaves a field as it is. Completions are added, the other fields replaced."""
+
+    current_task: str | None = None
+    recent_completions: Sequence[str] | None = None
+    pending_decisions: Sequence[str] | None = None
+    key_files: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NowUpdated:
+    """The file is written. `path` is relative to the memory folder; `moved` completions are only in the log now."""
+
+    path: str
+    change_id: str
+    moved: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """An update with its texts clean: `given` are the replaced fields."""
+
+    completions: tuple[str, ...]
+    given: dict[str, Any] = field(default_factory=dict)
+
+
+async def now_read(ports: Ports, caller: Caller) -> Context | None:
+    """What the NOW file says now; None where there is none or nobody has written into it yet.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    path = now_page(caller.space)
+    async with ports.store.hold_free({page_key(path)}, SETTLE_SECONDS):  # what a crash left half done is settled
+        page = (await ports.store.pages([path])).get(path)
+    if page is None:
+        return None
+    file = read_now(_text(page))
+    return None if file.is_blank else Context(file.now, file.written or moment(page.modified), path)
+
+
+async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpdated:
+    """Change the NOW file, the day's log and make a state capsule, all in one change.
+
+    Raises:
+        InvalidArgumentError, LimitExceededError, SecretRefusedError: nothing was written.
+        ConflictError, StorageError: nothing was written.
+    """
+    door = Door(ports)
+    wanted = _wanted(door, request)
+    path, daily = now_page(caller.space), daily_page(today(ports))
+    known = await _known(ports, caller)
+    async with ports.store.hold({page_key(path), page_key(daily)}):
+        pages = await ports.store.pages([path, daily])
+        at = ports.clock()
+        before = read_now(_text(pages.get(path)))
+        updated = update_now(before, at, recent_completions=wanted.completions, **wanted.given)
+        file, moved = fit(updated, ports.max_now_tokens)
+        old = updated.now.recent_completions[: len(updated.now.recent_completions) - len(wanted.completions)]
+        changes = [PageChange(path, pages.get(path), file.text.encode("utf-8", "surrogateescape"))]
+        if entries := _entries(caller, path, wanted.completions, moved[: len(old)]):
+            changes.append(grown(daily, pages.get(daily), entries, at))
+        capsule = f"{CAPSULES}/{capsule_name(at)}"
+        changes.append(PageChange(capsule, None, _capsule(caller, file, at, known)))
+        done = await commit(ports, caller, "now_update", changes, detail={"space": caller.space or GLOBAL_SPACE})
+    notices = [*door.notices(), *_said(file, moved, ports.max_now_tokens)]
+    await _drop_old_capsules(ports)
+    return NowUpdated(path, done.change_id, moved, tuple(notices))
+
+
+def _text(page: Page | None) -> str:
+    """A page as text; bytes that are no UTF-8 come out again as they went in."""
+    return "" if page is None else page.data.decode("utf-8", "surrogateescape")
+
+
+def _wanted(door: Door, request: NowUpdate) -> _Wanted:
+    given: dict[str, Any] = {}
+    if request.current_task is not None:
+        blank = not request.current_task.strip()
+        given["current_task"] = "" if blank else lines_of(door.text("current_task", request.current_task, LARGEST_TASK))
+    for name in ("pending_decisions", "key_files"):
+        items = getattr(request, name)
+        if items is not None:
+            given[name] = _items(door, name, items)
+    return _Wanted(_items(door, "recent_completions", request.recent_completions or ()), given)
+
+
+def _items(door: Door, name: str, items: Sequence[str]) -> tuple[str, ...]:
+    """Items on one line each, blank ones left out."""
+    if len(items) > MOST_ITEMS:
+        raise LimitExceededError(f"{name} takes at most {MOST_ITEMS} entries.")
+    clean = (one_line(door.text(name, item, LARGEST_ITEM)) for item in items if item.strip())
+    return tuple(item for item in clean if item)
+
+
+def _entries(caller: Caller, path: str, completed: Sequence[str], moved: Sequence[str]) -> list[str]:
+    """What the day's log is told: what was completed now, and what the NOW file has no room for any more."""
+    where = f" in {caller.space}" if caller.space not in (None, GLOBAL_SPACE) else ""
+    told = [(f"Completed{where}:", completed), (f"Moved here from {path}:", moved)]
+    return ["\n".join([title, *(f"- [x] {item}" for item in items)]) for title, items in told if items]
+
+
+def _said(file: NowFile, moved: Sequence[str], most_tokens: int) -> list[str]:
+    said = []
+    if moved:
+        count = f"{len(moved)} completion{'s' if len(moved) > 1 else ''}"
+        said.append(f"NOW is limited to {most_tokens:,} tokens: the oldest {count} went to the daily log.")
+    if file.is_over(most_tokens):
+        said.append(f"NOW is longer than {most_tokens:,} tokens even so; shorten the task, decisions or files.")
+    return said
+
+
+async def _known(ports: Ports, caller: Caller) -> dict[str, Any]:
+    """What a capsule tells of the notes: the beliefs held most firmly, and the notes that happened last."""
+    spaces = tuple(dict.fromkeys((caller.space or GLOBAL_SPACE, GLOBAL_SPACE)))
+    wanted = Filter(now=ports.now, spaces=spaces)
+    return await ports.index.read(
+        lambda view: {
+            "beliefs": [
+                {"memory_id": note, "title": title, "confidence": confidence}
+                for note, title, confidence in view.firmest_beliefs(spaces, CAPSULE_BELIEFS)
+            ],
+            "recent": [note for note in view.latest(wanted, CAPSULE_NOTES + 1) if note != SELF_ID][:CAPSULE_NOTES],
+        }
+    )
+
+
+def _capsule(caller: Caller, file: NowFile, at: datetime, known: dict[str, Any]) -> bytes:
+    now = file.now
+    text = file.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return sealed(
+        {
+            "timestamp": stamp(at),
+            "space": caller.space or GLOBAL_SPACE,
+            "intent": now.current_task,
+            "plan": list(now.pending_decisions),
+            "now": text,
+            **known,
+        }
+    )
+
+
+async def _drop_old_capsules(ports: Ports) -> None:
+    """They are only of use while they are fresh; one that stays for once does no harm."""
+    try:
+        for path in (await ports.store.list_pages(CAPSULES))[:-MOST_CAPSULES]:
+            await ports.store.drop_page(path)
+    except StorageError as error:
+        log.warning("old_capsules_stay", reason=str(error))
