@@ -66,6 +66,7 @@ def build_memory(settings: Settings) -> Memory:
             secrets=settings.secrets,
             asked_at=settings.now,
             max_now_tokens=settings.max_now_tokens,
+            check_on_start=settings.integrity_check_on_start,
         )
     )
 
@@ -76,6 +77,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
+    from holdfast.tools.security import add_security_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
     server = MemoryServer(
@@ -92,6 +94,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     desk = Desk(memory, space, how)
     add_agent_tools(server, desk)
     add_checkpoint_tools(server, desk)
+    add_security_tools(server, desk)
     return server
 
 

@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.index import topology
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
+from holdfast.index.topology import Hub
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
@@ -121,6 +123,26 @@ class IndexView:
         return self._connection.execute(
             "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path"
         ).fetchall()
+
+    def orphans(self, most: int) -> tuple[int, list[str]]:
+        """See `holdfast.index.topology.orphans`."""
+        return topology.orphans(self._connection, most)
+
+    def hubs(self, least: int, most_uses: int, own_reasons: Sequence[str], own_ops: Sequence[str]) -> list[Hub]:
+        """See `holdfast.index.topology.hubs`."""
+        return topology.hubs(self._connection, least, most_uses, own_reasons, own_ops)
+
+    def hashes(self) -> list[tuple[str, str, str]]:
+        """Id, path and content hash of every note."""
+        return topology.hashes(self._connection)
+
+    def beliefs(self) -> list[str]:
+        """The paths of all beliefs."""
+        return topology.beliefs(self._connection)
+
+    def is_sound(self) -> bool:
+        """Whether SQLite finds the index in order."""
+        return topology.check(self._connection)
 
 
 def _chain(following: Mapping[str, str | None], first: str) -> list[str]:
