@@ -15,7 +15,10 @@ from clients.fake_llm import NEWEST, Call, Model
 from processes import ROOT
 
 HANG = 90.0
-TOOLS = {"remember", "recall", "recall_node", "mark_outdated", "submit_feedback"}
+TOOLS = {
+    "remember", "recall", "recall_node", "mark_outdated", "submit_feedback",
+    "now_read", "now_update", "integrity_check",
+}  # fmt: skip
 PLACEHOLDER = "/path/to/holdfast"
 LAUNCHER = f"""#!/bin/sh
 PYTHONPATH='{ROOT / "server"}' exec '{sys.executable}' -m holdfast "$@"

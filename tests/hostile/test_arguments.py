@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS
 from served import ERAS, SELF, Agent, assert_named, serving
 
-READING = ("recall", "recall_node")
+READING = ("recall", "recall_node", "now_read", "now_update", "integrity_check")  # or no notes, at least
 
 STRANGE = [
     "", " ", "\n", "\t\r\n", "\0", "a\0b", "\x01\x02\x1b[31m", "\u200b", "\u2028\u2029", "\ufeff", "\u202etxt.exe",
@@ -153,6 +153,15 @@ SHAPES = {
         {"node_id": ids, "signal": st.sampled_from([1, -1, 0])},
         optional={"source": st.sampled_from(["explicit", "implicit", ""]), "event_id": texts},
     ),
+    "now_read": st.just({}),
+    "now_update": st.fixed_dictionaries(
+        {},
+        optional={
+            "current_task": texts | st.none(), "recent_completions": st.lists(texts, max_size=4),
+            "pending_decisions": st.lists(texts, max_size=4), "key_files": st.lists(texts, max_size=4) | st.none(),
+        },
+    ),
+    "integrity_check": st.fixed_dictionaries({}, optional={"scope": st.sampled_from(["now", "all", "", "graph"])}),
 }  # fmt: skip
 
 
