@@ -507,8 +507,13 @@ def arguments(rng: random.Random, known: Sequence[str]) -> tuple[str, dict[str, 
             "belief_id": an_id, "evidence_memory_id": an_id, "supports": lambda: rng.random() < 0.5,
             "strength": lambda: rng.choice((rng.random(), *NUMBERS)),
         },
+        "now_update": {
+            "current_task": a_text, "recent_completions": lambda: some(a_text), "key_files": lambda: some(a_text),
+            "pending_decisions": lambda: some(a_text),
+        },
+        "integrity_check": {"scope": lambda: rng.choice(("now", "daily", "graph", "all", ""))},
     }  # fmt: skip
-    tool = rng.choices(tuple(shapes), (5, 5, 2, 1, 1, 2, 2, 2))[0]
+    tool = rng.choices(tuple(shapes), (5, 5, 2, 1, 1, 2, 2, 2, 1, 1))[0]
     required, *optional = shapes[tool]
     names = [required, *rng.sample(optional, rng.randint(0, min(4, len(optional))))]
     given: dict[str, Any] = {name: shapes[tool][name]() for name in names}

@@ -73,6 +73,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             asked_at=settings.now,
             events=events or EventBus(now),
             max_now_tokens=settings.max_now_tokens,
+            check_on_start=settings.integrity_check_on_start,
         )
     )
 
@@ -85,6 +86,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
+    from holdfast.tools.security import add_security_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
     server = MemoryServer(
@@ -102,6 +104,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
+    add_security_tools(server, desk)
     add_later(server, desk)
     return server
 

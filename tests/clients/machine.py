@@ -18,6 +18,7 @@ HANG = 90.0
 TOOLS = {
     "remember", "recall", "recall_node", "mark_outdated", "submit_feedback",
     "memory_recall", "memory_store", "belief_update",
+    "now_read", "now_update", "integrity_check",
 }  # fmt: skip
 PLACEHOLDER = "/path/to/holdfast"
 LAUNCHER = f"""#!/bin/sh

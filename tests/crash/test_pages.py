@@ -307,3 +307,19 @@ async def test_what_an_editor_saves_between_any_two_steps_is_never_lost(
             assert stands in (EDITED, plan[path]), number
         if not files.fired:
             return
+
+
+async def test_a_page_that_a_crash_left_is_settled_by_whoever_locks_it_and_is_told_as_no_note(template: Path) -> None:
+    dying = Failing(1, stays=True, steps=("swap",), torn=False)
+    store = opened(template, dying)
+    await store.open()
+    dying.armed = True
+    with suppress(HoldfastError):
+        await carry_out(store, PLANS["all of it, with a note"])
+    let_go(store)
+    other = opened(template)
+    await other._journal.open()  # as a process that was there before: nothing was settled at its start
+    async with other.hold({page_key(NOW)}) as made:
+        assert made == {IDS["a"]}
+        assert await state_of(other) == after(PLANS["all of it, with a note"])
+    await other.aclose()

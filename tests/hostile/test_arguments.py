@@ -16,7 +16,14 @@ from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS
 from holdfast.model.projection import MEMORY_TYPES
 from served import ERAS, SELF, Agent, assert_named, serving
 
-READING = ("recall", "recall_node", "memory_recall")
+READING = (
+    "recall",
+    "recall_node",
+    "memory_recall",
+    "now_read",
+    "now_update",
+    "integrity_check",
+)  # or no notes, at least
 
 STRANGE = [
     "", " ", "\n", "\t\r\n", "\0", "a\0b", "\x01\x02\x1b[31m", "\u200b", "\u2028\u2029", "\ufeff", "\u202etxt.exe",
@@ -171,6 +178,15 @@ SHAPES = {
     "belief_update": st.fixed_dictionaries(
         {"belief_id": ids, "evidence_memory_id": ids, "supports": st.booleans(), "strength": st.floats(-1, 2)}
     ),
+    "now_read": st.just({}),
+    "now_update": st.fixed_dictionaries(
+        {},
+        optional={
+            "current_task": texts | st.none(), "recent_completions": st.lists(texts, max_size=4),
+            "pending_decisions": st.lists(texts, max_size=4), "key_files": st.lists(texts, max_size=4) | st.none(),
+        },
+    ),
+    "integrity_check": st.fixed_dictionaries({}, optional={"scope": st.sampled_from(["now", "all", "", "graph"])}),
 }  # fmt: skip
 
 

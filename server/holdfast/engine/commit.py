@@ -10,6 +10,7 @@ from holdfast.errors import ConflictError
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.rows import IndexedNote
 from holdfast.index.update import HistoryRow, Update
+from holdfast.model.integrity import SEEN, marks_of
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 
@@ -54,7 +55,12 @@ async def commit(
         detail: more keys for the journal's line; never text of a note.
     """
     said = {"by": caller.principal, "source": caller.source, **(detail or {})}
+    seen = dict(ports.sights)
+    if seen:
+        said[SEEN] = marks_of(seen)
     async with ports.store.commit(op, changes, said) as done:
+        for path in seen:
+            ports.sights.pop(path, None)
         if not done.notes:  # pages are in no index
             return done
         await ports.index.apply(

@@ -12,6 +12,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from holdfast.engine.encoding import drain
+from holdfast.engine.integrity import look_over, note_sights
 from holdfast.engine.ports import Ports
 from holdfast.engine.reconcile import Reconciler
 from holdfast.errors import ConflictError, HoldfastError, StorageError
@@ -141,6 +142,7 @@ class Memory:
     async def _tend(self, tasks: TaskGroup) -> None:
         """Adopt new files and make missing vectors, after requests and now and then."""
         await anyio.sleep(START_SECONDS)
+        tasks.start_soon(self._look_over)
         woken = False
         while True:
             due: float | None = None
@@ -157,6 +159,15 @@ class Memory:
                 await self._wake.wait()
             woken = self._wake.is_set()
             self._wake = anyio.Event()
+
+    async def _look_over(self) -> None:
+        """Once, behind the first requests: note how pages look that nothing is known of, and say what is wrong."""
+        try:
+            await self._answer(note_sights, anew=False)
+            if self.ports.check_on_start:
+                await self._answer(look_over, anew=False)
+        except PASSING as error:
+            _report(error)
 
     async def _drain(self) -> None:
         self._draining = True

@@ -13,6 +13,7 @@ from holdfast.batching import together
 from holdfast.engine.commit import note_row
 from holdfast.engine.feedback import feedback_row
 from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
+from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import IndexLostError
@@ -95,6 +96,7 @@ class Reconciler:
                 "Mount or restore it. If it is gone for good, call remember again: that makes it anew.",
             )
         await self.ports.store.open()
+        await first_look(self.ports)
         self._opened, self._missed = True, True
 
     async def backstop(self) -> None:

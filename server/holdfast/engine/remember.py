@@ -31,6 +31,7 @@ LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
+CLOSE, FIRST, BEFORE = AUTO_REASONS = ("close by content", "first of its space", "stored before it")
 _SELF_TITLE = "Self"
 _SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
@@ -211,15 +212,12 @@ def _links(
     links = list(asked)
     taken = {*(link.to for link in asked), *(item.note.id for item in old)}
     near = [item for item in close if item.candidate.id not in taken and _is_close(item.candidate)]
-    links += [
-        Link(item.candidate.id, "related_to", round(item.relevance, 2), "close by content", now)
-        for item in near[:MOST_LINKS]
-    ]
+    links += [Link(item.candidate.id, "related_to", round(item.relevance, 2), CLOSE, now) for item in near[:MOST_LINKS]]
     if not links and not old and not note.about_self:
         if before is None or before == SELF_ID:
-            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, "first of its space", now))
+            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, FIRST, now))
         else:
-            links.append(Link(before, "preceded_by", THREAD_WEIGHT, "stored before it", now))
+            links.append(Link(before, "preceded_by", THREAD_WEIGHT, BEFORE, now))
     return tuple(links)
 
 

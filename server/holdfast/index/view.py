@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import listings
+from holdfast.index import listings, topology
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
+from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow
 from holdfast.model.query import Filter, Found, QueryVector
 
@@ -143,6 +144,26 @@ class IndexView:
 
     def latest_changes(self, most: int) -> list[tuple[HistoryRow, bool]]:
         return listings.latest_changes(self._connection, most)
+
+    def orphans(self, most: int) -> tuple[int, list[str]]:
+        """See `holdfast.index.topology.orphans`."""
+        return topology.orphans(self._connection, most)
+
+    def hubs(self, least: int, most_uses: int, own_reasons: Sequence[str], own_ops: Sequence[str]) -> list[Hub]:
+        """See `holdfast.index.topology.hubs`."""
+        return topology.hubs(self._connection, least, most_uses, own_reasons, own_ops)
+
+    def hashes(self) -> list[tuple[str, str, str]]:
+        """Id, path and content hash of every note."""
+        return topology.hashes(self._connection)
+
+    def beliefs(self) -> list[str]:
+        """The paths of all beliefs."""
+        return topology.beliefs(self._connection)
+
+    def is_sound(self) -> bool:
+        """Whether SQLite finds the index in order."""
+        return topology.check(self._connection)
 
 
 def _chain(following: Mapping[str, str | None], first: str) -> list[str]:

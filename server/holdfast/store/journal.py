@@ -162,9 +162,9 @@ class Journal:
         fresh, self._fresh = self._fresh, []
         return fresh
 
-    def records(self) -> Iterator[Record]:
-        """Every readable record of every month, in the order of its sequence."""
-        found = [record for name in self._months() for record, _ in _whole_lines(self._bytes(name))]
+    def records(self, holding: Sequence[bytes] = (b"",)) -> Iterator[Record]:
+        """Every readable record of every month, in the order of its sequence; only lines with one of these words."""
+        found = [record for name in self._months() for record, _ in _whole_lines(self._bytes(name), holding)]
         return iter(sorted(found, key=lambda record: int(record["seq"])))
 
     def close(self) -> None:
@@ -272,11 +272,12 @@ def _refused(error: OSError) -> StorageError:
     )
 
 
-def _whole_lines(data: bytes) -> Iterator[tuple[Record, int]]:
-    """Each readable line's record and the offset behind it."""
+def _whole_lines(data: bytes, holding: Sequence[bytes] = (b"",)) -> Iterator[tuple[Record, int]]:
+    """Each readable line's record and the offset behind it; only of lines that hold one of these words."""
     start = 0
     while (end := data.find(b"\n", start)) >= 0:
-        record = read_line(data[start:end]) if end - start >= _SHORTEST else None
+        line = data[start:end]
+        record = read_line(line) if len(line) >= _SHORTEST and any(word in line for word in holding) else None
         if record is not None:
             yield record, end + 1
         start = end + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,6 @@ import anyio.to_thread
 
 from holdfast.errors import StorageError
 from holdfast.model.pages import is_page, is_page_key
-from holdfast.model.times import instant
 from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
 from holdfast.store.filesystem import KEPT, NO_SIGNATURE, Entry, FileSystem, Signature, spelled
 from holdfast.store.folder import SUFFIX, Folder, is_laid_aside
@@ -21,8 +20,9 @@ from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
+from holdfast.store.pages import Mark, read_page, weigh_notes, weigh_pages
 from holdfast.store.settle import settle
-from holdfast.store.stored import LARGEST_FILE, LARGEST_PAGE, Change, Committed, Page, PageChange, Stored, Unreadable
+from holdfast.store.stored import LARGEST_FILE, Change, Committed, Page, PageChange, Stored, Unreadable, time_of
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
@@ -30,6 +30,7 @@ Answer = TypeVar("Answer")
 
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
+_OF_PAGES = (b'"note":"page:', b'"pages_', b'"void":')  # what no other line has
 
 
 class NoteFiles:
@@ -156,13 +157,21 @@ class NoteFiles:
         Raises:
             StorageError: one of them cannot be read, or is too long.
         """
-        found = await _on_disk(lambda: [self._page(path) for path in paths])
+        found = await _on_disk(lambda: [read_page(self._folder, self._files, path) for path in paths])
         return {page.path: page for page in found if page is not None}
 
     async def list_pages(self, folder: str) -> list[str]:
         """The pages of one folder, in order."""
         names = await _on_disk(self._files.list_folder, self._folder.inside(folder))
         return [path for name in names if is_page(path := f"{folder}/{name}")]
+
+    async def page_marks(self, paths: Iterable[str]) -> dict[str, Mark]:
+        """Hash and bytes of pages, by path; those that are not there are left out, what cannot be read has no hash."""
+        return await _on_disk(weigh_pages, self._folder, self._files, paths)
+
+    async def note_hashes(self, paths: Iterable[str]) -> dict[str, str]:
+        """The content hashes of note files as they are now, by path."""
+        return await _on_disk(weigh_notes, self._folder, self._files, paths)
 
     async def drop_page(self, path: str) -> None:
         """Take away a page that is one of many and worth no history."""
@@ -220,13 +229,17 @@ class NoteFiles:
         async with self._writer.commit("adopt", [change], {}) as done:
             return replace(done.stored[0], has_id=True)
 
-    async def record(self, record: Record) -> int:
-        """Add a line to the journal without waiting for the disk."""
-        return await self._journal.append(record, flush=False)
+    async def record(self, record: Record, *, flush: bool = False) -> int:
+        """Add a line to the journal, without waiting for the disk unless asked to."""
+        return await self._journal.append(record, flush=flush)
 
     async def journal(self) -> list[Record]:
         """Every record of the journal, in order."""
         return await _on_disk(lambda: list(self._journal.records()))
+
+    async def page_records(self) -> list[Record]:
+        """The records that tell of pages, and those that say what never happened, in order."""
+        return await _on_disk(lambda: list(self._journal.records(_OF_PAGES)))
 
     def _make_folders(self) -> None:
         for path in self._folder.all:
@@ -274,18 +287,6 @@ class NoteFiles:
         notes = [file.note for file in intent.files if file.after and not is_page_key(file.note)]
         return notes if outcome.done else ()
 
-    def _page(self, path: str) -> Page | None:
-        absolute = self._folder.inside(path)
-        if absolute.parent != self._folder.home and absolute.parent.is_symlink():
-            raise StorageError(f"The folder of {path} is a symbolic link.", "Put a folder in its place.")
-        try:
-            signature, data = self._files.signature(absolute), self._files.read(absolute, LARGEST_PAGE + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if len(data) > LARGEST_PAGE:
-            raise StorageError(f"{path} is longer than {LARGEST_PAGE >> 20} MiB.", "Cut it, or move it away.")
-        return Page(path, data, content_hash(data), _time_of(signature or NO_SIGNATURE))
-
     def _scan(self, below: str = "") -> dict[str, Entry]:
         found = self._files.scan(self._folder.memories, SUFFIX, below=below, entered=self._watch.add)
         return {self._folder.relative(entry.path): entry for entry in found}
@@ -326,7 +327,7 @@ class NoteFiles:
         try:
             data = self._files.read(absolute, LARGEST_FILE + 1)
             document = parse(data)
-            modified = "" if "created" in document.values else _time_of(signature)
+            modified = "" if "created" in document.values else time_of(signature)
             around = Surroundings(self._folder.space_of(path), modified)
             note = note_of(document, around, known_id)
         except FileNotFoundError:
@@ -354,11 +355,3 @@ def _unreadable(error: OSError) -> StorageError:
         f"The memory folder cannot be used: {error.strerror or type(error).__name__}.",
         "Nothing was changed. Check that it is there, its permissions and the free space.",
     )
-
-
-def _time_of(signature: Signature) -> str:
-    """When the file was last changed, as far as a calendar goes."""
-    try:
-        return instant(datetime.fromtimestamp(signature.modified_ns / 1e9, UTC))
-    except (ValueError, OverflowError):
-        return Surroundings().modified

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from holdfast.model.memory import Note
+from holdfast.model.times import instant
 from holdfast.store.filesystem import Signature
 from holdfast.store.frontmatter import Document
 
+EPOCH = "1970-01-01T00:00:00Z"
 LARGEST_FILE = 384 * 1024
 LARGEST_PAGE = 16 * 1024 * 1024
 
@@ -84,3 +87,11 @@ class Committed:
     @property
     def notes(self) -> tuple[str, ...]:
         return (*(item.note.id for item in self.stored), *self.gone)
+
+
+def time_of(signature: Signature) -> str:
+    """When the file was last changed, as far as a calendar goes."""
+    try:
+        return instant(datetime.fromtimestamp(signature.modified_ns / 1e9, UTC))
+    except (ValueError, OverflowError):
+        return EPOCH

@@ -162,6 +162,31 @@ class NowResult(TypedDict, total=False):
     timestamp: str
 
 
+class TopologyResult(TypedDict):
+    orphan_nodes: int
+    sudden_cores: int
+    warnings: list[str]
+
+
+class ProblemResult(TypedDict):
+    where: str
+    what: str
+
+
+class IntegrityDetails(TypedDict):
+    checked: list[str]
+    problems: list[ProblemResult]
+    summary: str
+
+
+class IntegrityResult(TypedDict):
+    now_md: bool
+    memory_md: bool
+    topology: TopologyResult
+    overall_safe: bool
+    details: IntegrityDetails
+
+
 def schema_of(result: type) -> dict[str, Any]:
     """The JSON schema of a result, without the titles that a generator adds and a model pays for."""
     return cast("dict[str, Any]", _bare(TypeAdapter(result).json_schema()))

@@ -1,0 +1,266 @@
+"""integrity_check: whether files are as they were left, and whether the graph looks natural. It writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import structlog
+
+from holdfast.engine.daily import today
+from holdfast.engine.intake import unchanged
+from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.remember import AUTO_REASONS
+from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
+from holdfast.index.topology import Hub
+from holdfast.model.integrity import (
+    ACCEPTED,
+    CORE_LINKS,
+    CORE_USES,
+    MOST_ORPHANS,
+    SEEN,
+    Baseline,
+    baselines,
+    evidence_problem,
+    is_sudden,
+    marks_of,
+)
+from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
+from holdfast.store.codec import content_hash
+from holdfast.store.stored import Stored
+
+Scope = Literal["now", "daily", "graph", "all"]
+
+MOST_NAMED = 50  # orphans, and cores, whose ids are told
+OWN_OPS = ("belief_update", "run_maintenance")  # their links are no sign of haste
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is not as it should be: a page's path or a note's id, and what is wrong with it."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """How the graph looks. `warnings` are the ids of orphans, then of sudden cores, the first of each."""
+
+    orphan_nodes: int = 0
+    sudden_cores: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at and what was found."""
+
+    now_md: bool
+    memory_md: bool
+    topology: Topology
+    overall_safe: bool
+    checked: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    topology: Topology = Topology()
+    sound: bool = True
+    problems: tuple[Problem, ...] = ()
+
+
+async def integrity_check(ports: Ports, scope: str = "all") -> Report:
+    """Look at the NOW files, MEMORY.md and the logs, whatever the scope; at the graph where that names it.
+
+    Raises:
+        InvalidArgumentError: there is no such scope.
+        StorageError: the folder cannot be read.
+    """
+    if scope not in get_args(Scope):
+        raise InvalidArgumentError("scope is unknown.", f"Use one of {', '.join(get_args(Scope))}.")
+    changed = await changed_pages(ports)
+    now_md = not any(_is_now(problem.where) for problem in changed)
+    memory_md = all(_is_now(problem.where) for problem in changed)
+    checked = ["NOW files", "MEMORY.md", "daily logs"]
+    graph = _Graph()
+    if scope in ("graph", "all"):
+        checked += ["links", "content hashes", "evidence", "index"]
+        graph = await _graph(ports)
+    topology = graph.topology
+    natural = topology.orphan_nodes <= MOST_ORPHANS and topology.sudden_cores == 0
+    safe = now_md and memory_md and natural and graph.sound
+    return Report(now_md, memory_md, topology, safe, tuple(checked), (*changed, *graph.problems))
+
+
+async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] = ()) -> tuple[str, ...]:
+    """Take pages as they are now for right; all that were reported, unless some are named. Returns which.
+
+    Raises:
+        MemoryNotFoundError: a named path is no page's.
+        StorageError: a page cannot be read, or the journal cannot be written; nothing was accepted.
+    """
+    if not all(is_page(path) for path in paths):
+        raise MemoryNotFoundError("There is no such page.", "integrity_check names those that were changed.")
+    wanted = list(dict.fromkeys(paths)) or [problem.where for problem in await changed_pages(ports)]
+    if not wanted:
+        return ()
+    async with ports.store.hold({page_key(path) for path in wanted}):
+        pages = await ports.store.pages(wanted)
+        marks = {
+            path: Baseline(pages[path].hash, len(pages[path].data)) if path in pages else Baseline(None)
+            for path in wanted
+        }
+        record = {"op": "accept_integrity", "by": caller.principal, "source": caller.source, ACCEPTED: marks_of(marks)}
+        await ports.store.record(record, flush=True)
+    for path in wanted:
+        ports.sights.pop(path, None)
+    return tuple(wanted)
+
+
+async def note_sights(ports: Ports) -> None:
+    """When a server starts: trust MEMORY.md and the logs of past days as they are, where nothing is known of them."""
+    known = baselines(await ports.store.page_records())
+    last = today(ports)
+    paths = [path for path in await ports.store.list_pages(DAILY) if (day := day_of(path)) and day < last]
+    fresh = [path for path in (MEMORY, *paths) if path not in known]
+    await _see(ports, fresh)
+    seen = {path: ports.sights[path] for path in fresh if path in ports.sights}
+    if seen:
+        await ports.store.record({"op": "pages_seen", SEEN: marks_of(seen)})
+        for path in seen:
+            ports.sights.pop(path, None)
+
+
+async def first_look(ports: Ports) -> None:
+    """Remember how MEMORY.md looked when the folder was opened."""
+    try:
+        await _see(ports, [MEMORY])
+    except StorageError as error:  # it is told when somebody asks
+        log.info("memory_md_not_read", reason=str(error))
+
+
+async def _see(ports: Ports, paths: Iterable[str]) -> None:
+    for path, mark in (await ports.store.page_marks(list(paths))).items():
+        if mark[0]:
+            ports.sights.setdefault(path, Baseline(*mark))
+
+
+async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
+    """The pages that somebody else has changed, and what was done to them.
+
+    What differs at first sight is looked at again under its lock: it may be a change of ours that is under way.
+    """
+    paths = {NOW, MEMORY, *await ports.store.list_pages(NOW_FOLDER), *await ports.store.list_pages(DAILY)}
+    differing = await _differing(ports, paths)
+    if not differing:
+        return ()
+    async with ports.store.hold({page_key(path) for path in differing}):
+        found = await _differing(ports, differing)
+        still = sorted(found.keys() & differing.keys())
+        return tuple([Problem(path, await _how(ports, path, found[path])) for path in still])
+
+
+async def _differing(ports: Ports, paths: Iterable[str]) -> dict[str, Baseline]:
+    """Of these pages, and those that the journal knows, the ones that are not like their baselines; and those."""
+    wanted = set(paths)
+    first = await ports.store.page_marks(sorted(wanted))
+    known = {path: base for path, base in baselines(await ports.store.page_records()).items() if _is_watched(path)}
+    found = first | await ports.store.page_marks(sorted(known.keys() - wanted))
+    for path in wanted - known.keys():
+        if not _is_now(path) and path in found and found[path][0]:
+            known[path] = ports.sights.setdefault(path, Baseline(*found[path]))
+    hashes: dict[str, str | None] = {path: mark[0] for path, mark in found.items()}
+    return {path: base for path, base in known.items() if base.foreign or hashes.get(path) != base.hash}
+
+
+async def _how(ports: Ports, path: str, base: Baseline) -> str:
+    try:
+        page = (await ports.store.pages([path])).get(path)
+    except StorageError:
+        return "it cannot be read"
+    if (page.hash if page else None) == base.hash:
+        return "it was changed by somebody else before the last update, which kept that"
+    if page is None:
+        return "it was deleted"
+    if base.hash is None:
+        return "it was made by somebody else"
+    if base.size is not None and content_hash(page.data[: base.size]) == base.hash:
+        return "somebody else has added to its end"
+    return "it was changed by somebody else"
+
+
+async def _graph(ports: Ports) -> _Graph:
+    def look(view: View) -> tuple[int, list[str], list[Hub], list[tuple[str, str, str]], list[str], bool]:
+        hubs = view.hubs(CORE_LINKS, CORE_USES, AUTO_REASONS, OWN_OPS)
+        return (*view.orphans(MOST_NAMED), hubs, view.hashes(), view.beliefs(), view.is_sound())
+
+    orphans, named, hubs, hashes, beliefs, sound = await ports.index.read(look)
+    evidence = await _evidence(ports, {*beliefs, *(hub.path for hub in hubs if hub.type == "belief")})
+    cores = [hub.id for hub in hubs if is_sudden(_asked_for(hub, evidence))]
+    problems = [Problem(note, "it has no link to any other note") for note in named]
+    problems += [Problem(note, f"{CORE_LINKS} or more links to it were made within a day") for note in cores]
+    broken = await _broken_files(ports, hashes)
+    broken += [
+        Problem(note.note.id, what)
+        for note in evidence.values()
+        if (what := evidence_problem(note.note.evidence, note.note.confidence))
+    ]
+    if not sound:
+        broken.append(Problem("index", "SQLite finds it damaged; delete .holdfast/ and it is rebuilt"))
+    topology = Topology(orphans, len(cores), (*named, *cores[:MOST_NAMED]))
+    return _Graph(topology, not broken, (*problems[: 2 * MOST_NAMED], *broken))
+
+
+def _asked_for(hub: Hub, evidence: Mapping[str, Stored]) -> list[str]:
+    """When the links were made that are no evidence of a belief."""
+    stored = evidence.get(hub.id)
+    cited = {entry.get("memory_id") for entry in stored.note.evidence} if stored else set()
+    return [at for source, at in hub.links if source not in cited]
+
+
+async def _evidence(ports: Ports, paths: Collection[str]) -> dict[str, Stored]:
+    """The beliefs as their files tell them, by id."""
+    found = await ports.store.load(sorted(paths), {})
+    return {item.note.id: item for item in found if isinstance(item, Stored)}
+
+
+async def _broken_files(ports: Ports, known: Collection[tuple[str, str, str]]) -> list[Problem]:
+    """Notes whose files differ from what the index read, although nothing says that they were touched since."""
+    found = await ports.store.note_hashes([path for _, path, _ in known])
+    other = {path: note for note, path, expected in known if found.get(path) != expected}
+    if not other:
+        return []
+    rows = await ports.index.files(other)
+    entries = await ports.store.look(other)  # a file that was touched since is news for the next request
+    return [
+        Problem(note, "its file is not what was read before, although its time and size are the same")
+        for path, note in sorted(other.items())
+        if path in rows and path in entries and unchanged(rows[path], entries[path])
+    ]
+
+
+def _is_now(path: str) -> bool:
+    return path == NOW or path.startswith(f"{NOW_FOLDER}/")
+
+
+def _is_watched(path: str) -> bool:
+    return _is_now(path) or path == MEMORY or path.startswith(f"{DAILY}/")
+
+
+async def look_over(ports: Ports) -> None:
+    """When a server starts: say in the log what is wrong, by paths of pages and ids of notes."""
+    report = await integrity_check(ports)
+    if not report.overall_safe:
+        log.warning(
+            "integrity_problems",
+            now_md=report.now_md,
+            memory_md=report.memory_md,
+            orphan_nodes=report.topology.orphan_nodes,
+            sudden_cores=report.topology.sudden_cores,
+            problems=[f"{problem.where}: {problem.what}" for problem in report.problems],
+        )

@@ -1,0 +1,93 @@
+"""What the journal says a page is to look like, and what a belief's evidence leads to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.model.integrity import Baseline, baselines, evidence_problem, marks_of, updated_confidence
+
+NOW = "NOW.md"
+
+
+def line(change: str, before: str | None, after: str | None, path: str = NOW, **more: Any) -> dict[str, Any]:
+    file = {"note": f"page:{path}", "path": path, "before": before, "after": after, "size": 3}
+    return {"seq": 1, "op": "now_update", "change": change, "files": [file], **more}
+
+
+def seen(hash_: str | None, key: str = "pages_seen", path: str = NOW) -> dict[str, Any]:
+    return {"seq": 1, key: marks_of({path: Baseline(hash_, 3)})}
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([], None),
+        ([line("1", None, "a")], Baseline("a", 3)),
+        ([line("1", "x", "a")], Baseline("a", 3)),  # whatever was there before our first change is trusted
+        ([line("1", None, "a"), line("2", "a", "b")], Baseline("b", 3)),
+        ([line("1", None, "a"), line("2", "x", "b")], Baseline("b", 3, foreign=True)),
+        ([line("1", None, "a"), line("2", None, "b")], Baseline("b", 3, foreign=True)),
+        ([line("1", None, "a"), line("2", "x", "b"), line("3", "b", "c")], Baseline("c", 3, foreign=True)),
+        ([line("1", None, "a"), line("2", "x", "b"), seen("b", "pages_accepted")], Baseline("b", 3)),
+        ([line("1", None, "a"), seen(None, "pages_accepted"), line("2", None, "b")], Baseline("b", 3)),
+        ([line("1", None, "a"), line("2", "x", "b"), {"seq": 3, "void": ["2"]}], Baseline("a", 3)),
+        ([line("1", None, "a"), line("2", "a", "b"), line("3", "a", "c", void=["2"])], Baseline("c", 3)),
+        ([seen("x"), seen("y")], Baseline("x", 3)),
+        ([seen("x"), line("1", "y", "a")], Baseline("a", 3, foreign=True)),
+        ([line("1", "y", "a", **seen("x"))], Baseline("a", 3, foreign=True)),
+        ([{"seq": 1, "pages_seen": "x", "pages_accepted": [{"path": 1}, 2, {"path": "a/b", "hash": "x"}]}], None),
+        ([{"seq": 1, "change": "1", "files": [{"note": "mem_1", "path": NOW, "before": None, "after": "a"}]}], None),
+    ],
+)
+def test_the_last_change_of_ours_that_was_made_counts_and_what_it_found_instead_is_remembered(
+    lines: list[dict[str, Any]], expected: Baseline | None
+) -> None:
+    assert baselines(lines).get(NOW) == expected
+
+
+fractions = st.floats(0, 1)
+updates = st.lists(st.tuples(fractions, st.booleans()), min_size=1, max_size=20)
+
+
+def chain(first: float, given_: list[tuple[float, bool]]) -> tuple[list[dict[str, Any]], float]:
+    entries, confidence = [], first
+    for strength, supports in given_:
+        new = updated_confidence(confidence, strength, supports=supports)
+        entries.append(
+            {"supports": supports, "strength": strength, "old_confidence": confidence, "new_confidence": new}
+        )
+        confidence = new
+    return entries, confidence
+
+
+@given(fractions, updates)
+def test_what_the_formula_leads_to_is_no_problem_and_stays_a_confidence(
+    first: float, given_: list[tuple[float, bool]]
+) -> None:
+    entries, confidence = chain(first, given_)
+    assert 0 <= confidence <= 1
+    assert evidence_problem(entries, confidence) == ""
+
+
+@given(fractions, updates, st.floats(1e-6, 1), st.data())
+def test_any_number_that_is_changed_is_seen(
+    first: float, given_: list[tuple[float, bool]], change: float, data: st.DataObject
+) -> None:
+    entries, confidence = chain(first, given_)
+    which = data.draw(st.integers(0, len(entries) - 1))
+    changed = entries[which] | {"new_confidence": (entries[which]["new_confidence"] + change) % 1.0000001}
+    if abs(changed["new_confidence"] - entries[which]["new_confidence"]) > 1e-8:
+        assert evidence_problem([*entries[:which], changed, *entries[which + 1 :]], confidence)
+
+
+def test_the_documents_own_numbers() -> None:
+    first = updated_confidence(0.5, 0.9, supports=True)
+    assert first == pytest.approx(0.5675, abs=1e-12)
+    assert updated_confidence(first, 0.6, supports=False) == pytest.approx(0.46535, abs=1e-12)
+    series, last = chain(0.5, [(0.8, True), (0.6, False), (0.7, True), (0.5, False)])
+    assert [entry["new_confidence"] for entry in series] == pytest.approx([0.56, 0.4592, 0.51598, 0.43859], abs=1e-5)
+    assert evidence_problem(series, last) == ""
