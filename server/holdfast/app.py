@@ -23,6 +23,7 @@ from holdfast.settings import Settings, quieten_framework, spare_threads, work_s
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
+from holdfast.store.vault import Vault
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -49,13 +50,14 @@ def new_change_id() -> str:
 def build_memory(settings: Settings) -> Memory:
     """A memory on the folder that the settings name. Nothing is opened before the first request."""
     spare_threads(os.environ)
-    folder = Folder(settings.home)
+    folder, files = Folder(settings.home), FileSystem()
+    store = NoteFiles(folder, files, now, new_change_id)
     encoder = None
     if settings.encoder != "none":
         encoder = CachedEncoder(_builtin(settings), folder.derived / "encodings.db")
     return Memory(
         Ports(
-            store=NoteFiles(folder, FileSystem(), now, new_change_id),
+            store=store,
             index=NoteIndex(folder.derived / "index.db"),
             recalls=RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
@@ -65,6 +67,8 @@ def build_memory(settings: Settings) -> Memory:
             is_ordinary=is_ordinary,
             secrets=settings.secrets,
             asked_at=settings.now,
+            vault=Vault(folder, files, store, now, settings.vault_retention_days),
+            daily_backups=settings.vault_enabled,
         )
     )
 

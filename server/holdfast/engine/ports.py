@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
@@ -22,7 +22,9 @@ from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
 from holdfast.store.filesystem import Entry
+from holdfast.store.manifest import Backup
 from holdfast.store.stored import Change, Committed, Stored, Unreadable
+from holdfast.store.vault import Effect, Restored
 
 Answer = TypeVar("Answer")
 SecretsMode = Literal["redact", "refuse", "allow"]
@@ -38,6 +40,7 @@ class Store(Protocol):
     def hold(self, keys: Iterable[str]) -> AbstractAsyncContextManager[frozenset[str]]: ...
     def hold_free(self, keys: Iterable[str], patience: float) -> AbstractAsyncContextManager[frozenset[str]]: ...
     def alone(self) -> AbstractAsyncContextManager[None]: ...
+    async def exchanged(self) -> bool: ...
     def commit(
         self, op: str, changes: Sequence[Change], detail: dict[str, Any]
     ) -> AbstractAsyncContextManager[Committed]: ...
@@ -119,6 +122,18 @@ class Recalls(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Vault(Protocol):
+    """Backups of the store; see `holdfast.store.vault.Vault`."""
+
+    async def back_up(self, reason: str, *, pause: float = ...) -> Backup: ...
+    async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None: ...
+    async def backups(self) -> list[Backup]: ...
+    async def verify(self, backup_id: str) -> Backup: ...
+    async def effect(self, backup_id: str) -> Effect: ...
+    async def restore(self, backup_id: str, said: dict[str, Any]) -> Restored: ...
+    def close(self) -> None: ...
+
+
 class Encoder(Protocol):
     """Turns text into vectors of one set; see `holdfast.encode.builtin.BuiltinEncoder`."""
 
@@ -137,7 +152,8 @@ class Ports:
 
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
-    where that is not the time now: tests and benches ask about what was stored long ago.
+    where that is not the time now: tests and benches ask about what was stored long ago. `vault` is None where the
+    storage makes its own backups.
     """
 
     store: Store
@@ -150,6 +166,8 @@ class Ports:
     is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
+    vault: Vault | None = None
+    daily_backups: bool = False
 
     @property
     def now(self) -> str:

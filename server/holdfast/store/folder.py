@@ -27,6 +27,8 @@ class Folder:
         self.history = home / "history"
         self.trash = home / "trash"
         self.conflicts = home / "trash" / "conflicts"
+        self.vault = home / "vault"
+        self.restore_plan = home / "vault" / "restore.json"
         self.locks = home / "locks"
         self.derived = home / ".holdfast"
 

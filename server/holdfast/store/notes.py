@@ -20,6 +20,7 @@ from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
+from holdfast.store.restoring import carry_out
 from holdfast.store.settle import settle
 from holdfast.store.stored import LARGEST_FILE, Change, Committed, Stored, Unreadable
 from holdfast.store.watch import News, Watch
@@ -53,6 +54,7 @@ class NoteFiles:
         self._watch = Watch(folder.memories)
         self._writer = Writer(folder, files, self._journal, self._intents, self._watch, change_id)
         self.conflicts: list[str] = []  # texts that lost a race, found while settling
+        self._exchanged = False  # a backup took the folder's place since that was last asked
 
     async def open(self) -> None:
         """Make the folder where it is missing, and settle every change that a crash left open.
@@ -68,6 +70,7 @@ class NoteFiles:
                 f"The memory folder cannot be opened: {error.strerror}.",
                 "Set HOLDFAST_HOME to a folder that can be written to.",
             ) from error
+        await self.finish_restore()
         await self._learn()
         for intent in self._intents.all():
             async with self.hold(intent.keys):
@@ -111,7 +114,10 @@ class NoteFiles:
         """
         wanted = set(keys)
         while True:
+            await self.finish_restore()
             async with self._stripes.hold(wanted):
+                if self._is_interrupted():
+                    continue
                 await self._learn()
                 open_here = self._intents.touching(wanted)
                 further = {key for intent in open_here for key in intent.keys} - wanted
@@ -126,7 +132,10 @@ class NoteFiles:
         """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
         wanted = set(keys)
         while True:
+            await self.finish_restore()
             async with self._stripes.hold_free(wanted, patience) as held:
+                if self._is_interrupted():
+                    continue
                 await self._learn()
                 open_here = self._intents.touching(wanted - held)
                 further = {key for intent in open_here for key in intent.keys} - wanted
@@ -139,9 +148,56 @@ class NoteFiles:
                     return
             wanted |= further
 
-    def alone(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
-        return self._whole.hold()
+        async with self._whole.hold():
+            if self._is_interrupted():
+                async with self._stripes.hold_all():
+                    await self.carry_out()
+            yield
+
+    @asynccontextmanager
+    async def quiet(self) -> AsyncIterator[None]:
+        """Own every key, with every change settled: what lies in the folder is whole, and stays as it is."""
+        while True:
+            await self.finish_restore()
+            async with self._stripes.hold_all():
+                if self._is_interrupted():
+                    continue
+                await self._learn()
+                for intent in self._intents.all():
+                    await self._settle(intent)
+                yield
+                return
+
+    async def exchanged(self) -> bool:
+        """Whether this process put a backup in the folder's place since it was last asked; finishes what is begun."""
+        await self.finish_restore()
+        exchanged, self._exchanged = self._exchanged, False
+        return exchanged
+
+    async def carry_out(self) -> None:
+        """Do what the plan in the vault says. The caller is alone and owns every key."""
+        try:
+            seq = await carry_out(self._folder, self._files, self._journal)
+        except OSError as error:
+            raise _unreadable(error) from error
+        self._intents.learn([{"seq": seq + 1, "settled": seq}])
+        self._exchanged = True
+
+    async def finish_restore(self) -> None:
+        """Wait for a restore that is under way, or carry on one whose process died in the middle."""
+        if self._is_interrupted():
+            async with self.alone():
+                pass
+
+    def _is_interrupted(self) -> bool:
+        """Whether a restore is decided and not finished; if no lock is held by its process, that has died."""
+        try:
+            return self._files.exists(self._folder.restore_plan)
+        except OSError as error:
+            raise _unreadable(error) from error
 
     def commit(self, op: str, changes: Sequence[Change], detail: Record) -> AbstractAsyncContextManager[Committed]:
         """Write a change of one or more notes; see `Writer.commit`."""
