@@ -73,8 +73,15 @@ def build_memory(settings: Settings) -> Memory:
     )
 
 
-def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> FastMCP[Any]:
-    """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served."""
+def build_server(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> FastMCP[Any]:
+    """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served.
+
+    Args:
+        settings: all settings.
+        memory: what it serves.
+        http: it is served over HTTP.
+        admin: the admin namespace is to be there; over HTTP, where nobody is known, it never is.
+    """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
@@ -91,7 +98,12 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = _place(settings)
-    add_agent_tools(server, Desk(memory, space, how))
+    desk = Desk(memory, space, how)
+    add_agent_tools(server, desk)
+    if admin and not http:
+        from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+
+        server.mount(admin_server(desk))
     return server
 
 

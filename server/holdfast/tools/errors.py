@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.exceptions import ResourceError, ToolError, ValidationError
 from fastmcp.server.middleware import Middleware, MiddlewareContext
 from pydantic import ValidationError as PydanticValidationError
 
@@ -36,6 +36,14 @@ async def answered(call: Awaitable[Answer]) -> Answer:
         return await call
     except HoldfastError as error:
         raise ToolError(on_one_line(error.public, LONGEST_FAILURE)) from None  # it may name notes
+
+
+async def readable(call: Awaitable[Answer]) -> Answer:
+    """As `answered`, for resources."""
+    try:
+        return await call
+    except HoldfastError as error:
+        raise ResourceError(on_one_line(error.public, LONGEST_FAILURE)) from None
 
 
 def _sentence(cause: BaseException | None) -> InvalidArgumentError:
