@@ -48,9 +48,9 @@ async def test_a_changed_byte_of_an_archive_is_found(tmp_path: Path, at: float) 
 
 @pytest.mark.parametrize("harm", [
     lambda data: data[: len(data) // 2],
-    lambda data: b"",
+    lambda _data: b"",
     lambda data: data + b"more",
-    lambda data: b"not an archive at all",
+    lambda _data: b"not an archive at all",
 ])  # fmt: skip
 async def test_a_cut_or_replaced_archive_is_found(tmp_path: Path, harm: Callable[[bytes], bytes]) -> None:
     home = tmp_path / "home"
@@ -68,9 +68,9 @@ async def test_a_cut_or_replaced_archive_is_found(tmp_path: Path, harm: Callable
     lambda text: text.replace("NOW.md", "../NOW.md"),
     lambda text: text.replace('"checksum": "', '"checksum": "0'),
     lambda text: text[: len(text) // 2],
-    lambda text: "",
-    lambda text: "{}",
-    lambda text: "[" * 10_000,
+    lambda _text: "",
+    lambda _text: "{}",
+    lambda _text: "[" * 10_000,
     lambda text: text.replace('"seal": "', '"seal": "0'),
     lambda text: json.dumps(json.loads(text)),
 ])  # fmt: skip
@@ -191,7 +191,8 @@ def test_a_manifest_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("path", [
-    "", ".", "..", "memories", "memories/", "memories//a", "memories/./a", "memories/../a", "/memories/a", "a/memories/b",
+    "", ".", "..", "memories", "memories/", "memories//a", "memories/./a", "memories/../a", "/memories/a",
+    "a/memories/b",
     "NOW.md/a/..", "now.md", "locks/00", ".holdfast/index.db", "memories/a\0b", "memories/" + "x" * 256, "vault/x",
     "memories/\ud800",
 ])  # fmt: skip
