@@ -194,7 +194,11 @@ def assert_whole(archive: Path) -> int:
             if not member.name.startswith("memories/"):
                 continue
             document = parse(data)
-            name, age = re.match(r"(w\d+p\d+) (old|new)", document.body).groups()  # type: ignore[union-attr]
+            found = re.match(r"(w\d+p\d+) (old|new)", document.body)
+            if found is None:
+                assert document.values["about_self"]
+                continue
+            name, age = found.groups()
             if age == "old":
                 olds[name] = bool(document.values.get("superseded_by"))
             else:

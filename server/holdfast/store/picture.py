@@ -45,6 +45,15 @@ def take_picture(folder: Folder, disk: FileSystem, staging: Path, earlier: Pictu
             the locks are held for a look at the folder only.
     """
     picture = Picture()
+    for _ in picturing(folder, disk, staging, picture, earlier):
+        pass
+    return picture
+
+
+def picturing(
+    folder: Folder, disk: FileSystem, staging: Path, picture: Picture, earlier: Picture | None = None
+) -> Iterator[None]:
+    """Fill a picture, file by file; see `take_picture`."""
     known = earlier.marks if earlier else {}
     for number, (path, status) in enumerate(_files(folder, picture.left_out)):
         mark = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -54,11 +63,11 @@ def take_picture(folder: Folder, disk: FileSystem, staging: Path, earlier: Pictu
         else:
             picture.sources[path] = staging / f"{number}{'.late' if earlier else ''}"
             _second_name(folder.home / path, picture.sources[path], disk)
+            yield
     for month in disk.list_folder(folder.journal):
         if not month.startswith("."):
             picture.sources[f"journal/{month}"] = folder.journal / month
             picture.lengths[f"journal/{month}"] = disk.size(folder.journal / month)
-    return picture
 
 
 def add_history(folder: Folder, disk: FileSystem, picture: Picture) -> None:

@@ -26,7 +26,7 @@ from holdfast.store.folder import Folder
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock
 from holdfast.store.manifest import CONFIG, REPLACED, Backup, Manifest, Packed
 from holdfast.store.notes import NoteFiles
-from holdfast.store.picture import Picture, add_history, marks, replaced, take_picture
+from holdfast.store.picture import Picture, add_history, marks, picturing, replaced, take_picture
 from holdfast.store.restoring import ADDED, NEW, Plan
 from holdfast.store.shelf import Shelf
 
@@ -254,8 +254,7 @@ class Vault:
         with await _on_disk(self._files.open, path) as file:
             await _on_disk(check_sum, file, manifest)
             with unpacking(file, manifest, take) as step:
-                while await _on_disk(_in_slice, step):
-                    pass
+                await _in_slices(step, 0.0)
 
     async def _back_up(self, reason: str, pause: float) -> Backup:
         await self._notes.finish_restore()
@@ -270,14 +269,30 @@ class Vault:
         staging = self._folder.vault / f".{backup_id}.tmp"
         await _on_disk(self._files.make_folder, staging)
         try:
-            ahead = None if is_quiet else await _on_disk(take_picture, self._folder, self._files, staging)
+            ahead = None if is_quiet else await self._look_ahead(staging, pause)
             async with nullcontext() if is_quiet else self._notes.quiet():
                 picture = await _on_disk(take_picture, self._folder, self._files, staging, ahead)
             await _on_disk(add_history, self._folder, self._files, picture)
-            return await self._pack(backup_id, instant(now), reason, picture, pause), picture
+            backup = await self._pack(backup_id, instant(now), reason, picture, pause)
+            names = iter(self._files.list_folder(staging))
+            await _in_slices(lambda: self._remove_next(staging, names), pause)
         finally:
             with anyio.CancelScope(shield=True):
                 await _on_disk(self._files.remove_tree, staging)
+        return backup, picture
+
+    async def _look_ahead(self, staging: Path, pause: float) -> Picture:
+        """A picture that is taken while others write, so that the true one takes the locks for little more."""
+        picture = Picture()
+        steps = picturing(self._folder, self._files, staging, picture)
+        await _in_slices(lambda: next(steps, self) is not self, pause)
+        return picture
+
+    def _remove_next(self, staging: Path, names: Iterator[str]) -> bool:
+        name = next(names, None)
+        if name is not None:
+            self._files.remove(staging / name)
+        return name is not None
 
     async def _pack(self, backup_id: str, created: str, reason: str, picture: Picture, pause: float) -> Backup:
         aside = self._folder.vault / f".{backup_id}.tmp" / "archive"
@@ -286,8 +301,7 @@ class Vault:
             waiting = iter(sorted(picture.sources.items()))
             changed: list[bool] = []
             step = functools.partial(self._pack_one, writer, picture, waiting, changed)
-            while await _on_disk(_in_slice, step):  # noqa: ASYNC110 - others get their turn; nothing is waited for
-                await anyio.sleep(pause)
+            await _in_slices(step, pause)
             checksum, file_size = await _on_disk(writer.finish)
         finally:
             writer.abandon()
@@ -347,6 +361,12 @@ def _in_slice(step: Callable[[], bool]) -> bool:
         if time.perf_counter() > end:
             return True
     return False
+
+
+async def _in_slices(step: Callable[[], bool], pause: float) -> None:
+    """Repeat a step until it is through, off the event loop and so that others get their turn."""
+    while await _on_disk(_in_slice, step):  # noqa: ASYNC110 - nothing is waited for
+        await anyio.sleep(pause)
 
 
 async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
