@@ -16,7 +16,7 @@ from holdfast.store.vault import Effect, Restored
 Answer = TypeVar("Answer")
 
 DAY = timedelta(days=1)
-PAUSE_SECONDS = 0.03  # after each hundredth of a second of work on a daily backup
+PAUSE_SECONDS = 0.05  # after each two hundredth of a second of work on a daily backup
 LIFETIME = timedelta(minutes=5)
 MOST_OPEN = 100
 

@@ -32,7 +32,7 @@ from holdfast.store.shelf import Shelf
 
 Answer = TypeVar("Answer")
 
-SLICE_SECONDS = 0.01  # how long one piece of the work keeps a thread
+SLICE_SECONDS = 0.005  # how long one piece of the work keeps a thread
 BRIEF_SECONDS = 0.05  # how long a daily backup waits for whoever works in the vault
 ROUNDS = 3  # attempts to find nobody writing between a safety backup and the restore
 MOST_TOLD = 100  # files that a manifest names as left out
@@ -89,7 +89,7 @@ class Vault:
 
         Args:
             reason: told in its manifest.
-            pause: seconds to wait after each hundredth of a second of work, for the sake of others.
+            pause: seconds to wait after each two hundredth of a second of work, for the sake of others.
 
         Raises:
             StorageError: the disk refused; there is no new backup then.
