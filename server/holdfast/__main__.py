@@ -20,6 +20,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("command", nargs="?", choices=["try"], help="try: a first run in a temporary folder")
     parser.add_argument("--http", action="store_true", help="serve streamable HTTP at /mcp instead of stdio")
+    parser.add_argument("--admin", action="store_true", help="add the admin tools and resources (stdio only)")
     parser.add_argument("--host", default="127.0.0.1", help="address for --http (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="port for --http (default 8765)")
     parser.add_argument("--version", action="version", version=f"holdfast {__version__}")
@@ -58,9 +59,9 @@ def _run(options: argparse.Namespace) -> None:
     configure_logs(settings.log_level)
     warn_of_unknown(settings)
     if options.http:
-        serve_http(settings, options.host, options.port)
+        serve_http(settings, options.host, options.port, admin=options.admin)
     else:
-        serve_stdio(settings)
+        serve_stdio(settings, admin=options.admin)
 
 
 if __name__ == "__main__":

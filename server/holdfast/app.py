@@ -24,6 +24,7 @@ from holdfast.settings import Settings, quieten_framework, spare_threads, work_s
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
+from holdfast.store.vault import Vault
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -55,13 +56,14 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
         events: the bus that is told what happens; by default one of its own.
     """
     spare_threads(os.environ)
-    folder = Folder(settings.home)
+    folder, files = Folder(settings.home), FileSystem()
+    store = NoteFiles(folder, files, now, new_change_id)
     encoder = None
     if settings.encoder != "none":
         encoder = CachedEncoder(_builtin(settings), folder.derived / "encodings.db")
     return Memory(
         Ports(
-            store=NoteFiles(folder, FileSystem(), now, new_change_id),
+            store=store,
             index=NoteIndex(folder.derived / "index.db"),
             recalls=RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
@@ -74,12 +76,21 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             events=events or EventBus(now),
             max_now_tokens=settings.max_now_tokens,
             check_on_start=settings.integrity_check_on_start,
+            vault=Vault(folder, files, store, now, settings.vault_retention_days),
+            daily_backups=settings.vault_enabled,
         )
     )
 
 
-def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> FastMCP[Any]:
-    """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served."""
+def build_server(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> FastMCP[Any]:
+    """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served.
+
+    Args:
+        settings: all settings.
+        memory: what it serves.
+        http: it is served over HTTP.
+        admin: the admin namespace is to be there; over HTTP, where nobody is known, it never is.
+    """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
@@ -106,6 +117,10 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False) -> F
     add_checkpoint_tools(server, desk)
     add_security_tools(server, desk)
     add_later(server, desk)
+    if admin and not http:
+        from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+
+        server.mount(admin_server(desk))
     return server
 
 

@@ -10,6 +10,8 @@
     ├── ProtectedNoteError        the Self note cannot be changed that way
     ├── ConflictError             the note changed on disk meanwhile; nothing was written
     ├── StorageError              the disk refused: full, read-only, no permission, gone
+    ├── BackupNotFoundError       no backup in the vault has this id
+    ├── IntegrityError            what was kept is not what is there: a backup is harmed, or was changed
     ├── QuarantinedError          the note's file cannot be read as a note
     ├── IndexSchemaError          the index was written by a newer Holdfast
     ├── EncoderError              the embedding model cannot be loaded or failed
@@ -78,6 +80,14 @@ class ConflictError(HoldfastError):
 
 class StorageError(HoldfastError):
     """The file system refused a step of the write; the note is as it was before."""
+
+
+class BackupNotFoundError(HoldfastError):
+    """No backup in the vault has this id."""
+
+
+class IntegrityError(HoldfastError):
+    """A checksum does not fit; nothing was changed."""
 
 
 class QuarantinedError(HoldfastError):

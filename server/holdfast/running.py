@@ -56,23 +56,25 @@ class _Plain(logging.Handler):
 
 
 def warn_of_unknown(settings: Settings) -> None:
-    """Name the keys of config.yaml that nobody reads: they are probably misspelt."""
+    """Name the keys of config.yaml that nobody reads, probably misspelt, and what is read and not followed."""
     if settings.unknown:
         structlog.get_logger().warning("unknown_settings", keys=settings.unknown)
+    for remark in settings.remarks:
+        structlog.get_logger().warning("setting_not_followed", reason=remark)
 
 
-def serve_stdio(settings: Settings) -> None:
-    """Serve one client over stdin and stdout until either ends or a signal comes."""
+def serve_stdio(settings: Settings, *, admin: bool = False) -> None:
+    """Serve one client over stdin and stdout until either ends or a signal comes; with the admin namespace if asked."""
     memory = build_memory(settings)
-    server = build_server(settings, memory)
+    server = build_server(settings, memory, admin=admin)
     try:
         anyio.run(_until_signal, lambda: server.run_stdio_async(show_banner=False), memory)
     except* BrokenPipeError:  # a client that no longer listens has ended its server
         structlog.get_logger().info("client_gone")
 
 
-def serve_http(settings: Settings, host: str, port: int) -> None:
-    """Serve streamable HTTP at `/mcp` until a signal comes.
+def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False) -> None:
+    """Serve streamable HTTP at `/mcp` until a signal comes; without the admin namespace, for nobody is known here.
 
     Raises:
         SettingsError: the address is not this machine's own, and there is no authentication yet to guard it.
@@ -82,6 +84,8 @@ def serve_http(settings: Settings, host: str, port: int) -> None:
             "This version has no authentication and serves this machine alone.",
             "Use --host 127.0.0.1, localhost or ::1.",
         )
+    if admin:
+        structlog.get_logger().warning("admin_not_served", reason="over HTTP it needs authentication; use stdio")
     with _listen(host, port) as listener:
         memory = build_memory(settings)
         server = build_server(settings, memory, http=True)

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.integrity import Baseline, baselines, evidence_problem, marks_of, updated_confidence
+from holdfast.model.belief import Evidence, updated
+from holdfast.model.ids import SELF_ID
+from holdfast.model.integrity import Baseline, baselines, evidence_problem, marks_of
 
 NOW = "NOW.md"
 
@@ -56,10 +58,8 @@ updates = st.lists(st.tuples(fractions, st.booleans()), min_size=1, max_size=20)
 def chain(first: float, given_: list[tuple[float, bool]]) -> tuple[list[dict[str, Any]], float]:
     entries, confidence = [], first
     for strength, supports in given_:
-        new = updated_confidence(confidence, strength, supports=supports)
-        entries.append(
-            {"supports": supports, "strength": strength, "old_confidence": confidence, "new_confidence": new}
-        )
+        new = updated(confidence, supports=supports, strength=strength)
+        entries.append(Evidence(SELF_ID, supports, strength, "2026-11-20T10:15:00Z", confidence, new).as_entry())
         confidence = new
     return entries, confidence
 
@@ -85,9 +85,9 @@ def test_any_number_that_is_changed_is_seen(
 
 
 def test_the_documents_own_numbers() -> None:
-    first = updated_confidence(0.5, 0.9, supports=True)
+    first = updated(0.5, supports=True, strength=0.9)
     assert first == pytest.approx(0.5675, abs=1e-12)
-    assert updated_confidence(first, 0.6, supports=False) == pytest.approx(0.46535, abs=1e-12)
+    assert updated(first, supports=False, strength=0.6) == pytest.approx(0.46535, abs=1e-12)
     series, last = chain(0.5, [(0.8, True), (0.6, False), (0.7, True), (0.5, False)])
     assert [entry["new_confidence"] for entry in series] == pytest.approx([0.56, 0.4592, 0.51598, 0.43859], abs=1e-5)
     assert evidence_problem(series, last) == ""

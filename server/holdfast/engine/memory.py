@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import anyio
@@ -15,6 +15,7 @@ from holdfast.engine.encoding import drain
 from holdfast.engine.integrity import look_over, note_sights
 from holdfast.engine.ports import Ports
 from holdfast.engine.reconcile import Reconciler
+from holdfast.engine.vault import back_up_daily
 from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.index.note_index import IndexLostError
 
@@ -23,6 +24,8 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
+BACKUP_START_SECONDS = 10.0  # a new server has better things to do at first than a daily backup
+BACKUP_LOOK_SECONDS = 300.0  # between two looks whether a backup is due
 PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
 
 log = structlog.get_logger()
@@ -36,6 +39,8 @@ class Memory:
         self._reconciler = Reconciler(ports, self._verbs_done)
         self._wake = anyio.Event()
         self._draining = False
+        self._backing_up = False
+        self._look_for_backups_at = 0.0
         self._under_way = 0
         self._idle = anyio.Event()
         self._verbs = 0
@@ -77,6 +82,8 @@ class Memory:
             _report(error)
         await self.ports.index.aclose()
         await self.ports.recalls.aclose()
+        if self.ports.vault is not None:
+            self.ports.vault.close()
         if self.ports.encoder is not None:
             await self.ports.encoder.aclose()
 
@@ -90,11 +97,26 @@ class Memory:
         Raises:
             HoldfastError: whatever the verb raises.
         """
+        with self._counted():
+            return await self._answer(verb, anew=anew)
+
+    async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
+        """Answer one request that is about the folder as such, whatever has become of its notes and of the index.
+
+        Raises:
+            HoldfastError: whatever the verb raises.
+        """
+        with self._counted():
+            await self._reconciler.open_store()
+            return await verb(self.ports)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
         if self._stopping:
             raise StorageError("The server is stopping.", "Call again when it is back.")
         self._under_way += 1
         try:
-            return await self._answer(verb, anew=anew)
+            yield
         finally:
             self._under_way -= 1
             self._idle.set()
@@ -143,6 +165,7 @@ class Memory:
         """Adopt new files and make missing vectors, after requests and now and then."""
         await anyio.sleep(START_SECONDS)
         tasks.start_soon(self._look_over)
+        self._look_for_backups_at = anyio.current_time() + BACKUP_START_SECONDS
         woken = False
         while True:
             due: float | None = None
@@ -153,9 +176,13 @@ class Memory:
                 due = await self._reconciler.adopt()
             except PASSING as error:
                 _report(error)
+            if not self._backing_up and anyio.current_time() >= self._look_for_backups_at:
+                tasks.start_soon(self._back_up)
             if not self._draining:  # an encoder may take its time: nothing else waits for it
                 tasks.start_soon(self._drain)
-            with anyio.move_on_after(min(due or IDLE_SECONDS, IDLE_SECONDS)):
+            until_look = self._look_for_backups_at - anyio.current_time()
+            rest = min(due or IDLE_SECONDS, IDLE_SECONDS, until_look if until_look > 0 else IDLE_SECONDS)
+            with anyio.move_on_after(rest):
                 await self._wake.wait()
             woken = self._wake.is_set()
             self._wake = anyio.Event()
@@ -168,6 +195,16 @@ class Memory:
                 await self._answer(look_over, anew=False)
         except PASSING as error:
             _report(error)
+
+    async def _back_up(self) -> None:
+        self._backing_up = True
+        try:
+            await back_up_daily(self.ports)
+        except PASSING as error:
+            _report(error)
+        finally:
+            self._backing_up = False
+            self._look_for_backups_at = anyio.current_time() + BACKUP_LOOK_SECONDS
 
     async def _drain(self) -> None:
         self._draining = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
@@ -26,8 +26,10 @@ from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
 from holdfast.store.filesystem import Entry
+from holdfast.store.manifest import Backup
 from holdfast.store.pages import Mark
 from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
+from holdfast.store.vault import Effect, Restored
 
 Answer = TypeVar("Answer")
 SecretsMode = Literal["redact", "refuse", "allow"]
@@ -43,6 +45,7 @@ class Store(Protocol):
     def hold(self, keys: Iterable[str]) -> AbstractAsyncContextManager[frozenset[str]]: ...
     def hold_free(self, keys: Iterable[str], patience: float) -> AbstractAsyncContextManager[frozenset[str]]: ...
     def alone(self) -> AbstractAsyncContextManager[None]: ...
+    async def exchanged(self) -> bool: ...
     def commit(
         self, op: str, changes: Sequence[Change | PageChange], detail: dict[str, Any]
     ) -> AbstractAsyncContextManager[Committed]: ...
@@ -144,6 +147,18 @@ class Recalls(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Vault(Protocol):
+    """Backups of the store; see `holdfast.store.vault.Vault`."""
+
+    async def back_up(self, reason: str, *, pause: float = ...) -> Backup: ...
+    async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None: ...
+    async def backups(self) -> list[Backup]: ...
+    async def verify(self, backup_id: str) -> Backup: ...
+    async def effect(self, backup_id: str) -> Effect: ...
+    async def restore(self, backup_id: str, said: dict[str, Any]) -> Restored: ...
+    def close(self) -> None: ...
+
+
 class Encoder(Protocol):
     """Turns text into vectors of one set; see `holdfast.encode.builtin.BuiltinEncoder`."""
 
@@ -163,7 +178,7 @@ class Ports:
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
-    process who want to know what happens.
+    process who want to know what happens. `vault` is None where the storage makes its own backups.
     """
 
     store: Store
@@ -180,6 +195,8 @@ class Ports:
     max_now_tokens: int = 1000
     check_on_start: bool = False
     sights: dict[str, Baseline] = field(default_factory=dict)  # pages as they were first seen, until that is recorded
+    vault: Vault | None = None
+    daily_backups: bool = False
 
     @property
     def now(self) -> str:

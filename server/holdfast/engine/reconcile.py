@@ -84,9 +84,16 @@ class Reconciler:
                 await self._look()
             self._missed = False
 
+    async def open_store(self) -> None:
+        """Open the folder if nobody has, for requests that are about itself and not about its notes."""
+        async with self._lock:
+            if not self._opened:
+                await self.ports.store.open()
+                self._opened, self._missed = True, True
+
     async def _open_store(self, *, anew: bool) -> None:
         """Open the folder once. When it vanishes later its disk may be unmounted: nobody makes it anew unwarned."""
-        if self._opened and self.ports.store.is_there:
+        if self._opened and await self._is_there():
             self._warned = False
             return
         if self._opened and not (anew and self._warned):
@@ -96,8 +103,20 @@ class Reconciler:
                 "Mount or restore it. If it is gone for good, call remember again: that makes it anew.",
             )
         await self.ports.store.open()
+        await self._notice_restore()
         await first_look(self.ports)
         self._opened, self._missed = True, True
+
+    async def _is_there(self) -> bool:
+        """Whether the notes are where they belong; while a backup takes their place, that is waited for."""
+        await self._notice_restore()
+        if not self.ports.store.is_there:
+            await self._notice_restore()
+        return self.ports.store.is_there
+
+    async def _notice_restore(self) -> None:
+        if await self.ports.store.exchanged():
+            self.ports.index.discard()  # it knows the notes that were there before
 
     async def backstop(self) -> None:
         """Scan a watched folder if that was not done for long."""

@@ -58,7 +58,7 @@ def read_evidence(entry: Mapping[str, Any]) -> Evidence | None:
 
 
 def replayed(evidence: Sequence[Evidence]) -> float | None:
-    """The confidence that the list leads to, computed anew from its first; None for an empty one.
+    """The confidence that the list leads to, computed anew from its first entry; None for an empty one.
 
     A confidence that a person set between two updates is where the later one began: it is taken as it stands.
     """
@@ -84,7 +84,8 @@ def breaks(evidence: Sequence[Evidence], confidence: float) -> list[str]:
         for place, (before, item) in enumerate(pairwise(evidence), 2)
         if _differ(before.new_confidence, item.old_confidence)
     ]
-    if evidence and _differ(evidence[-1].new_confidence, confidence):
+    led_to = replayed(evidence)
+    if led_to is not None and _differ(led_to, confidence):
         told.append("confidence is not what the last entry led to")
     return told
 

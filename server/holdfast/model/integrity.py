@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from holdfast.model.belief import breaks, read_evidence
 from holdfast.model.pages import is_page, is_page_key
 from holdfast.model.times import moment
 
-SUPPORTING_RATE, CONTRADICTING_RATE = 0.15, 0.30  # OMI's learning rates
-TOLERANCE = 1e-9
 MOST_ORPHANS = 5  # more are unsafe
 CORE_LINKS, CORE_WINDOW, CORE_USES = 5, timedelta(hours=24), 3
 SEEN, ACCEPTED = "pages_seen", "pages_accepted"  # keys of journal lines: [{path, hash, size}]
+RESTORE = "restore"  # what a journal line is about that has `pages`: {path: hash}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,8 @@ def baselines(records: Iterable[Mapping[str, Any]]) -> dict[str, Baseline]:
     """The baselines of pages, by path, from the journal's lines in order.
 
     Every change of ours sets one. What it found in place of the last one was somebody else's, and that stays known
-    until it is accepted. A page that was seen before any change of ours is trusted as it was then.
+    until it is accepted. A restore sets them all. A page that was seen before any change of ours is trusted as it was
+    then.
     """
     lines = list(records)
     void = {change for line in lines for change in _texts(line.get("void"))}
@@ -42,6 +42,8 @@ def baselines(records: Iterable[Mapping[str, Any]]) -> dict[str, Baseline]:
     for line in lines:
         for path, mark in _marks(line.get(SEEN)):
             found.setdefault(path, mark)
+        if line.get("op") == RESTORE:
+            found = _restored(line.get("pages"))
         if line.get("change") not in void:
             for file in line.get("files") or ():
                 if is_page_key(file["note"]):
@@ -70,33 +72,23 @@ def _marks(told: object) -> list[tuple[str, Baseline]]:
     ]
 
 
+def _restored(told: object) -> dict[str, Baseline]:
+    """A restore puts the pages of a backup in the place of all that were there."""
+    pages = told.items() if isinstance(told, dict) else ()
+    return {path: Baseline(mark) for path, mark in pages if is_page(path) and isinstance(mark, str)}
+
+
 def _texts(told: object) -> list[str]:
     return [item for item in told if isinstance(item, str)] if isinstance(told, list) else []
 
 
-def updated_confidence(old: float, strength: float, *, supports: bool) -> float:
-    """OMI's formula: new = old + rate * strength * (target - old)."""
-    rate, target = (SUPPORTING_RATE, 1.0) if supports else (CONTRADICTING_RATE, 0.0)
-    return old + rate * strength * (target - old)
-
-
 def evidence_problem(evidence: Sequence[Mapping[str, Any]], confidence: float) -> str:
     """Why a belief's confidence does not follow from its evidence; empty where it does."""
-    last = confidence
-    for number, entry in enumerate(evidence, 1):
-        old, new, strength = (entry.get(name) for name in ("old_confidence", "new_confidence", "strength"))
-        supports = entry.get("supports")
-        if not isinstance(supports, bool) or not all(_is_fraction(value) for value in (old, new, strength)):
-            return f"entry {number} of its evidence is not whole"
-        expected = updated_confidence(float(old or 0), float(strength or 0), supports=supports)
-        if abs(expected - float(new or 0)) > TOLERANCE:
-            return f"entry {number} of its evidence does not follow the formula"
-        last = float(new or 0)
-    return "" if abs(last - confidence) <= TOLERANCE else "its confidence is not what its evidence leads to"
-
-
-def _is_fraction(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 1
+    entries = [read_evidence(entry) for entry in evidence]
+    whole = [entry for entry in entries if entry is not None]
+    if len(whole) < len(entries):
+        return f"entry {entries.index(None) + 1} of its evidence is not whole"
+    return next(iter(breaks(whole, confidence)), "")
 
 
 def is_sudden(times: Sequence[str]) -> bool:

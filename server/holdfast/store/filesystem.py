@@ -12,12 +12,13 @@ import functools
 import io
 import os
 import re
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -82,6 +83,30 @@ class FileSystem:
                 path.unlink()
             raise
 
+    def begin(self, path: Path) -> BinaryIO:
+        """A new file to be written bit by bit; fails where the name is taken. `flush_file` ends it."""
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE), "wb")
+
+    def flush_file(self, file: BinaryIO) -> None:
+        """Bring what was written to the disk."""
+        file.flush()
+        os.fsync(file.fileno())
+
+    def open(self, path: Path) -> BinaryIO:
+        """A file to be read bit by bit; never through a symbolic link, never from a device."""
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        file = os.fdopen(handle, "rb")
+        try:
+            _check_regular(handle, path)
+        except OSError:
+            file.close()
+            raise
+        return file
+
+    def link(self, path: Path, name: Path) -> None:
+        """A second name for a file: what replaces the first by a rename leaves the second as it was."""
+        os.link(path, name, follow_symlinks=False)
+
     def append(self, path: Path, data: bytes, *, flush: bool) -> None:
         """Add to the end of a file, flushed to the disk if asked; never to a device or a fifo, nor waiting for one."""
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), FILE_MODE)
@@ -132,6 +157,21 @@ class FileSystem:
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
+
+    def remove_tree(self, path: Path) -> None:
+        """Take away a folder with all that is in it, if it is there."""
+        if os.path.lexists(path):
+            shutil.rmtree(path)
+
+    def flush_tree(self, root: Path) -> None:
+        """Bring all files and names below a folder to the disk."""
+        if _flush_disk(root):
+            return
+        for folder, _, names in os.walk(root, onerror=_raised):
+            for name in names:
+                with (Path(folder) / name).open("r+b") as file:
+                    os.fsync(file.fileno())
+            self.flush_folder(Path(folder))
 
     def flush_folder(self, path: Path) -> None:
         """Make every rename in this folder survive a power cut."""
@@ -245,6 +285,24 @@ class FileSystem:
             return sorted(entry.name for entry in path.iterdir())
         except FileNotFoundError:
             return []
+
+
+def _raised(error: OSError) -> None:
+    raise error
+
+
+def _flush_disk(path: Path) -> bool:
+    """Linux's syncfs: everything on the disk of a path at once. False where there is none."""
+    if sys.platform != "linux":
+        return False
+    flush = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if flush is None:
+        return False
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return bool(flush(handle) == 0)
+    finally:
+        os.close(handle)
 
 
 def _check_regular(handle: int, path: Path | str) -> None:

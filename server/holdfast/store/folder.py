@@ -28,6 +28,8 @@ class Folder:
         self.history = home / "history"
         self.trash = home / "trash"
         self.conflicts = home / "trash" / "conflicts"
+        self.vault = home / "vault"
+        self.restore_plan = home / "vault" / "restore.json"
         self.locks = home / "locks"
         self.derived = home / ".holdfast"
         self.pages = tuple(home / name for name in (NOW_FOLDER, DAILY, CAPSULES))

@@ -154,6 +154,15 @@ class Journal:
         """
         return await self._appends.submit(_Entry(record, flush))
 
+    async def append_all(self, records: Sequence[Record]) -> None:
+        """Add records that were written once before, in one go and flushed; those with a time keep it.
+
+        Raises:
+            StorageError: the disk refused; none of them is in the journal.
+        """
+        if records:
+            await self._append_all([_Entry(record, flush=True) for record in records])
+
     async def news(self) -> list[Record]:
         """Records of other processes that were not handed out before. Costs a look at two files when there are none."""
         if not self._appending and self._grown():  # an append reads what is new by itself

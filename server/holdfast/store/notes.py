@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -14,13 +13,15 @@ import anyio.to_thread
 from holdfast.errors import StorageError
 from holdfast.model.pages import is_page, is_page_key
 from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
-from holdfast.store.filesystem import KEPT, NO_SIGNATURE, Entry, FileSystem, Signature, spelled
-from holdfast.store.folder import SUFFIX, Folder, is_laid_aside
+from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, Signature, spelled
+from holdfast.store.folder import SUFFIX, Folder
 from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
+from holdfast.store.leftovers import discard, laid_aside
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.pages import Mark, read_page, weigh_notes, weigh_pages
+from holdfast.store.restoring import carry_out
 from holdfast.store.settle import settle
 from holdfast.store.stored import LARGEST_FILE, Change, Committed, Page, PageChange, Stored, Unreadable, time_of
 from holdfast.store.watch import News, Watch
@@ -30,7 +31,7 @@ Answer = TypeVar("Answer")
 
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
-_OF_PAGES = (b'"note":"page:', b'"pages_', b'"void":')  # what no other line has
+_OF_PAGES = (b'"note":"page:', b'"pages', b'"void":')  # what no other line has
 
 
 class NoteFiles:
@@ -55,6 +56,7 @@ class NoteFiles:
         self._watch = Watch(folder.memories)
         self._writer = Writer(folder, files, self._journal, self._intents, self._watch, change_id)
         self.conflicts: list[str] = []  # texts that lost a race, found while settling
+        self._exchanged = False  # a backup took the folder's place since that was last asked
 
     async def open(self) -> None:
         """Make the folder where it is missing, and settle every change that a crash left open.
@@ -70,6 +72,7 @@ class NoteFiles:
                 f"The memory folder cannot be opened: {error.strerror}.",
                 "Set HOLDFAST_HOME to a folder that can be written to.",
             ) from error
+        await self.finish_restore()
         await self._learn()
         for intent in self._intents.all():
             async with self.hold(intent.keys):
@@ -113,7 +116,10 @@ class NoteFiles:
         """
         wanted = set(keys)
         while True:
+            await self.finish_restore()
             async with self._stripes.hold(wanted):
+                if self._is_interrupted():
+                    continue
                 await self._learn()
                 open_here = self._intents.touching(wanted)
                 further = {key for intent in open_here for key in intent.keys} - wanted
@@ -128,7 +134,10 @@ class NoteFiles:
         """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
         wanted = set(keys)
         while True:
+            await self.finish_restore()
             async with self._stripes.hold_free(wanted, patience) as held:
+                if self._is_interrupted():
+                    continue
                 await self._learn()
                 open_here = self._intents.touching(wanted - held)
                 further = {key for intent in open_here for key in intent.keys} - wanted
@@ -141,9 +150,56 @@ class NoteFiles:
                     return
             wanted |= further
 
-    def alone(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
-        return self._whole.hold()
+        async with self._whole.hold():
+            if self._is_interrupted():
+                async with self._stripes.hold_all():
+                    await self.carry_out()
+            yield
+
+    @asynccontextmanager
+    async def quiet(self) -> AsyncIterator[None]:
+        """Own every key, with every change settled: what lies in the folder is whole, and stays as it is."""
+        while True:
+            await self.finish_restore()
+            async with self._stripes.hold_all():
+                if self._is_interrupted():
+                    continue
+                await self._learn()
+                for intent in self._intents.all():
+                    await self._settle(intent)
+                yield
+                return
+
+    async def exchanged(self) -> bool:
+        """Whether this process put a backup in the folder's place since it was last asked; finishes what is begun."""
+        await self.finish_restore()
+        exchanged, self._exchanged = self._exchanged, False
+        return exchanged
+
+    async def carry_out(self) -> None:
+        """Do what the plan in the vault says. The caller is alone and owns every key."""
+        try:
+            seq = await carry_out(self._folder, self._files, self._journal)
+        except OSError as error:
+            raise _unreadable(error) from error
+        self._intents.learn([{"seq": seq + 1, "settled": seq}])
+        self._exchanged = True
+
+    async def finish_restore(self) -> None:
+        """Wait for a restore that is under way, or carry on one whose process died in the middle."""
+        if self._is_interrupted():
+            async with self.alone():
+                pass
+
+    def _is_interrupted(self) -> bool:
+        """Whether a restore is decided and not finished; if no lock is held by its process, that has died."""
+        try:
+            return self._files.exists(self._folder.restore_plan)
+        except OSError as error:
+            raise _unreadable(error) from error
 
     def commit(
         self, op: str, changes: Sequence[Change | PageChange], detail: Record
@@ -238,7 +294,7 @@ class NoteFiles:
         return await _on_disk(lambda: list(self._journal.records()))
 
     async def page_records(self) -> list[Record]:
-        """The records that tell of pages, and those that say what never happened, in order."""
+        """Of these the ones that tell of pages, and those that say what never happened."""
         return await _on_disk(lambda: list(self._journal.records(_OF_PAGES)))
 
     def _make_folders(self) -> None:
@@ -253,26 +309,14 @@ class NoteFiles:
 
     async def _sweep(self) -> None:
         """Remove what dead processes laid aside and no intent speaks of: they died before they announced it."""
-        if not await _on_disk(self._laid_aside):
+        if not await _on_disk(laid_aside, self._folder, self._files):
             return
         async with self._stripes.hold_all():  # whatever lies aside while nobody changes anything is nobody's
             await self._learn()
             spoken_of = {file.aside for intent in self._intents.all() for file in intent.files}
-            for path in await _on_disk(self._laid_aside):
+            for path in await _on_disk(laid_aside, self._folder, self._files):
                 if self._folder.told(path) not in spoken_of:
-                    await _on_disk(self._discard, path)
-
-    def _laid_aside(self) -> list[Path]:
-        home, roots = self._folder.home, (self._folder.memories, self._folder.history, *self._folder.pages)
-        beside = [home / name for name in self._files.list_folder(home)]
-        below = (path for root in roots for path in self._files.list_hidden(root))
-        return [path for path in (*beside, *below) if is_laid_aside(path.name)]
-
-    def _discard(self, path: Path) -> None:
-        if path.suffix == KEPT and not self._files.exists(self._folder.history / f"{hash_of(self._files, path)}.md"):
-            self._files.move(path, self._folder.conflict_path(path.name.strip("."), "swap"))
-        else:
-            self._files.remove(path)
+                    await _on_disk(discard, path, self._folder, self._files)
 
     async def _settle(self, intent: Intent) -> Iterable[str]:
         """Carry a change through or call it void; returns the notes that it made or changed."""
@@ -284,8 +328,7 @@ class NoteFiles:
             await self._journal.append({word: [intent.change]}, flush=False)
         except StorageError:
             self._writer.tell_later(word, intent.change)  # a full disk keeps nobody from reading
-        notes = [file.note for file in intent.files if file.after and not is_page_key(file.note)]
-        return notes if outcome.done else ()
+        return [file.note for file in intent.files if outcome.done and file.after and not is_page_key(file.note)]
 
     def _scan(self, below: str = "") -> dict[str, Entry]:
         found = self._files.scan(self._folder.memories, SUFFIX, below=below, entered=self._watch.add)

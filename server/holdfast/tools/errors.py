@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from fastmcp.exceptions import ToolError, ValidationError
+from fastmcp.exceptions import ResourceError, ToolError, ValidationError
 from fastmcp.server.middleware import Middleware, MiddlewareContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
@@ -60,6 +60,14 @@ async def read(call: Awaitable[Answer]) -> Answer:
 
 def _told(what: str, error: HoldfastError) -> str:
     return on_one_line(f"{what}: {error.public}", LONGEST_FAILURE)
+
+
+async def readable(call: Awaitable[Answer]) -> Answer:
+    """As `answered`, for resources."""
+    try:
+        return await call
+    except HoldfastError as error:
+        raise ResourceError(on_one_line(error.public, LONGEST_FAILURE)) from None
 
 
 def _sentence(cause: BaseException | None) -> InvalidArgumentError:

@@ -1,0 +1,240 @@
+"""The archive of a backup: a compressed tar file, written and read as a stream, every file with its hash."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from holdfast.errors import IntegrityError
+from holdfast.store.filesystem import FILE_MODE, FileSystem
+from holdfast.store.manifest import Manifest, Packed
+
+CHUNK = 1 << 20
+LEVEL = 6
+_OVERHEAD = 16 * 1024  # bytes of headers that one file may have
+_HARM = (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, UnicodeError, ValueError)
+
+
+Taker = Callable[[str, Packed], BinaryIO | None]  # where a file goes: a new one, or None where it is only checked
+
+
+class UnreadableError(Exception):
+    """A file cannot be put into an archive, for it cannot be read."""
+
+
+class _Counted(io.RawIOBase):
+    """Writes through, counting and hashing."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        view = memoryview(data)  # type: ignore[arg-type] # whatever has a buffer
+        self._hash.update(view)
+        self.size += view.nbytes
+        return self._file.write(view)
+
+    @property
+    def checksum(self) -> str:
+        return self._hash.hexdigest()
+
+
+class _Exactly(io.RawIOBase):
+    """So many bytes of a file, hashed; zeros where somebody has cut it short meanwhile."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._left = size
+        self.hash = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._left if size < 0 else min(size, self._left)
+        data = self._file.read(wanted)
+        data += bytes(wanted - len(data))
+        self._left -= wanted
+        self.hash.update(data)
+        return data
+
+
+class ArchiveWriter:
+    """An archive that is being written; `files` are those that are in it."""
+
+    def __init__(self, disk: FileSystem, path: Path) -> None:
+        self._disk = disk
+        self._file = disk.begin(path)
+        self._counted = _Counted(self._file)
+        self._gzip = gzip.GzipFile("", "wb", LEVEL, self._counted, mtime=0)
+        self._tar = tarfile.TarFile(mode="w", fileobj=self._gzip, format=tarfile.PAX_FORMAT)
+        self.files: dict[str, Packed] = {}
+
+    def add(self, path: str, source: Path, most: int | None = None) -> None:
+        """Add a file, or its first `most` bytes.
+
+        Raises:
+            UnreadableError: it cannot be read; nothing of it is in the archive.
+            OSError: the archive cannot be written.
+        """
+        with _opened(self._disk, source) as file:
+            status = os.fstat(file.fileno())
+            size = status.st_size if most is None else min(most, status.st_size)
+            if size <= CHUNK:  # most files: whole, or not at all, whoever is cutting it short
+                self._add_bytes(path, _read(file, size), status.st_mtime_ns)
+            else:
+                reader = _Exactly(file, size)
+                self._tar.addfile(_member(path, size, status.st_mtime_ns), reader)
+                self.files[path] = Packed(reader.hash.hexdigest(), size, status.st_mtime_ns)
+
+    def add_changed(self, path: str, source: Path, change: Callable[[bytes], bytes]) -> bool:
+        """Add a small file as `change` makes it, or not at all where that is nothing; whether it was changed.
+
+        Raises:
+            UnreadableError: it cannot be read.
+            OSError: the archive cannot be written.
+        """
+        with _opened(self._disk, source) as file:
+            data = _read(file, CHUNK)
+            changed = change(data)
+            if changed:
+                self._add_bytes(path, changed, os.fstat(file.fileno()).st_mtime_ns)
+        return changed != data
+
+    def _add_bytes(self, path: str, data: bytes, modified_ns: int) -> None:
+        self._tar.addfile(_member(path, len(data), modified_ns), io.BytesIO(data))
+        self.files[path] = Packed(hashlib.sha256(data).hexdigest(), len(data), modified_ns)
+
+    def finish(self) -> tuple[str, int]:
+        """Flush everything to the disk; the archive's SHA-256 and size."""
+        self._tar.close()
+        self._gzip.close()
+        self._disk.flush_file(self._file)
+        self._file.close()
+        return self._counted.checksum, self._counted.size
+
+    def abandon(self) -> None:
+        """Let go of the file, finished or not."""
+        self._file.close()
+
+
+def _opened(disk: FileSystem, path: Path) -> BinaryIO:
+    try:
+        return disk.open(path)
+    except OSError as error:
+        raise UnreadableError from error
+
+
+def _read(file: BinaryIO, most: int) -> bytes:
+    try:
+        return file.read(most)
+    except OSError as error:
+        raise UnreadableError from error
+
+
+def _member(path: str, size: int, modified_ns: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(path)
+    member.size, member.mtime, member.mode = size, max(0, modified_ns // 1_000_000_000), FILE_MODE
+    return member
+
+
+class _Bounded(io.RawIOBase):
+    """Reads through, and no more than was promised: what unpacks to more is no backup of ours."""
+
+    def __init__(self, file: gzip.GzipFile, most: int) -> None:
+        self._file = file
+        self._left = most
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(self._left + 1 if size < 0 else min(size, self._left + 1))
+        self._left -= len(data)
+        if self._left < 0:
+            raise tarfile.ReadError("more than its manifest says")
+        return data
+
+
+def check_sum(file: BinaryIO, manifest: Manifest) -> None:
+    """Compare the archive with the checksum in its manifest.
+
+    Raises:
+        IntegrityError: it is not the archive that was written.
+    """
+    total, size = hashlib.sha256(), 0
+    while data := file.read(CHUNK):
+        total.update(data)
+        size += len(data)
+    if (total.hexdigest(), size) != (manifest.backup.checksum, manifest.backup.file_size):
+        raise IntegrityError("The backup's archive is harmed: its checksum does not fit.", "Nothing was changed.")
+    file.seek(0)
+
+
+@contextmanager
+def unpacking(file: BinaryIO, manifest: Manifest, take: Taker) -> Iterator[Callable[[], bool]]:
+    """Read an archive file by file; the block calls what it is given until that says that there is no more.
+
+    Raises:
+        IntegrityError: it holds anything but the files of its manifest, each once and unharmed.
+    """
+    most = manifest.backup.size + _OVERHEAD * (len(manifest.files) + 2)
+    missing = dict(manifest.files)
+    with gzip.GzipFile(fileobj=file) as packed:
+        try:
+            with tarfile.open(mode="r|", fileobj=_Bounded(packed, most)) as archive:
+                yield lambda: _take_next(archive, missing, take)
+        except _HARM as error:
+            raise IntegrityError("The backup's archive cannot be read.", "Nothing was changed.") from error
+    if missing:
+        raise IntegrityError("The backup's archive lacks files of its manifest.", "Nothing was changed.")
+
+
+def _take_next(archive: tarfile.TarFile, missing: dict[str, Packed], take: Taker) -> bool:
+    """Take one file out; False where there was none left."""
+    member = archive.next()
+    if member is None:
+        return False
+    packed = missing.pop(member.name, None)
+    if packed is None or not _is_plain(member) or member.size != packed.size:
+        raise IntegrityError("The backup's archive holds what its manifest does not name.", "Nothing was changed.")
+    source = archive.extractfile(member)
+    if source is None or _copied(source, take(member.name, packed)) != packed.sha256:
+        raise IntegrityError("A file in the backup is not as it was.", "Nothing was changed. Take another backup.")
+    archive.members = []  # type: ignore[attr-defined] # it would keep them all
+    return True
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    """Whether it is a file, no link, device or folder, that stays in the folder it is unpacked in."""
+    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.sparse is not None:
+        return False
+    judge = getattr(tarfile, "data_filter", None)  # Pythons before 3.11.4 have none
+    try:
+        return judge is None or judge(member, "/nowhere").name == member.name
+    except tarfile.TarError:
+        return False
+
+
+def _copied(source: IO[bytes], target: BinaryIO | None) -> str:
+    """Copy to the end; the SHA-256 of what was copied."""
+    total = hashlib.sha256()
+    try:
+        while data := source.read(CHUNK):
+            total.update(data)
+            if target is not None:
+                target.write(data)
+    finally:
+        if target is not None:
+            target.close()
+    return total.hexdigest()

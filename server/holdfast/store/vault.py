@@ -1,0 +1,379 @@
+"""The vault: backups of the folder, each an archive with its manifest beside it, made and brought back."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+
+from holdfast.errors import StorageError
+from holdfast.model.times import instant, moment
+from holdfast.store.archive import CHUNK, ArchiveWriter, Taker, UnreadableError, check_sum, unpacking
+from holdfast.store.configmask import masked
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.folder import Folder
+from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock
+from holdfast.store.manifest import CONFIG, REPLACED, Backup, Manifest, Packed
+from holdfast.store.notes import NoteFiles
+from holdfast.store.picture import Picture, add_history, marks, picturing, replaced, take_picture
+from holdfast.store.restoring import ADDED, NEW, Plan
+from holdfast.store.shelf import Shelf
+
+Answer = TypeVar("Answer")
+
+SLICE_SECONDS = 0.005  # how long one piece of the work keeps a thread
+BRIEF_SECONDS = 0.05  # how long a daily backup waits for whoever works in the vault
+ROUNDS = 3  # attempts to find nobody writing between a safety backup and the restore
+MOST_TOLD = 100  # files that a manifest names as left out
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a restore would do to notes, pages and logs, in files."""
+
+    back: int  # not there now
+    changed: int
+    gone: int  # there now, and not in the backup
+    same: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A restore that is done; `safety` is a backup of what was there before, `files` what was put back."""
+
+    backup: Backup
+    safety: Backup
+    files: int
+
+
+class Vault:
+    """Backups of one folder, in its `vault/`.
+
+    Args:
+        folder: the layout.
+        files: the file system.
+        notes: whose locks say when the folder is whole.
+        clock: the time now.
+        retention_days: how long a backup is kept; the newest always is.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        files: FileSystem,
+        notes: NoteFiles,
+        clock: Callable[[], datetime],
+        retention_days: int = 90,
+    ) -> None:
+        self._folder = folder
+        self._files = files
+        self._notes = notes
+        self._shelf = Shelf(folder, files)
+        self._clock = clock
+        self._days = retention_days
+        self._lock = Lock(folder.locks / "vault", LONG_PATIENCE_SECONDS)
+
+    async def back_up(self, reason: str, *, pause: float = 0.0) -> Backup:
+        """Make a backup of the folder as it is at one moment, then remove those that are too old.
+
+        Args:
+            reason: told in its manifest.
+            pause: seconds to wait after each two hundredth of a second of work, for the sake of others.
+
+        Raises:
+            StorageError: the disk refused; there is no new backup then.
+        """
+        async with self._lock.hold():
+            return await self._back_up(reason, pause)
+
+    async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None:
+        """Make a backup if the newest is older than `every`; None where it is not, or another process is at it."""
+        if not await self._is_due(every):
+            return None
+        async with AsyncExitStack() as stack:
+            with anyio.move_on_after(BRIEF_SECONDS) as waiting:
+                await stack.enter_async_context(self._lock.hold())
+            if waiting.cancelled_caught or not await self._is_due(every):
+                return None
+            return await self._back_up(reason, pause)
+
+    async def backups(self) -> list[Backup]:
+        """Every backup whose archive is there, newest first. Their archives are not read."""
+        return await _on_disk(self._shelf.list)
+
+    async def verify(self, backup_id: str) -> Backup:
+        """Read a backup through and compare every checksum.
+
+        Raises:
+            BackupNotFoundError: there is none of this id.
+            IntegrityError: it is harmed or was changed.
+        """
+        manifest = await _on_disk(self._shelf.manifest, backup_id)
+        await self._read_through(manifest, lambda _path, _packed: None)
+        return manifest.backup
+
+    async def effect(self, backup_id: str) -> Effect:
+        """What restoring a backup would change now.
+
+        Raises:
+            BackupNotFoundError: there is none of this id.
+            IntegrityError: its manifest is harmed.
+        """
+        manifest = await _on_disk(self._shelf.manifest, backup_id)
+        return await _on_disk(self._effect, manifest)
+
+    async def restore(self, backup_id: str, said: dict[str, Any]) -> Restored:
+        """Put a backup in the place of what is there, of which a safety backup is made first.
+
+        Notes, NOW files, MEMORY.md, daily logs and capsules become what they were, byte for byte. Journal, history
+        and trash keep what they have and get back what they lack. Settings stay; a lost config.yaml comes back.
+
+        Args:
+            backup_id: which one.
+            said: more keys for the journal's line.
+
+        Raises:
+            BackupNotFoundError: there is none of this id.
+            IntegrityError: it is harmed or was changed; nothing was changed.
+            StorageError: the disk refused; nothing was changed, or the restore is carried on at the next request.
+        """
+        async with self._lock.hold():
+            await self._notes.finish_restore()
+            await _on_disk(self._shelf.tidy)
+            manifest = await _on_disk(self._shelf.manifest, backup_id)
+            staging = self._folder.vault / f".restore_{secrets.token_hex(8)}.tmp"
+            try:
+                await self._unpack(manifest, staging)
+                return await self._exchange(manifest, staging, said)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _on_disk(self._drop_unless_planned, staging)
+
+    def close(self) -> None:
+        self._lock.close()
+
+    async def _exchange(self, manifest: Manifest, staging: Path, said: dict[str, Any]) -> Restored:
+        """Safety backup, then the exchange, with nobody writing in between."""
+        for attempt in range(ROUNDS):
+            patient = attempt < ROUNDS - 1
+            safety, picture = await self._make("before restore", 0.0) if patient else (None, None)
+            async with self._notes.alone(), self._notes.quiet():
+                if safety is None or picture is None:
+                    safety, picture = await self._make("before restore", 0.0, is_quiet=True)
+                elif replaced(picture.marks) != await _on_disk(marks, self._folder):
+                    await _on_disk(self._shelf.remove, safety.backup_id)
+                    continue
+                with anyio.CancelScope(shield=True):
+                    await _on_disk(self._write_plan, self._plan(manifest, safety, staging, said))
+                    await self._notes.carry_out()
+            return Restored(manifest.backup, safety, manifest.backup.file_count)
+        raise AssertionError("unreachable: the last attempt is made with every lock held")
+
+    def _plan(self, manifest: Manifest, safety: Backup, staging: Path, said: dict[str, Any]) -> Plan:
+        there = {path.partition("/")[0] for path in manifest.files} | {self._folder.memories.name}
+        return Plan(
+            backup_id=manifest.backup.backup_id,
+            safety_id=safety.backup_id,
+            staging=staging.name,
+            tops=tuple(top for top in REPLACED if top in there),
+            pages=manifest.pages,
+            said=said,
+            keep_old=bool(safety.left_out),
+        )
+
+    def _write_plan(self, plan: Plan) -> None:
+        fresh = self._folder.vault / plan.staging / "plan"
+        self._files.create(fresh, plan.render())
+        self._files.move(fresh, self._folder.restore_plan)
+        self._files.flush_folder(self._folder.vault)
+
+    def _drop_unless_planned(self, staging: Path) -> None:
+        if not self._files.exists(self._folder.restore_plan):
+            self._files.remove_tree(staging)
+
+    async def _unpack(self, manifest: Manifest, staging: Path) -> None:
+        """Bring every file out, checked, and to the disk; what is only added, where it is missing."""
+        size = manifest.backup.size
+        if await _on_disk(lambda: shutil.disk_usage(self._folder.vault).free) < size:
+            raise StorageError(f"There is no room to unpack {size:,} bytes.", "Nothing was changed. Make room first.")
+        await _on_disk(self._files.make_folder, staging / NEW / self._folder.memories.name)
+        lacking = await _on_disk(self._lacking, manifest)
+        out: dict[Path, int] = {}
+
+        def take(path: str, packed: Packed) -> BinaryIO | None:
+            top = path.partition("/")[0]
+            if top not in REPLACED and path not in lacking:
+                return None
+            target = staging / (NEW if top in REPLACED else ADDED) / path
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            out[target] = packed.modified_ns
+            return self._files.begin(target)
+
+        await self._read_through(manifest, take)
+        await _on_disk(self._settle_files, staging, out)
+
+    def _settle_files(self, staging: Path, out: dict[Path, int]) -> None:
+        for path, modified_ns in out.items():
+            self._files.set_time(path, modified_ns)
+        self._files.flush_tree(staging)
+        self._files.flush_folder(staging.parent)
+
+    def _lacking(self, manifest: Manifest) -> set[str]:
+        """Files that are added, not replaced, and are not there as they were; all of the journal."""
+        kept = [path for path in manifest.files if path.partition("/")[0] not in REPLACED]
+        lacking = {path for path in kept if path.startswith(("journal/", "history/"))}
+        lacking -= {path for path in lacking if path.startswith("history/") and self._is_same(path, manifest)}
+        lacking |= {path for path in kept if not self._files.exists(self._folder.inside(path))}
+        return lacking - ({CONFIG} if manifest.backup.masked else set())
+
+    def _is_same(self, path: str, manifest: Manifest) -> bool:
+        packed = manifest.files[path]
+        file = self._folder.inside(path)
+        return self._files.size(file) == packed.size and _hash_of(self._files, file) == packed.sha256
+
+    def _effect(self, manifest: Manifest) -> Effect:
+        here = marks(self._folder)
+        kept = [path for path in manifest.files if path.partition("/")[0] in REPLACED]
+        same = sum(path in here and self._is_same(path, manifest) for path in kept)
+        there = sum(path in here for path in kept)
+        return Effect(back=len(kept) - there, changed=there - same, gone=len(here) - there, same=same)
+
+    async def _read_through(self, manifest: Manifest, take: Taker) -> None:
+        path = self._shelf.archive(manifest.backup.backup_id)
+        with await _on_disk(self._files.open, path) as file:
+            await _on_disk(check_sum, file, manifest)
+            with unpacking(file, manifest, take) as step:
+                await _in_slices(step, 0.0)
+
+    async def _back_up(self, reason: str, pause: float) -> Backup:
+        await self._notes.finish_restore()
+        await _on_disk(self._shelf.tidy)
+        backup, _ = await self._make(reason, pause)
+        await _on_disk(self._shelf.prune, instant(self._clock() - timedelta(days=self._days)))
+        return backup
+
+    async def _make(self, reason: str, pause: float, *, is_quiet: bool = False) -> tuple[Backup, Picture]:
+        now = self._clock()
+        backup_id = f"omi_backup_full_{now:%Y%m%d_%H%M%S_%f}_{secrets.token_hex(4)}"
+        staging = self._folder.vault / f".{backup_id}.tmp"
+        await _on_disk(self._files.make_folder, staging)
+        try:
+            ahead = None if is_quiet else await self._look_ahead(staging, pause)
+            async with nullcontext() if is_quiet else self._notes.quiet():
+                picture = await _on_disk(take_picture, self._folder, self._files, staging, ahead)
+            await _on_disk(add_history, self._folder, self._files, picture)
+            backup = await self._pack(backup_id, instant(now), reason, picture, pause)
+            names = iter(self._files.list_folder(staging))
+            await _in_slices(lambda: self._remove_next(staging, names), pause)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _on_disk(self._files.remove_tree, staging)
+        return backup, picture
+
+    async def _look_ahead(self, staging: Path, pause: float) -> Picture:
+        """A picture that is taken while others write, so that the true one takes the locks for little more."""
+        picture = Picture()
+        steps = picturing(self._folder, self._files, staging, picture)
+        await _in_slices(lambda: next(steps, self) is not self, pause)
+        return picture
+
+    def _remove_next(self, staging: Path, names: Iterator[str]) -> bool:
+        name = next(names, None)
+        if name is not None:
+            self._files.remove(staging / name)
+        return name is not None
+
+    async def _pack(self, backup_id: str, created: str, reason: str, picture: Picture, pause: float) -> Backup:
+        aside = self._folder.vault / f".{backup_id}.tmp" / "archive"
+        writer = await _on_disk(ArchiveWriter, self._files, aside)
+        try:
+            waiting = iter(sorted(picture.sources.items()))
+            changed: list[bool] = []
+            step = functools.partial(self._pack_one, writer, picture, waiting, changed)
+            await _in_slices(step, pause)
+            checksum, file_size = await _on_disk(writer.finish)
+        finally:
+            writer.abandon()
+        backup = Backup(
+            backup_id=backup_id,
+            backup_type="full",
+            reason=reason,
+            created_at=created,
+            file_count=len(writer.files),
+            size=sum(file.size for file in writer.files.values()),
+            file_size=file_size,
+            checksum=checksum,
+            retention_days=self._days,
+            left_out=tuple(picture.left_out[:MOST_TOLD]),
+            masked=any(changed),
+        )
+        await _on_disk(self._shelf.keep, Manifest(backup, writer.files), aside)
+        return backup
+
+    def _pack_one(
+        self, writer: ArchiveWriter, picture: Picture, waiting: Iterator[tuple[str, Path]], changed: list[bool]
+    ) -> bool:
+        path, source = next(waiting, ("", self._folder.home))
+        if not path:
+            return False
+        try:
+            if path == CONFIG:
+                changed.append(writer.add_changed(path, source, masked))
+            else:
+                writer.add(path, source, picture.lengths.get(path))
+        except UnreadableError:
+            if self._files.exists(self._folder.inside(path)):  # else a person, or a purge, took it away just now
+                picture.left_out.append(path)
+        return True
+
+    async def _is_due(self, every: timedelta) -> bool:
+        newest = next(iter(await self.backups()), None)
+        return newest is None or abs(self._clock() - moment(newest.created_at)) >= every
+
+
+def _hash_of(disk: FileSystem, path: Path) -> str | None:
+    """SHA-256 of a file, bit by bit; None where it cannot be read."""
+    try:
+        total = hashlib.sha256()
+        with disk.open(path) as file:
+            while data := file.read(CHUNK):
+                total.update(data)
+        return total.hexdigest()
+    except OSError:
+        return None
+
+
+def _in_slice(step: Callable[[], bool]) -> bool:
+    """Repeat a step for a little while; False when it is through."""
+    end = time.perf_counter() + SLICE_SECONDS
+    while step():
+        if time.perf_counter() > end:
+            return True
+    return False
+
+
+async def _in_slices(step: Callable[[], bool], pause: float) -> None:
+    """Repeat a step until it is through, off the event loop and so that others get their turn."""
+    while await _on_disk(_in_slice, step):  # noqa: ASYNC110 - nothing is waited for
+        await anyio.sleep(pause)
+
+
+async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
+    try:
+        return await run_sync(call, *arguments)
+    except OSError as error:
+        raise StorageError(
+            f"The vault cannot be used: {error.strerror or type(error).__name__}.",
+            "Nothing was changed. Check the free space and the permissions of the folder vault/.",
+        ) from error

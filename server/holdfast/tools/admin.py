@@ -1,0 +1,156 @@
+"""The admin namespace: `admin_*` tools to act, `admin://` resources to look. Without the gate it does not exist."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastmcp import Context, FastMCP
+from fastmcp.tools import ToolResult
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from holdfast.engine.vault import Confirmations, DryRun, back_up, list_backups, restore_backup
+from holdfast.tools.agent import Desk
+from holdfast.tools.errors import PlainErrors, answered, readable
+from holdfast.tools.results import schema_of
+
+BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
+something risky."""
+
+RESTORE_BACKUP = """Put a backup in the place of all notes, NOW files and logs; what was stored since is taken away, \
+into a safety backup. The first call checks the backup, says what would change and gives a token; show that to the \
+user, and with their consent call again with the token as `confirm`."""
+
+MAKES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+DESTROYS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+
+
+class BackupResult(TypedDict):
+    backup_id: str
+    created: str
+    files: int
+    size: int
+    left_out: list[str]
+    notices: list[str]
+
+
+class EffectOfRestore(TypedDict):
+    back: int
+    changed: int
+    gone: int
+    same: int
+
+
+class RestoreResult(TypedDict):
+    backup_id: str
+    dry_run: bool
+    effect: EffectOfRestore | None
+    confirm: str | None
+    safety_backup_id: str | None
+    files: int
+    notices: list[str]
+
+
+def admin_server(desk: Desk) -> FastMCP[Any]:
+    """A server of the admin namespace alone, to be mounted where the gate is open."""
+    server: FastMCP[Any] = FastMCP("holdfast-admin", middleware=[PlainErrors()], mask_error_details=True)
+    _add_backup(server, desk)
+    _add_restore_backup(server, desk)
+    _add_vault(server, desk)
+    return server
+
+
+def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
+    @server.tool(name="admin_backup", description=BACKUP, annotations=MAKES, output_schema=schema_of(BackupResult))
+    async def _admin_backup(context: Context) -> ToolResult:
+        backup = await answered(desk.memory.attend(lambda ports: back_up(ports, desk.caller(context))))
+        missing = len(backup.left_out)
+        notices = [f"{missing} things in the folder are no readable files and not in it."] if missing else []
+        told = f"Backup {backup.backup_id}: {backup.file_count:,} files, {backup.file_size:,} bytes."
+        return _said(
+            " ".join([told, *notices]),
+            BackupResult(
+                backup_id=backup.backup_id,
+                created=backup.created_at,
+                files=backup.file_count,
+                size=backup.file_size,
+                left_out=list(backup.left_out),
+                notices=notices,
+            ),
+        )
+
+
+def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
+    tokens = Confirmations()
+
+    @server.tool(
+        name="admin_restore_backup",
+        description=RESTORE_BACKUP,
+        annotations=DESTROYS,
+        output_schema=schema_of(RestoreResult),
+    )
+    async def _admin_restore_backup(
+        context: Context,
+        backup_id: Annotated[str, Field(description="From admin_backup or admin://vault.")],
+        confirm: Annotated[str | None, Field(description="The token of the first call.")] = None,
+    ) -> ToolResult:
+        who = desk.caller(context)
+        outcome = await answered(
+            desk.memory.attend_folder(lambda ports: restore_backup(ports, who, tokens, backup_id, confirm))
+        )
+        if isinstance(outcome, DryRun):
+            return _would(outcome)
+        await answered(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
+        return _said(
+            f"Restored {outcome.files:,} files of {outcome.backup.backup_id}. "
+            f"What was there is in {outcome.safety.backup_id}.",
+            RestoreResult(
+                backup_id=outcome.backup.backup_id,
+                dry_run=False,
+                effect=None,
+                confirm=None,
+                safety_backup_id=outcome.safety.backup_id,
+                files=outcome.files,
+                notices=[],
+            ),
+        )
+
+
+def _would(outcome: DryRun) -> ToolResult:
+    effect, backup = outcome.effect, outcome.backup
+    return _said(
+        f"Nothing was changed yet. {backup.backup_id} of {backup.created_at} is whole. Restoring it brings back "
+        f"{effect.back:,} files, changes {effect.changed:,}, takes away {effect.gone:,} and leaves {effect.same:,} "
+        f"as they are. To do it, call again within five minutes with confirm={outcome.confirm}.",
+        RestoreResult(
+            backup_id=backup.backup_id,
+            dry_run=True,
+            effect=EffectOfRestore(back=effect.back, changed=effect.changed, gone=effect.gone, same=effect.same),
+            confirm=outcome.confirm,
+            safety_backup_id=None,
+            files=backup.file_count,
+            notices=[],
+        ),
+    )
+
+
+def _add_vault(server: FastMCP[Any], desk: Desk) -> None:
+    @server.resource(
+        "admin://vault",
+        name="vault",
+        description="Every backup, newest first.",
+        mime_type="application/json",
+    )
+    async def _vault() -> str:
+        backups = await readable(desk.memory.attend_folder(list_backups))
+        return json.dumps([backup.told() for backup in backups], ensure_ascii=True)
+
+
+async def _look(_ports: object) -> None:
+    """Nothing but what comes before every request: an index that is whole."""
+
+
+def _said(text: str, structured: Any) -> ToolResult:
+    return ToolResult(content=text, structured_content=structured)

@@ -1,0 +1,257 @@
+"""Backup and restore through the admin gate, in both protocol eras; and that there is nothing where it is closed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import anyio
+import jsonschema
+import pytest
+from fastmcp import Client
+
+import holdfast.app
+import holdfast.engine.memory
+from holdfast.app import build_memory, build_server
+from holdfast.settings import load_settings
+from processes import HOLDFAST, http, stdio
+from served import ERAS, Clock
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = ["admin_backup", "admin_restore_backup"]
+
+
+class Admin:
+    """A client behind the open gate."""
+
+    def __init__(self, client: Client[Any], home: Path, clock: Clock) -> None:
+        self.client, self.home, self.clock = client, home, clock
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        result = await self.client.call_tool_mcp(tool, arguments)
+        assert not result.is_error, result.content
+        schema = next(each.output_schema for each in await self.client.list_tools() if each.name == tool)
+        jsonschema.Draft202012Validator(schema).validate(result.structured_content)
+        return dict(result.structured_content or {})
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        result = await self.client.call_tool_mcp(tool, arguments)
+        assert result.is_error
+        return str(result.content[0].text)
+
+    async def vault(self) -> list[dict[str, Any]]:
+        [content] = await self.client.read_resource("admin://vault")
+        return list(json.loads(content.text))
+
+    async def contents(self, query: str) -> list[str]:
+        return [hit["content"] for hit in (await self.call("recall", query=query))["results"]]
+
+    def journal(self) -> list[dict[str, Any]]:
+        files = sorted((self.home / "journal").glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+
+
+@asynccontextmanager
+async def behind_the_gate(home: Path, era: str, **environment: str) -> AsyncIterator[Admin]:
+    settings = load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", **environment})
+    clock = Clock()
+    with patch.object(holdfast.app, "now", clock):
+        memory = build_memory(settings)
+        async with memory.running(), Client(build_server(settings, memory, admin=True), mode=era) as client:
+            yield Admin(client, home, clock)
+
+
+@pytest.fixture
+async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
+    async with behind_the_gate(tmp_path / "home", era) as asking:
+        yield asking
+
+
+async def test_a_backup_is_made_listed_and_restored(admin: Admin) -> None:
+    await admin.call("remember", content="The crane lifts forty tonnes.")
+    backup = await admin.call("admin_backup")
+    await admin.call("remember", content="The ferry leaves at noon.")
+    shutil.rmtree(admin.home / "memories")
+    dry = await admin.call("admin_restore_backup", backup_id=backup["backup_id"])
+    assert dry["dry_run"]
+    assert dry["effect"]["back"] == 2  # the Self note is the other
+    assert not (admin.home / "memories").exists()
+    done = await admin.call("admin_restore_backup", backup_id=backup["backup_id"], confirm=dry["confirm"])
+    assert not done["dry_run"]
+    assert await admin.contents("crane tonnes") == ["The crane lifts forty tonnes."]
+    assert await admin.contents("ferry noon") == []
+    listed = [each["backup_id"] for each in await admin.vault()]
+    assert listed == [done["safety_backup_id"], backup["backup_id"]]
+
+
+async def test_what_was_stored_after_the_backup_is_in_the_safety_backup(admin: Admin) -> None:
+    backup = await admin.call("admin_backup")
+    await admin.call("remember", content="The ferry leaves at noon.")
+    for _ in range(2):
+        dry = await admin.call("admin_restore_backup", backup_id=backup["backup_id"])
+        done = await admin.call("admin_restore_backup", backup_id=backup["backup_id"], confirm=dry["confirm"])
+        backup = {"backup_id": done["safety_backup_id"]}
+    assert await admin.contents("ferry noon") == ["The ferry leaves at noon."]
+
+
+async def test_a_token_is_for_one_use(admin: Admin) -> None:
+    one = (await admin.call("admin_backup"))["backup_id"]
+    token = (await admin.call("admin_restore_backup", backup_id=one))["confirm"]
+    await admin.call("admin_restore_backup", backup_id=one, confirm=token)
+    assert "InvalidArgumentError" in await admin.refused("admin_restore_backup", backup_id=one, confirm=token)
+
+
+async def test_a_token_is_for_the_backup_it_was_given_for(admin: Admin) -> None:
+    one, two = [(await admin.call("admin_backup"))["backup_id"] for _ in range(2)]
+    token = (await admin.call("admin_restore_backup", backup_id=one))["confirm"]
+    assert "InvalidArgumentError" in await admin.refused("admin_restore_backup", backup_id=two, confirm=token)
+    assert "InvalidArgumentError" in await admin.refused("admin_restore_backup", backup_id=one, confirm=token)
+
+
+async def test_a_token_lasts_five_minutes(admin: Admin) -> None:
+    one = (await admin.call("admin_backup"))["backup_id"]
+    early, late = [(await admin.call("admin_restore_backup", backup_id=one))["confirm"] for _ in range(2)]
+    admin.clock.forward(minutes=4, seconds=50)
+    await admin.call("admin_restore_backup", backup_id=one, confirm=early)
+    admin.clock.forward(seconds=11)
+    assert "InvalidArgumentError" in await admin.refused("admin_restore_backup", backup_id=one, confirm=late)
+
+
+@pytest.mark.parametrize("wrong", ["", "zanzibar", "0" * 16, "../.."])
+async def test_nothing_is_restored_without_the_token(admin: Admin, wrong: str) -> None:
+    one = (await admin.call("admin_backup"))["backup_id"]
+    await admin.call("remember", content="The ferry leaves at noon.")
+    told = await admin.refused("admin_restore_backup", backup_id=one, confirm=wrong)
+    assert "zanzibar" not in told
+    assert await admin.contents("ferry noon") == ["The ferry leaves at noon."]
+
+
+async def test_a_harmed_archive_is_refused_by_name(admin: Admin) -> None:
+    one = (await admin.call("admin_backup"))["backup_id"]
+    token = (await admin.call("admin_restore_backup", backup_id=one))["confirm"]
+    archive = admin.home / "vault" / f"{one}.tar.gz"
+    archive.write_bytes(archive.read_bytes()[:-1])
+    assert (await admin.refused("admin_restore_backup", backup_id=one)).startswith("IntegrityError")
+    assert (await admin.refused("admin_restore_backup", backup_id=one, confirm=token)).startswith("IntegrityError")
+
+
+async def test_an_unknown_backup_is_told_without_its_id(admin: Admin) -> None:
+    told = await admin.refused("admin_restore_backup", backup_id="../../zanzibar")
+    assert told.startswith("BackupNotFoundError")
+    assert "zanzibar" not in told
+
+
+async def test_every_call_is_journalled_with_its_principal(admin: Admin) -> None:
+    one = (await admin.call("admin_backup"))["backup_id"]
+    token = (await admin.call("admin_restore_backup", backup_id=one))["confirm"]
+    await admin.call("admin_restore_backup", backup_id=one, confirm=token)
+    await admin.refused("admin_restore_backup", backup_id="unknown")
+    lines = [line for line in admin.journal() if "admin" in line]
+    assert [(line["admin"], line["by"], line["outcome"]) for line in lines] == [
+        ("admin_backup", "local", "done"),
+        ("admin_restore_backup", "local", "done"),
+        ("admin_restore_backup", "local", "done"),
+        ("admin_restore_backup", "local", "BackupNotFoundError"),
+    ]
+    assert [line.get("dry_run") for line in lines] == [None, True, None, True]
+
+
+async def test_the_daily_backup_is_taken_by_itself_and_not_of_nothing(tmp_path: Path, era: str) -> None:
+    with (
+        patch.object(holdfast.engine.memory, "BACKUP_START_SECONDS", 0.0),
+        patch.object(holdfast.engine.memory, "BACKUP_LOOK_SECONDS", 0.0),
+        patch.object(holdfast.engine.memory, "START_SECONDS", 0.0),
+    ):
+        async with behind_the_gate(tmp_path / "home", era) as admin:
+            await admin.contents("crane")
+            await anyio.wait_all_tasks_blocked()
+            assert await admin.vault() == []
+            await admin.call("remember", content="The crane lifts forty tonnes.")
+            await until_there_are(admin, 1)
+            await admin.contents("crane")
+            await anyio.wait_all_tasks_blocked()
+            assert [each["reason"] for each in await admin.vault()] == ["daily"]
+            admin.clock.forward(hours=25)
+            await admin.contents("crane")
+            await until_there_are(admin, 2)
+
+
+async def test_the_daily_backup_can_be_switched_off(tmp_path: Path, era: str) -> None:
+    with (
+        patch.object(holdfast.engine.memory, "BACKUP_START_SECONDS", 0.0),
+        patch.object(holdfast.engine.memory, "START_SECONDS", 0.0),
+    ):
+        async with behind_the_gate(tmp_path / "home", era, HOLDFAST_VAULT_ENABLED="false") as admin:
+            await admin.call("remember", content="The crane lifts forty tonnes.")
+            await anyio.wait_all_tasks_blocked()
+            assert await admin.vault() == []
+            await admin.call("admin_backup")
+            assert len(await admin.vault()) == 1
+
+
+async def until_there_are(admin: Admin, count: int) -> None:
+    with anyio.fail_after(30):
+        while len(await admin.vault()) < count:  # noqa: ASYNC110 - it is about the disk, which tells nobody
+            await anyio.sleep(0.02)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--admin",)])
+def test_over_stdio_the_namespace_is_there_only_with_the_flag(
+    environment: dict[str, str], era: str, arguments: tuple[str, ...]
+) -> None:
+    with stdio(environment, era, (*HOLDFAST, *arguments)) as server:
+        server.begin()
+        names = [tool["name"] for tool in server.ask("tools/list")["tools"]]
+        resources = [resource["uri"] for resource in server.ask("resources/list")["resources"]]
+        assert [name for name in names if name.startswith("admin")] == (TOOLS if arguments else [])
+        assert resources == (["admin://vault"] if arguments else [])
+        assert [
+            each for each in server.ask("resources/templates/list")["resourceTemplates"] if "admin" in str(each)
+        ] == []
+        if not arguments:
+            for tool in TOOLS:
+                hidden, unknown = (server.tool(name, backup_id="x") for name in (tool, "admin_zanzibar"))
+                assert json.dumps(hidden).replace(tool, "") == json.dumps(unknown).replace("admin_zanzibar", "")
+            assert failure(server, "admin://vault") == failure(server, "admin://zanzibar")
+            assert not (Path(environment["HOLDFAST_HOME"]) / "vault").exists()
+
+
+def failure(server: Any, uri: str) -> str:
+    server.send("resources/read", uri=uri)
+    return json.dumps(server.read()["error"]).replace(uri, "")
+
+
+async def test_over_http_the_namespace_is_never_there(environment: dict[str, str], era: str) -> None:
+    with http(environment, "--admin") as (_, port):
+        async with Client(f"http://127.0.0.1:{port}/mcp", mode=era) as client:
+            assert [tool.name for tool in await client.list_tools() if tool.name.startswith("admin")] == []
+            assert await client.list_resources() == []
+            result = await client.call_tool_mcp("admin_backup", {})
+            assert "Unknown tool" in result.content[0].text
+    assert "admin_not_served" in (Path(environment["HOME"]) / "stderr").read_text("utf-8")
+
+
+@pytest.mark.parametrize("era", ERAS[:1])
+def test_another_server_sees_the_restored_notes_at_once(environment: dict[str, str], era: str) -> None:
+    with stdio(environment, era, (*HOLDFAST, "--admin")) as one, stdio(environment, era) as two:
+        one.begin()
+        two.begin()
+        two.tool("remember", content="The crane lifts forty tonnes.")
+        backup_id = one.tool("admin_backup")["structuredContent"]["backup_id"]
+        two.tool("remember", content="The ferry leaves at noon.")
+        token = one.tool("admin_restore_backup", backup_id=backup_id)["structuredContent"]["confirm"]
+        one.tool("admin_restore_backup", backup_id=backup_id, confirm=token)
+        assert contents(two, "ferry noon") == []
+        assert contents(two, "crane tonnes") == ["The crane lifts forty tonnes."]
+        two.tool("remember", content="The tug is in dock.")
+        assert contents(one, "tug dock") == ["The tug is in dock."]
+
+
+def contents(server: Any, query: str) -> list[str]:
+    return [hit["content"] for hit in server.tool("recall", query=query)["structuredContent"]["results"]]
