@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections.abc import Collection
 
 import numpy as np
 
@@ -66,6 +67,10 @@ class Finder:
         )
         pool = pool[snapshot.first(pool, worth, MOST_CANDIDATES)]
         return Found(_candidates(connection, snapshot, pool, lexical, z, session_z), lexical.unknown)
+
+    def subjects(self, connection: sqlite3.Connection, words: Collection[str]) -> list[str]:
+        """See `holdfast.index.snapshot.Snapshot.subjects`."""
+        return self._current(connection, None)[0].subjects(words)
 
     def _current(
         self, connection: sqlite3.Connection, vector: QueryVector | None
