@@ -99,8 +99,8 @@ def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions)
     here = sessions[pool]
     asked = np.zeros(len(snapshot.sessions) + 1, np.bool_)  # the last is for notes of no session, which have -1
     asked[here[here >= 0]] = True
-    members = np.flatnonzero(asked[sessions])
-    members = members[passes[members] & ~np.isnan(z[members])]
+    members = np.flatnonzero(~np.isnan(z))  # on a large store few, so they are looked at first
+    members = members[asked[sessions[members]] & passes[members]]
     if not len(members):
         return means
     members = members[np.lexsort((-z[members], sessions[members]))]
