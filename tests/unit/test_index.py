@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import database, schema, search
+from holdfast.index import database, schema, search, words
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.update import HistoryRow, Update
@@ -406,6 +406,31 @@ async def test_coverage_stays_between_nothing_and_all(index: NoteIndex) -> None:
     coverages = [item.coverage for item in (await index.search("bell bell tower", None, ANY)).candidates]
     assert coverages
     assert all(0.0 < coverage <= 1.0 for coverage in coverages)
+
+
+async def test_common_words_that_are_only_looked_for_order_notes_as_where_they_are_scored(
+    index: NoteIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    common = ("alder", "birch", "cedar", "maple")
+    telling = [row(1 + have, " ".join(("quokka", *common[:have], *["moss"] * (4 - have)))) for have in range(5)]
+    borrowed = [in_session(20, "quokka moss moss moss moss", 1), in_session(21, "alder birch cedar maple", 2)]
+    noise = [row(100 + number, " ".join(common) if number < 80 else f"fern {number}") for number in range(240)]
+    await index.apply(Update(notes=[*telling, *borrowed, *noise]))
+    monkeypatch.setattr(words, "_RARE_ROWS", 10)
+    monkeypatch.setattr(words, "_ENOUGH", 1)
+
+    async def coverages() -> dict[str, float]:
+        found = (await index.search("quokka alder birch cedar maple", None, ANY)).candidates
+        return {item.id: item.coverage for item in sorted(found, key=lambda item: (-item.coverage, item.id))}
+
+    scored = await coverages()
+    monkeypatch.setattr(words, "_SCORED_ROWS", 0)
+    looked_for = await coverages()
+    ours = [an_id(number) for number in (5, 4, 3, 2, 1)]
+    assert [found for found in scored if found in ours] == [found for found in looked_for if found in ours] == ours
+    assert looked_for.keys() == scored.keys()
+    assert looked_for[an_id(20)] <= looked_for[an_id(1)]  # what only its neighbour says is not looked at
+    assert looked_for[an_id(5)] == pytest.approx(scored[an_id(5)], abs=0.1)
 
 
 # Filters

@@ -112,11 +112,16 @@ class Snapshot:
 
     def positions(self, rowids: Iterable[int]) -> Positions:
         """Where these notes stand; unknown ones are left out."""
-        wanted = np.fromiter(rowids, np.int64)
-        places = np.searchsorted(self.rows["rowid"][: self.size], wanted)
-        inside = places < self.size
-        inside[inside] = self.rows["rowid"][places[inside]] == wanted[inside]
-        return places[inside]
+        places, known = self.places(np.fromiter(rowids, np.int64))
+        return places[known]
+
+    def places(self, rowids: npt.NDArray[np.int64]) -> tuple[Positions, Mask]:
+        """For each row id where its note stands, and whether it is known; the place of an unknown one means nothing."""
+        here = self.rows["rowid"][: self.size]
+        places = np.searchsorted(here, rowids)
+        known = places < self.size
+        known[known] = here[places[known]] == rowids[known]
+        return places, known
 
     def subjects(self, words: Collection[str]) -> list[str]:
         """Subjects of notes, retired ones too, all of whose words are among these; in order."""
@@ -170,9 +175,7 @@ class Snapshot:
 
     def _take(self, changed: list[tuple[Any, ...]]) -> None:
         values = np.array([self._row(*row) for row in changed], _FIELDS)
-        places = np.searchsorted(self.rows["rowid"][: self.size], values["rowid"])
-        known = places < self.size
-        known[known] = self.rows["rowid"][places[known]] == values["rowid"][known]
+        places, known = self.places(values["rowid"])
         fresh = values[~known]  # row ids only grow, so new notes belong at the end
         end = self.size + len(fresh)
         for name, column in list(self.rows.items()):
