@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -122,36 +124,41 @@ def _candidates(
     z: Floats,
     session_z: Floats,
 ) -> tuple[Candidate, ...]:
-    rowids = snapshot.rows["rowid"][pool]
-    place = dict(zip(rowids.tolist(), pool.tolist(), strict=True))
+    rowids = snapshot.rows["rowid"][pool].tolist()
+    columns = (lexical.coverage[pool], z[pool], session_z[pool], lexical.matched[pool])
+    known = dict(zip(rowids, zip(*(column.tolist() for column in columns), strict=True), strict=True))
     rows = connection.execute(
         "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
         "FROM notes "
         "WHERE rowid IN (SELECT value FROM json_each(?))",
-        (json.dumps(rowids.tolist()),),
+        (json.dumps(rowids),),
     )
-    return tuple(
-        Candidate(
-            rowid=row[0],
-            id=row[1],
-            space=row[2],
-            session=row[3],
-            subject=row[4],
-            tier=row[5],
-            confidence=row[6],
-            outdated=bool(row[7]),
-            superseded_by=row[8],
-            created=row[9],
-            happened=row[10],
-            coverage=float(lexical.coverage[place[row[0]]]),
-            z=_known(z, place[row[0]]),
-            session_z=_known(session_z, place[row[0]]),
-            matched=lexical.words_in(place[row[0]]),
-        )
-        for row in rows
-    )
+    words = {bits: lexical.words_of(bits) for bits in set(columns[-1].tolist())}
+    return tuple(_candidate(row, words, *known[row[0]]) for row in rows)
 
 
-def _known(values: Floats, place: int) -> float | None:
-    value = float(values[place])
-    return None if np.isnan(value) else value
+def _candidate(
+    row: tuple[Any, ...],
+    words: Mapping[int, tuple[str, ...]],
+    coverage: float,
+    z: float,
+    session_z: float,
+    matched: int,
+) -> Candidate:
+    return Candidate(
+        rowid=row[0],
+        id=row[1],
+        space=row[2],
+        session=row[3],
+        subject=row[4],
+        tier=row[5],
+        confidence=row[6],
+        outdated=bool(row[7]),
+        superseded_by=row[8],
+        created=row[9],
+        happened=row[10],
+        coverage=coverage,
+        z=None if math.isnan(z) else z,
+        session_z=None if math.isnan(session_z) else session_z,
+        matched=words[matched],
+    )

@@ -37,8 +37,8 @@ class Lexical:
     words: tuple[str, ...]
     unknown: frozenset[str]
 
-    def words_in(self, position: int) -> tuple[str, ...]:
-        bits = int(self.matched[position])
+    def words_of(self, bits: int) -> tuple[str, ...]:
+        """The words that an entry of `matched` stands for."""
         return tuple(word for place, word in enumerate(self.words) if bits >> place & 1)
 
 
