@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import database, schema, search
+from holdfast.index import database, schema, search, words
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.update import HistoryRow, Update
@@ -408,6 +408,31 @@ async def test_coverage_stays_between_nothing_and_all(index: NoteIndex) -> None:
     assert all(0.0 < coverage <= 1.0 for coverage in coverages)
 
 
+async def test_common_words_that_are_only_looked_for_order_notes_as_where_they_are_scored(
+    index: NoteIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    common = ("alder", "birch", "cedar", "maple")
+    telling = [row(1 + have, " ".join(("quokka", *common[:have], *["moss"] * (4 - have)))) for have in range(5)]
+    borrowed = [in_session(20, "quokka moss moss moss moss", 1), in_session(21, "alder birch cedar maple", 2)]
+    noise = [row(100 + number, " ".join(common) if number < 80 else f"fern {number}") for number in range(240)]
+    await index.apply(Update(notes=[*telling, *borrowed, *noise]))
+    monkeypatch.setattr(words, "_RARE_ROWS", 10)
+    monkeypatch.setattr(words, "_ENOUGH", 1)
+
+    async def coverages() -> dict[str, float]:
+        found = (await index.search("quokka alder birch cedar maple", None, ANY)).candidates
+        return {item.id: item.coverage for item in sorted(found, key=lambda item: (-item.coverage, item.id))}
+
+    scored = await coverages()
+    monkeypatch.setattr(words, "_SCORED_ROWS", 0)
+    looked_for = await coverages()
+    ours = [an_id(number) for number in (5, 4, 3, 2, 1)]
+    assert [found for found in scored if found in ours] == [found for found in looked_for if found in ours] == ours
+    assert looked_for.keys() == scored.keys()
+    assert looked_for[an_id(20)] <= looked_for[an_id(1)]  # what only its neighbour says is not looked at
+    assert looked_for[an_id(5)] == pytest.approx(scored[an_id(5)], abs=0.1)
+
+
 # Filters
 
 
@@ -775,14 +800,19 @@ async def test_which_of_many_equal_notes_are_told_does_not_depend_on_rowids(tmp_
     assert answers[0] == answers[1]
 
 
-async def test_which_of_many_subjects_are_told_does_not_depend_on_rowids(tmp_path: Path) -> None:
-    rows = [row(number, "met them", subject=f"Anna Number{number}") for number in range(120)]
-    answers = []
-    for order in (1, -1):
-        async with opened(tmp_path / f"{order}.db") as index:
-            await index.apply(Update(notes=rows[::order]))
-            answers.append(await index.read(lambda view: view.subjects(["anna"])))
-    assert answers[0] == answers[1]
+async def test_a_subject_is_told_where_all_of_its_words_are_asked_for_and_a_note_still_has_it(index: NoteIndex) -> None:
+    rows = [row(1, "met her", subject="Anna Karenina"), row(2, "met them", subject="Zoë"), row(3, "met", subject="Ann")]
+    await index.apply(Update(notes=rows))
+
+    async def told(*words: str) -> list[str]:
+        return await index.read(lambda view: view.subjects(words))
+
+    assert await told("zoe", "karenina", "anna") == ["Anna Karenina", "Zoë"]
+    assert await told("anna") == []
+    await index.apply(Update(notes=[row(1, "met her", subject="Vronsky")]))
+    assert await told("karenina", "anna", "vronsky") == ["Vronsky"]
+    await index.apply(Update(gone=[rows[1].note.id]))
+    assert await told("zoe") == []
 
 
 # Many writers

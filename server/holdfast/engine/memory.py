@@ -24,6 +24,7 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
+PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
 BACKUP_START_SECONDS = 10.0  # a new server has better things to do at first than a daily backup
 BACKUP_LOOK_SECONDS = 300.0  # between two looks whether a backup is due
 PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
@@ -185,6 +186,8 @@ class Memory:
             with anyio.move_on_after(rest):
                 await self._wake.wait()
             woken = self._wake.is_set()
+            if woken:
+                await anyio.sleep(PAUSE_SECONDS)
             self._wake = anyio.Event()
 
     async def _look_over(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 
 from holdfast.index.questions import FeedbackRow, Question, feedback_since, pending_questions, vectors_of
 from holdfast.index.snapshot import Floats
-from holdfast.index.words import PRIOR_NOTES
+from holdfast.index.words import document_count, idf
 from holdfast.model.affinity import Signal, affinity, by_meaning, by_words, numbered, question_key
 from holdfast.model.query import QueryVector
 from holdfast.model.times import moment
@@ -170,9 +169,7 @@ class Feedback:
         weights, total = self._weights, self._total
         for word in words:
             if word not in weights:
-                counted = connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',))
-                found = counted.fetchone()[0]
-                weights[word] = math.log(1.0 + (PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
+                weights[word] = idf(total, document_count(connection, word))
         return weights
 
 

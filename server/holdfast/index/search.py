@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import threading
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -71,10 +74,15 @@ class Finder:
         """Ids of the notes that happened last of those that the filter lets through, the newest first."""
         snapshot, _ = self._current(connection, None)
         found = np.flatnonzero(snapshot.mask(connection, wanted))
-        rows = snapshot.rows[found]
-        last = rows["rowid"][np.lexsort((rows["mark"], -rows["created"], -rows["happened"]))[:count]]
+        rows = snapshot.rows
+        order = np.lexsort((rows["mark"][found], -rows["created"][found], -rows["happened"][found]))
+        last = rows["rowid"][found[order[:count]]]
         statement = "SELECT n.id FROM json_each(?) w JOIN notes n ON n.rowid = w.value ORDER BY w.key"
         return [note_id for (note_id,) in connection.execute(statement, (json.dumps(last.tolist()),))]
+
+    def subjects(self, connection: sqlite3.Connection, words: Collection[str]) -> list[str]:
+        """See `holdfast.index.snapshot.Snapshot.subjects`."""
+        return self._current(connection, None)[0].subjects(words)
 
     def _current(
         self, connection: sqlite3.Connection, vector: QueryVector | None
@@ -103,8 +111,8 @@ def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions)
     here = sessions[pool]
     asked = np.zeros(len(snapshot.sessions) + 1, np.bool_)  # the last is for notes of no session, which have -1
     asked[here[here >= 0]] = True
-    members = np.flatnonzero(asked[sessions])
-    members = members[passes[members] & ~np.isnan(z[members])]
+    members = np.flatnonzero(~np.isnan(z))  # on a large store few, so they are looked at first
+    members = members[asked[sessions[members]] & passes[members]]
     if not len(members):
         return means
     members = members[np.lexsort((-z[members], sessions[members]))]
@@ -126,36 +134,41 @@ def _candidates(
     z: Floats,
     session_z: Floats,
 ) -> tuple[Candidate, ...]:
-    rowids = snapshot.rows["rowid"][pool]
-    place = dict(zip(rowids.tolist(), pool.tolist(), strict=True))
+    rowids = snapshot.rows["rowid"][pool].tolist()
+    columns = (lexical.coverage[pool], z[pool], session_z[pool], lexical.matched[pool])
+    known = dict(zip(rowids, zip(*(column.tolist() for column in columns), strict=True), strict=True))
     rows = connection.execute(
         "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
         "FROM notes "
         "WHERE rowid IN (SELECT value FROM json_each(?))",
-        (json.dumps(rowids.tolist()),),
+        (json.dumps(rowids),),
     )
-    return tuple(
-        Candidate(
-            rowid=row[0],
-            id=row[1],
-            space=row[2],
-            session=row[3],
-            subject=row[4],
-            tier=row[5],
-            confidence=row[6],
-            outdated=bool(row[7]),
-            superseded_by=row[8],
-            created=row[9],
-            happened=row[10],
-            coverage=float(lexical.coverage[place[row[0]]]),
-            z=_known(z, place[row[0]]),
-            session_z=_known(session_z, place[row[0]]),
-            matched=lexical.words_in(place[row[0]]),
-        )
-        for row in rows
-    )
+    words = {bits: lexical.words_of(bits) for bits in set(columns[-1].tolist())}
+    return tuple(_candidate(row, words, *known[row[0]]) for row in rows)
 
 
-def _known(values: Floats, place: int) -> float | None:
-    value = float(values[place])
-    return None if np.isnan(value) else value
+def _candidate(
+    row: tuple[Any, ...],
+    words: Mapping[int, tuple[str, ...]],
+    coverage: float,
+    z: float,
+    session_z: float,
+    matched: int,
+) -> Candidate:
+    return Candidate(
+        rowid=row[0],
+        id=row[1],
+        space=row[2],
+        session=row[3],
+        subject=row[4],
+        tier=row[5],
+        confidence=row[6],
+        outdated=bool(row[7]),
+        superseded_by=row[8],
+        created=row[9],
+        happened=row[10],
+        coverage=coverage,
+        z=None if math.isnan(z) else z,
+        session_z=None if math.isnan(session_z) else session_z,
+        matched=words[matched],
+    )

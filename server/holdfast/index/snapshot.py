@@ -9,12 +9,13 @@ from __future__ import annotations
 import copy
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.index.subjects import Subjects
 from holdfast.model.ids import id_number
 from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.query import Filter
@@ -26,12 +27,15 @@ Floats = npt.NDArray[np.float32]
 NEVER = 1 << 62
 _FIELDS = np.dtype(
     [
-        ("rowid", np.int64), ("space", np.int32), ("session", np.int32), ("type", np.int8), ("tier", np.int8),
-        ("live", np.bool_), ("outdated", np.bool_), ("replaced", np.bool_), ("until", np.int64), ("happened", np.int64),
-        ("created", np.int64), ("mark", np.int64),
+        ("rowid", np.int64), ("space", np.int32), ("session", np.int32), ("subject", np.int32), ("type", np.int8),
+        ("tier", np.int8), ("live", np.bool_), ("outdated", np.bool_), ("replaced", np.bool_), ("until", np.int64),
+        ("happened", np.int64), ("created", np.int64), ("mark", np.int64),
     ]
 )  # fmt: skip
-_COLUMNS = "rowid, space, session, type, tier, merged_into, outdated, superseded_by, valid_until, happened, created, id"
+_COLUMNS = (
+    "rowid, space, session, subject, type, tier, merged_into, outdated, superseded_by, valid_until, happened, created, "
+    "id"
+)
 _GROWTH = 1.5
 _MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
 
@@ -60,13 +64,16 @@ class Names:
 class Snapshot:
     """All notes by position, in the order of their row ids; a removed note keeps its place and is not live.
 
-    A snapshot does not change while it is searched: `refreshed` gives a new one.
+    A snapshot does not change while it is searched: `refreshed` gives a new one. `rows` has an array for each field, at
+    least `size` long.
     """
 
     def __init__(self) -> None:
         self.size = 0
-        self.rows = np.zeros(0, _FIELDS)
+        self.rows = {name: np.zeros(0, _FIELDS[name]) for name in _FIELDS.names or ()}
         self.spaces, self.sessions = Names(), Names()
+        self._subjects = Subjects()
+        self._named: Mask | None = None  # by number of a subject, whether a note has it
         self._types, self._tiers = Names(NOTE_TYPES), Names(TIERS)
         self.seen = -1  # the change number up to which everything is here
         self.document_counts: dict[str, int] = {}
@@ -88,25 +95,44 @@ class Snapshot:
         return fresh
 
     def _read(self, connection: sqlite3.Connection, latest: int) -> None:
-        self.rows = self.rows.copy()
+        self.rows = {name: column.copy() for name, column in self.rows.items()}
         changed = connection.execute(
             f"SELECT {_COLUMNS} FROM notes WHERE changed > ? ORDER BY rowid",  # noqa: S608 - own names
             (self.seen,),
         ).fetchall()
         self._take(changed)
         gone = connection.execute("SELECT note FROM tombstones WHERE changed > ?", (self.seen,)).fetchall()
-        self.rows["live"][self.positions([rowid for (rowid,) in gone])] = False
+        removed = self.positions([rowid for (rowid,) in gone])
+        self.rows["live"][removed] = False
+        self.rows["subject"][removed] = -1
+        self._named = None
         self.seen = latest
         if abs(self.size - self._counted_at) * 50 > self._counted_at:
             self.document_counts, self._counted_at = {}, self.size
 
     def positions(self, rowids: Iterable[int]) -> Positions:
         """Where these notes stand; unknown ones are left out."""
-        wanted = np.fromiter(rowids, np.int64)
-        places = np.searchsorted(self.rows["rowid"][: self.size], wanted)
-        inside = places < self.size
-        inside[inside] = self.rows["rowid"][places[inside]] == wanted[inside]
-        return places[inside]
+        places, known = self.places(np.fromiter(rowids, np.int64))
+        return places[known]
+
+    def places(self, rowids: npt.NDArray[np.int64]) -> tuple[Positions, Mask]:
+        """For each row id where its note stands, and whether it is known; the place of an unknown one means nothing."""
+        here = self.rows["rowid"][: self.size]
+        places = np.searchsorted(here, rowids)
+        known = places < self.size
+        known[known] = here[places[known]] == rowids[known]
+        return places, known
+
+    def subjects(self, words: Collection[str]) -> list[str]:
+        """Subjects of notes, retired ones too, all of whose words are among these; in order."""
+        found = self._subjects.within(words)
+        if not found:
+            return []
+        if self._named is None:
+            mine = self.rows["subject"][: self.size]
+            self._named = np.bincount(mine[mine >= 0], minlength=len(self._subjects)) > 0
+        known = self._named  # what a later snapshot got to know is no part of this one
+        return sorted(self._subjects.name(number) for number in found if number < len(known) and known[number])
 
     def best(self, scores: Floats, above: float, count: int) -> Positions:
         """Positions of the highest scores over `above`; of equal ones the newest, whatever their rows."""
@@ -119,13 +145,14 @@ class Snapshot:
             return np.arange(len(positions))
         lowest = np.partition(scores, len(scores) - count)[len(scores) - count]
         chosen = np.flatnonzero(scores >= lowest)
-        rows = self.rows[positions[chosen]]
-        best: Positions = chosen[np.lexsort((rows["mark"], -rows["created"], -scores[chosen]))[:count]]
+        there = positions[chosen]
+        order = np.lexsort((self.rows["mark"][there], -self.rows["created"][there], -scores[chosen]))
+        best: Positions = chosen[order[:count]]
         return best
 
     def mask(self, connection: sqlite3.Connection, wanted: Filter) -> Mask:
         """Which notes the filter lets through."""
-        rows = self.rows[: self.size]
+        rows = {name: column[: self.size] for name, column in self.rows.items()}
         passes: Mask = rows["live"].copy()
         if wanted.spaces:
             passes &= np.isin(rows["space"], self.spaces.known(wanted.spaces))
@@ -148,23 +175,23 @@ class Snapshot:
 
     def _take(self, changed: list[tuple[Any, ...]]) -> None:
         values = np.array([self._row(*row) for row in changed], _FIELDS)
-        places = np.searchsorted(self.rows["rowid"][: self.size], values["rowid"])
-        known = places < self.size
-        known[known] = self.rows["rowid"][places[known]] == values["rowid"][known]
-        self.rows[places[known]] = values[known]
+        places, known = self.places(values["rowid"])
         fresh = values[~known]  # row ids only grow, so new notes belong at the end
-        if self.size + len(fresh) > len(self.rows):
-            larger = np.zeros(int((self.size + len(fresh)) * _GROWTH) + 16, _FIELDS)
-            larger[: self.size] = self.rows[: self.size]
-            self.rows = larger
-        self.rows[self.size : self.size + len(fresh)] = fresh
-        self.size += len(fresh)
+        end = self.size + len(fresh)
+        for name, column in list(self.rows.items()):
+            column[places[known]] = values[name][known]
+            if end > len(column):
+                self.rows[name] = np.zeros(int(end * _GROWTH) + 16, column.dtype)
+                self.rows[name][: self.size] = column[: self.size]
+            self.rows[name][self.size : end] = fresh[name]
+        self.size = end
 
     def _row(
         self,
         rowid: int,
         space: str,
         session: str | None,
+        subject: str | None,
         type_: str,
         tier: str,
         merged_into: str | None,
@@ -177,9 +204,10 @@ class Snapshot:
     ) -> tuple[object, ...]:
         conversation = -1 if session is None else self.sessions.number(f"{space}\0{session}")
         return (
-            rowid, self.spaces.number(space), conversation, self._types.number(type_), self._tiers.number(tier),
-            merged_into is None, bool(outdated), superseded_by is not None, number_of(valid_until),
-            number_of(happened), number_of(created), id_number(note_id) & _MARK,
+            rowid, self.spaces.number(space), conversation, self._subjects.number(subject),
+            self._types.number(type_), self._tiers.number(tier), merged_into is None, bool(outdated),
+            superseded_by is not None, number_of(valid_until), number_of(happened), number_of(created),
+            id_number(note_id) & _MARK,
         )  # fmt: skip
 
 

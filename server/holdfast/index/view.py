@@ -73,16 +73,8 @@ class IndexView:
         return self._feedback().pending(self._connection, key, since, most)
 
     def subjects(self, words: Sequence[str]) -> list[str]:
-        """Subjects of notes that share a word with these."""
-        if not words:
-            return []
-        phrase = "subject : (" + " OR ".join(f'"{word}"' for word in words[:MOST_TERMS]) + ")"
-        rows = self._connection.execute(
-            "SELECT DISTINCT n.subject FROM texts JOIN notes n ON n.rowid = texts.rowid "
-            "WHERE texts MATCH ? AND n.subject IS NOT NULL ORDER BY n.subject LIMIT 50",
-            (phrase,),
-        )
-        return [subject for (subject,) in rows]
+        """Subjects of notes, retired ones too, all of whose words are among these."""
+        return self._finder().subjects(self._connection, words)
 
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""

@@ -14,9 +14,9 @@ from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 # Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
 _BM25 = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
 _SCORED = f"SELECT rowid, {_BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
-_PRESENT = "SELECT rowid FROM texts WHERE texts MATCH ?"
+_PRESENT = "SELECT group_concat(rowid) FROM texts WHERE texts MATCH ?"  # a row each would cost five times as much
 _FLOOR = 1e-6  # FTS5's own idf never falls below this
-PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
+_PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
 _PASTED_TERMS = 5  # a paste counts as a query of at least so many words, however few of its own are known
 _ENOUGH = 50  # notes in reach that a rare term must have found
 _WORTH_KEEPING = 200  # notes with a word; from here its count is slow to take, hardly changes, and is kept a while
@@ -37,8 +37,8 @@ class Lexical:
     words: tuple[str, ...]
     unknown: frozenset[str]
 
-    def words_in(self, position: int) -> tuple[str, ...]:
-        bits = int(self.matched[position])
+    def words_of(self, bits: int) -> tuple[str, ...]:
+        """The words that an entry of `matched` stands for."""
         return tuple(word for place, word in enumerate(self.words) if bits >> place & 1)
 
 
@@ -69,7 +69,7 @@ def search_words(
     unknown = frozenset(term.word for term in terms if not term.found)
     least = 0.0
     if len(terms) > most:  # a pasted log: its rarest words that are known at all; a few of them say little
-        least = _PASTED_TERMS * _idf(total, 0)
+        least = _PASTED_TERMS * idf(total, 0)
         terms = [term for term in terms if term.found][:most]
     weight = max(least, sum(term.idf for term in terms)) or 1.0
     coverage = np.zeros(snapshot.size, np.float32)
@@ -96,30 +96,38 @@ def search_words(
 def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
     found = snapshot.document_counts.get(word)
     if found is None:
-        found = connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',)).fetchone()[0]
+        found = document_count(connection, word)
         if found >= _WORTH_KEEPING:
             snapshot.document_counts[word] = found
     return _Term(
-        word, found, _idf(total, found), max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))
+        word, found, idf(total, found), max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))
     )
 
 
-def _idf(total: int, found: int) -> float:
-    return math.log(1 + (PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
+def document_count(connection: sqlite3.Connection, word: str) -> int:
+    """How many notes have a word, in whatever column."""
+    return int(connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',)).fetchone()[0])
+
+
+def idf(total: int, found: int) -> float:
+    """What a word tells that `found` of `total` notes have, as in BM25, in a store that is larger by `_PRIOR_NOTES`."""
+    return math.log(1 + (_PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
 
 
 def _scored(
     connection: sqlite3.Connection, snapshot: Snapshot, expression: str, passes: Mask
 ) -> tuple[Positions, Floats]:
     """Positions and BM25 scores of the notes that match an expression and pass the filter."""
-    rows = connection.execute(_SCORED, (expression,)).fetchall()
-    found = np.array(rows, np.float64).reshape(-1, 2)
-    rowids = found[:, 0].astype(np.int64)
-    places = np.searchsorted(snapshot.rows["rowid"][: snapshot.size], rowids)
-    inside = places < snapshot.size
-    inside[inside] = snapshot.rows["rowid"][places[inside]] == rowids[inside]
-    inside[inside] = passes[places[inside]]
-    return places[inside], (-found[inside, 1]).astype(np.float32)
+    found = np.array(connection.execute(_SCORED, (expression,)).fetchall(), np.float64).reshape(-1, 2)
+    places, kept = _passing(snapshot, found[:, 0].astype(np.int64), passes)
+    return places, (-found[kept, 1]).astype(np.float32)
+
+
+def _passing(snapshot: Snapshot, rowids: npt.NDArray[np.int64], passes: Mask) -> tuple[Positions, Mask]:
+    """Where those of some notes stand that pass the filter, and which of them these are."""
+    places, kept = snapshot.places(rowids)
+    kept[kept] = passes[places[kept]]
+    return places[kept], kept
 
 
 def _add_common(
@@ -155,14 +163,7 @@ def _add_present(
     either = " OR ".join(term.phrase for term in rare)
     for term in common:
         if term.fts_idf > _FLOOR:
-            found = connection.execute(
-                _PRESENT, (f"({either}) AND {{title body tags subject}} : {term.phrase}",)
-            ).fetchall()
-            places = _places(snapshot, np.array(found, np.int64).reshape(-1), passes)
+            expression = f"({either}) AND {{title body tags subject}} : {term.phrase}"
+            (found,) = connection.execute(_PRESENT, (expression,)).fetchone()
+            places, _ = _passing(snapshot, np.fromstring(found or "", np.int64, sep=","), passes)
             coverage[places] += term.idf / weight * _USUAL_SHARE
-
-
-def _places(snapshot: Snapshot, rowids: npt.NDArray[np.int64], passes: Mask) -> Positions:
-    places = snapshot.positions(rowids)
-    kept: Positions = places[passes[places]]
-    return kept
