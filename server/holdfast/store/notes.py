@@ -111,8 +111,7 @@ class NoteFiles:
     async def hold(self, keys: Iterable[str]) -> AsyncIterator[frozenset[str]]:
         """Own these keys (note ids, sessions, ...) among all tasks and processes, with no open change behind them.
 
-        Yields the notes of changes that had no outcome yet and turned out to be made: whoever made them may have died
-        before the index knew them.
+        Yields the notes of changes without an outcome that turned out to be made; the index may not know them yet.
         """
         wanted = set(keys)
         while True:
