@@ -217,7 +217,8 @@ async def test_whatever_a_tool_is_given_it_answers_in_its_shape_or_with_a_named_
         for memory in range(memories):
             async with serving(tmp_path / f"home{memory}", era) as agent:
                 stored = [await agent.remember(content, session="s", subject="Anna") for content in CONTENTS]
-                ids = [SELF, *(answer["id"] for answer in stored)]
+                belief = await agent.omi("memory_store", content="Tides help.", memory_type="belief")
+                ids = [SELF, belief["memory_id"], *(answer["id"] for answer in stored)]
                 for number in range(CALLS):
                     with case((ERAS.index(era) * 10**4 + memory) * CALLS + number) as rng:
                         await judged(agent, *arguments(rng, ids))

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from holdfast.model.words import STOP_WORDS, folded
 
-MOST_CLAUSES = 40  # of a text that are looked at
+LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
 LEAST_SHARED, SHARED_WHERE_CLOSE = 0.5, 2
 _REACH = 3  # a negation is looked for in so many words before
 _CLAUSES = re.compile(r"[.!?;:\n]+|\b(?:but|whereas|while|although|though|however)\b")
@@ -63,6 +63,7 @@ def opposition(one: str, other: str, *, close: bool = False) -> str | None:
 
     Symmetric; a text never contradicts itself. `close` says that their vectors are near.
     """
+    one, other = one[:LONGEST], other[:LONGEST]
     if _words(one) == _words(other):
         return None
     theirs = list(_stances(other))

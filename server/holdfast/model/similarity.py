@@ -3,7 +3,8 @@
 A probability that a careful reader calls a note relevant is rarely as high as that where a question shares no words
 with its answer. So relevance is rescaled: monotone, two straight pieces that meet at 0.7. With vectors they meet at
 recall's own gate, and relevance is lowered first by the share of the question's words that no note has:
-what nobody ever wrote about is rarely answered. Chosen on half A of DevMem (bench/omi.py) and checked on half B.
+what nobody ever wrote about is rarely answered. The constants are round numbers, chosen with all of DevMem in view
+(bench/omi.py shows both halves).
 """
 
 from __future__ import annotations
