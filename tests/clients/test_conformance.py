@@ -28,6 +28,7 @@ APPLY = {
         "server-sse-multiple-streams",
         "resources-list",
         "prompts-list",
+        "completion-complete",
         "dns-rebinding-protection",
     },
     "2026-07-28": {
@@ -36,6 +37,7 @@ APPLY = {
         "server-sse-multiple-streams",
         "resources-list",
         "prompts-list",
+        "completion-complete",
         "sep-2164-resource-not-found",
         "dns-rebinding-protection",
         "caching",
@@ -49,14 +51,8 @@ NOT_MET = {
     "server-stateless": {
         "sep-2575-server-rejects-undeclared-capability",  # by a tool of the suite's own
         "sep-2575-missing-capability-http-400",  # by a tool of the suite's own
-        "sep-2575-server-sends-subscription-ack",  # nothing to subscribe to
-        "sep-2575-server-tags-subscription-id",  # nothing to subscribe to
-        "sep-2575-server-honors-notification-filter",  # nothing to subscribe to
-        "sep-2575-server-sends-prompts-list-changed-on-subscription",  # nothing to subscribe to
-        "sep-2575-server-sends-tools-list-changed-on-subscription",  # nothing to subscribe to
-    },
-    "caching": {
-        "sep-2549-resources-read-caching-hints",  # no resource to read
+        "sep-2575-server-sends-prompts-list-changed-on-subscription",  # by a tool of the suite's own; they never change
+        "sep-2575-server-sends-tools-list-changed-on-subscription",  # by a tool of the suite's own; they never change
     },
 }
 
@@ -95,12 +91,9 @@ LEFT_OUT = {
         "resources-read-binary",
         "resources-templates-read",
     },
-    "subscribes, and there is nothing to subscribe to": {
+    "subscribes to a resource of the suite's own": {
         "resources-subscribe",
         "resources-unsubscribe",
-    },
-    "completes, and there is nothing to complete": {
-        "completion-complete",
     },
     "gets a prompt of the suite's own": {
         "prompts-get-simple",

@@ -138,6 +138,7 @@ async def test_a_space_lists_its_current_notes_the_last_changed_first(agent: Age
     await agent.remember("Elsewhere.", space="other")
     wrong = await agent.remember("Low water is at seven.")
     await agent.outdate(wrong["id"])
+    agent.write_by_hand("harbour/hand.md", "---\nid: mem_01aaaaaaaaaaaaaa\noutdated: true\n---\nThe crane is blue.\n")
     listed = await rows(agent, "memory://space/Harbour")
     assert [row["id"] for row in listed] == [second["id"], first["id"]]
     assert listed[1] == {
@@ -159,11 +160,13 @@ async def test_context_shows_core_notes_then_the_latest_and_nothing_that_is_outd
     new = await agent.remember("The crane is green.", supersedes=[old["id"]])
     await agent.remember("Rarely needed.", tier="archival")
     await agent.remember("Elsewhere.", space="other")
+    agent.write_by_hand("harbour/hand.md", "---\nid: mem_01aaaaaaaaaaaaaa\noutdated: true\n---\nThe crane is blue.\n")
+    agent.write_by_hand("harbour/past.md", "---\nvalid_until: 2020-01-01\n---\nThe crane is rented.\n")
     text = await read(agent, "memory://context/harbour")
     order = [text.index(note["id"]) for note in (core, everywhere)]
     assert order == sorted(order)
     assert max(order) < min(text.index(new["id"]), text.index(working["id"]))
-    for gone in ("60 m", "red", "Rarely", "Elsewhere", SELF):
+    for gone in ("60 m", "red", "blue", "rented", "Rarely", "Elsewhere", SELF):
         assert gone not in text
 
 

@@ -133,10 +133,11 @@ def test_pages_that_are_no_notes_are_told_of(environment: dict[str, str], era: s
     with listening(environment, era) as client:
         client.tool("remember", content="The crane is red.")
         client.subscribe("memory://now", "memory://daily/2026-01-31")
-        for name, uri in (("now/harbour.md", "memory://now"), ("daily/2026-01-31.md", "memory://daily/2026-01-31")):
+        now, log = ("now/harbour.md", "memory://now"), ("daily/2026-01-31.md", "memory://daily/2026-01-31")
+        for turn, (name, uri) in enumerate((now, log, now, log)):
             path = memory_of(environment) / name
             path.parent.mkdir(exist_ok=True)
-            path.write_text("Dredging\n", "utf-8")
+            path.write_text(f"Dredging {turn}\n", "utf-8")
             assert client.hear() == uri
 
 
