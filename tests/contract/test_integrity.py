@@ -242,8 +242,7 @@ async def test_only_pages_can_be_accepted_and_nothing_is_put_down_where_nothing_
 
 
 async def test_checks_during_updates_of_another_process_never_alarm(tmp_path: Path) -> None:
-    other = memory_on(tmp_path)
-    async with living(tmp_path) as memory, anyio.create_task_group() as tasks:
+    async with living(tmp_path) as memory, living(tmp_path) as other, anyio.create_task_group() as tasks:
 
         async def work() -> None:
             for number in range(25):
@@ -256,7 +255,6 @@ async def test_checks_during_updates_of_another_process_never_alarm(tmp_path: Pa
         while True:
             report = await memory.attend(integrity_check)
             assert report.overall_safe, report.problems
-    await other.aclose()
 
 
 async def test_a_memory_without_its_index_answers_the_same(agent: Agent) -> None:
