@@ -223,6 +223,25 @@ async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) ->
         assert not (await memory.attend(integrity_check)).memory_md
 
 
+async def test_a_log_of_today_that_no_tool_wrote_is_its_writers_until_the_day_is_over(agent: Agent) -> None:
+    path = log_file(agent)
+    path.parent.mkdir(parents=True)
+    for text in ("one", "two"):
+        path.write_text(text, "utf-8")
+        assert await pages(agent) == (True, True, True)
+    agent.clock.forward(days=1)
+    assert await pages(agent) == (True, True, True)
+    appended(path)
+    assert await pages(agent) == (True, False, False)
+
+
+async def test_what_is_quarantined_is_named_and_makes_nothing_unsafe(agent: Agent) -> None:
+    agent.write_by_hand("harbour/bad.md", "---\ntype: [\n---\nA buoy.\n")
+    found = await check(agent)
+    assert found["overall_safe"]
+    assert [problem["where"] for problem in found["details"]["problems"]] == ["harbour/bad.md"]
+
+
 async def test_a_page_that_cannot_be_read_is_reported(agent: Agent) -> None:
     await update(agent, current_task="t")
     now_file(agent).unlink()
