@@ -223,6 +223,25 @@ async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) ->
         assert not (await memory.attend(integrity_check)).memory_md
 
 
+async def test_a_log_of_today_that_no_tool_wrote_is_its_writers_until_the_day_is_over(agent: Agent) -> None:
+    path = log_file(agent)
+    path.parent.mkdir(parents=True)
+    for text in ("one", "two"):
+        path.write_text(text, "utf-8")
+        assert await pages(agent) == (True, True, True)
+    agent.clock.forward(days=1)
+    assert await pages(agent) == (True, True, True)
+    appended(path)
+    assert await pages(agent) == (True, False, False)
+
+
+async def test_what_is_quarantined_is_named_and_makes_nothing_unsafe(agent: Agent) -> None:
+    agent.write_by_hand("harbour/bad.md", "---\ntype: [\n---\nA buoy.\n")
+    found = await check(agent)
+    assert found["overall_safe"]
+    assert [problem["where"] for problem in found["details"]["problems"]] == ["harbour/bad.md"]
+
+
 async def test_a_page_that_cannot_be_read_is_reported(agent: Agent) -> None:
     await update(agent, current_task="t")
     now_file(agent).unlink()
@@ -242,8 +261,7 @@ async def test_only_pages_can_be_accepted_and_nothing_is_put_down_where_nothing_
 
 
 async def test_checks_during_updates_of_another_process_never_alarm(tmp_path: Path) -> None:
-    other = memory_on(tmp_path)
-    async with living(tmp_path) as memory, anyio.create_task_group() as tasks:
+    async with living(tmp_path) as memory, living(tmp_path) as other, anyio.create_task_group() as tasks:
 
         async def work() -> None:
             for number in range(25):
@@ -256,7 +274,6 @@ async def test_checks_during_updates_of_another_process_never_alarm(tmp_path: Pa
         while True:
             report = await memory.attend(integrity_check)
             assert report.overall_safe, report.problems
-    await other.aclose()
 
 
 async def test_a_memory_without_its_index_answers_the_same(agent: Agent) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal, get_args
 
 import structlog
@@ -126,14 +127,12 @@ async def note_sights(ports: Ports) -> None:
     """When a server starts: trust MEMORY.md and the logs of past days as they are, where nothing is known of them."""
     known = baselines(await ports.store.page_records())
     last = today(ports)
-    paths = [path for path in await ports.store.list_pages(DAILY) if (day := day_of(path)) and day < last]
-    fresh = [path for path in (MEMORY, *paths) if path not in known]
-    await _see(ports, fresh)
-    seen = {path: ports.sights[path] for path in fresh if path in ports.sights}
+    paths = [path for path in (MEMORY, *await ports.store.list_pages(DAILY)) if _is_closed(path, last)]
+    await _see(ports, [path for path in paths if path not in known])
+    seen = {path: mark for path, mark in ports.sights.items() if path not in known}
     if seen:
-        await ports.store.record({"op": "pages_seen", SEEN: marks_of(seen)})
-        for path in seen:
-            ports.sights.pop(path, None)
+        await ports.store.record({"op": SEEN, SEEN: marks_of(seen)})
+    ports.sights.clear()
 
 
 async def first_look(ports: Ports) -> None:
@@ -171,8 +170,9 @@ async def _differing(ports: Ports, paths: Iterable[str]) -> dict[str, Baseline]:
     first = await ports.store.page_marks(sorted(wanted))
     known = {path: base for path, base in baselines(await ports.store.page_records()).items() if _is_watched(path)}
     found = first | await ports.store.page_marks(sorted(known.keys() - wanted))
+    last = today(ports)
     for path in wanted - known.keys():
-        if not _is_now(path) and path in found and found[path][0]:
+        if _is_closed(path, last) and path in found and found[path][0]:
             known[path] = ports.sights.setdefault(path, Baseline(*found[path]))
     hashes: dict[str, str | None] = {path: mark[0] for path, mark in found.items()}
     return {path: base for path, base in known.items() if base.foreign or hashes.get(path) != base.hash}
@@ -200,20 +200,24 @@ async def _graph(ports: Ports) -> _Graph:
         return (*view.orphans(MOST_NAMED), hubs, view.hashes(), view.beliefs(), view.is_sound())
 
     orphans, named, hubs, hashes, beliefs, sound = await ports.index.read(look)
+    quarantined = (await ports.index.problems())[:MOST_NAMED]
     evidence = await _evidence(ports, {*beliefs, *(hub.path for hub in hubs if hub.type == "belief")})
     cores = [hub.id for hub in hubs if is_sudden(_asked_for(hub, evidence))]
     problems = [Problem(note, "it has no link to any other note") for note in named]
-    problems += [Problem(note, f"{CORE_LINKS} or more links to it were made within a day") for note in cores]
+    problems += [
+        Problem(note, f"{CORE_LINKS} or more links to it were made within a day") for note in cores[:MOST_NAMED]
+    ]
     broken = await _broken_files(ports, hashes)
     broken += [
         Problem(note.note.id, what)
         for note in evidence.values()
         if (what := evidence_problem(note.note.evidence, note.note.confidence))
     ]
+    problems += [Problem(path, f"it is quarantined: {reason}") for path, reason in quarantined]
     if not sound:
         broken.append(Problem("index", "SQLite finds it damaged; delete .holdfast/ and it is rebuilt"))
     topology = Topology(orphans, len(cores), (*named, *cores[:MOST_NAMED]))
-    return _Graph(topology, not broken, (*problems[: 2 * MOST_NAMED], *broken))
+    return _Graph(topology, not broken, (*problems, *broken))
 
 
 def _asked_for(hub: Hub, evidence: Mapping[str, Stored]) -> list[str]:
@@ -246,6 +250,12 @@ async def _broken_files(ports: Ports, known: Collection[tuple[str, str, str]]) -
 
 def _is_now(path: str) -> bool:
     return path == NOW or path.startswith(f"{NOW_FOLDER}/")
+
+
+def _is_closed(path: str, last: date) -> bool:
+    """Whether a page is trusted as it was first seen: MEMORY.md, and the logs of days that are over."""
+    day = day_of(path)
+    return path == MEMORY or (day is not None and day < last)
 
 
 def _is_watched(path: str) -> bool:

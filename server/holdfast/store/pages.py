@@ -11,7 +11,7 @@ from holdfast.store.filesystem import NO_SIGNATURE, FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.stored import LARGEST_PAGE, Page, time_of
 
-Mark = tuple[str, int]  # a file's hash and bytes; the hash is empty where it cannot be read
+Mark = tuple[str, int]  # a file's hash and bytes; the hash is empty where it cannot be read, or is too long
 
 
 def read_page(folder: Folder, files: FileSystem, path: str) -> Page | None:
@@ -49,12 +49,12 @@ def _weigh(files: FileSystem, path: Path, *, linked: bool) -> Mark | None:
     if linked:
         return "", 0
     try:
-        data = files.read(path)
+        data = files.read(path, LARGEST_PAGE + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
         return "", 0
-    return content_hash(data), len(data)
+    return (content_hash(data), len(data)) if len(data) <= LARGEST_PAGE else ("", 0)
 
 
 def _is_linked(folder: Folder, path: Path) -> bool:

@@ -59,7 +59,7 @@ def _told(report: Report) -> ToolResult:
 
 def _summary(report: Report) -> str:
     if report.overall_safe:
-        return "Safe." if not report.problems else "Safe; some notes stand alone."
+        return "Safe." if not report.problems else "Safe, with something to look at."
     pages = "" if report.now_md and report.memory_md else " Somebody else changed files that only tools write."
     cores = f" {report.topology.sudden_cores} notes became hubs in haste." if report.topology.sudden_cores else ""
     return f"Not safe.{pages}{cores} Nothing was repaired; let the user look at it."
