@@ -167,8 +167,8 @@ class NoteFiles:
                 if self._is_interrupted():
                     continue
                 await self._learn()
-                for intent in self._intents.all():
-                    await self._settle(intent)
+                for unsettled in self._intents.all():
+                    await self._settle(unsettled)
                 yield
                 return
 
