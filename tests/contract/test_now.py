@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -333,6 +335,7 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
         assert server.tool("now_read")["structuredContent"]["current_task"] == "mend the crane"
 
 
+@pytest.mark.timeout(240)
 def test_eight_processes_lose_no_completion(environment: dict[str, str], effort: Effort, tally: Counter[str]) -> None:
     environment |= {"HOLDFAST_MAX_NOW_TOKENS": "100000"}
     rounds = effort.of(4, 40)
@@ -367,6 +370,45 @@ def test_eight_processes_lose_no_completion(environment: dict[str, str], effort:
     tally["completions of eight processes"] += len(every)
 
 
+APPENDING = """
+import os, sys
+import anyio
+from holdfast.app import build_memory
+from holdfast.engine.daily import append_daily
+from holdfast.engine.ports import Caller
+from holdfast.settings import load_settings
+
+async def main(who, rounds):
+    memory = build_memory(load_settings(os.environ))
+    for number in range(int(rounds)):
+        text = f"entry {who}.{number}"
+        await memory.attend(lambda ports: append_daily(ports, Caller(None, "", who), text))
+    await memory.aclose()
+
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+@pytest.mark.timeout(240)
+def test_eight_processes_append_to_one_log_and_lose_nothing(
+    environment: dict[str, str], effort: Effort, tally: Counter[str]
+) -> None:
+    rounds = effort.of(5, 100)
+    command = [sys.executable, "-c", APPENDING]
+    writers = [subprocess.Popen([*command, f"w{who}", str(rounds)], env=environment) for who in range(8)]
+    try:
+        assert [writer.wait(200) for writer in writers] == [0] * 8
+    finally:
+        for writer in writers:
+            writer.kill()
+    log = logged(Path(environment["HOLDFAST_HOME"]))
+    every = [f"entry w{who}.{number}" for who in range(8) for number in range(rounds)]
+    assert all(log.count(f"]\n\n{text}\n") == 1 for text in every)
+    assert log.count("\n## [") == len(every)
+    tally["log entries of eight processes"] += len(every)
+
+
+@pytest.mark.timeout(240)
 def test_a_kill_in_the_middle_leaves_the_old_or_the_new_state_of_all_pages(
     environment: dict[str, str], effort: Effort, tally: Counter[str]
 ) -> None:
