@@ -407,10 +407,26 @@ def belief(confidence: float, evidence: list[dict[str, Any]]) -> str:
         (0.56, CHAIN, "its confidence is not what its evidence leads to"),
         (0.4592 + 2e-9, CHAIN, "its confidence is not what its evidence leads to"),
         (0.9, [entry(1, 0.5, 0.9)], "entry 1 of its evidence does not follow the formula"),
+        (0.4592, CHAIN[1:], ""),
+        (
+            0.4674,
+            [entry(1, 0.5, 0.56), entry(2, 0.57, 0.4674, 0.6, supports=False)],
+            "entry 2 of its evidence does not go on from the one before it",
+        ),
         (0.56, [{"memory_id": an_id(1)}], "entry 1 of its evidence is not whole"),
         (0.56, [entry(1, 0.5, 0.56, strength=True)], "entry 1 of its evidence is not whole"),
     ],
-    ids=["whole", "none", "confidence changed", "changed a little", "formula", "not whole", "no number"],
+    ids=[
+        "whole",
+        "none",
+        "confidence changed",
+        "changed a little",
+        "formula",
+        "begun later",
+        "gap",
+        "not whole",
+        "no number",
+    ],
 )
 async def test_a_belief_is_recomputed_from_its_evidence(
     agent: Agent, confidence: float, evidence: list[dict[str, Any]], problem: str
@@ -481,7 +497,8 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
         (Path(environment["HOLDFAST_HOME"]) / "now" / "harbour.md").write_text("foreign", "utf-8")
         answer = server.tool("integrity_check", scope="now")
         assert answer["structuredContent"]["now_md"] is False
-        assert answer["content"][0]["text"].startswith("Not safe.")
+        assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
+        assert answer["structuredContent"]["details"]["summary"].startswith("Not safe.")
 
 
 @pytest.mark.parametrize("switch", ["true", "false"])

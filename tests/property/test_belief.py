@@ -80,12 +80,12 @@ def test_a_confidence_that_a_person_sets_between_updates_is_where_the_later_one_
 def test_what_does_not_follow_from_the_list_is_named() -> None:
     first, second = chain(0.5, [(True, 0.9), (False, 0.6)])
     assert breaks([replace(first, strength=0.2), second], second.new_confidence) == [
-        "entry 1: new_confidence does not follow from its other values"
+        "entry 1 of its evidence does not follow the formula"
     ]
-    assert breaks([second], first.new_confidence) == ["confidence is not what the last entry led to"]
+    assert breaks([second], first.new_confidence) == ["its confidence is not what its evidence leads to"]
     set_by_hand = replace(second, old_confidence=0.9, new_confidence=updated(0.9, supports=False, strength=0.6))
     assert breaks([first, set_by_hand], set_by_hand.new_confidence) == [
-        "entry 2: old_confidence is not what the entry before it led to"
+        "entry 2 of its evidence does not go on from the one before it"
     ]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import structlog
 
@@ -66,6 +66,27 @@ class Report:
     overall_safe: bool
     checked: tuple[str, ...]
     problems: tuple[Problem, ...]
+
+    def shape(self) -> dict[str, Any]:
+        """The four keys that OMI's reference documents, and `details`."""
+        topology = {**asdict(self.topology), "warnings": list(self.topology.warnings)}
+        problems = [asdict(problem) for problem in self.problems]
+        return {
+            "now_md": self.now_md,
+            "memory_md": self.memory_md,
+            "topology": topology,
+            "overall_safe": self.overall_safe,
+            "details": {"checked": list(self.checked), "problems": problems, "summary": self.summary},
+        }
+
+    @property
+    def summary(self) -> str:
+        """What to tell the user."""
+        if self.overall_safe:
+            return "Safe." if not self.problems else "Safe, with something to look at."
+        pages = "" if self.now_md and self.memory_md else " Somebody else changed files that only tools write."
+        cores = f" {self.topology.sudden_cores} notes became hubs in haste." if self.topology.sudden_cores else ""
+        return f"Not safe.{pages}{cores} Nothing was repaired; let the user look at it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,17 @@ class Context:
     timestamp: datetime
     path: str
 
+    def shape(self) -> dict[str, Any]:
+        """The five keys that OMI's reference documents, in its order."""
+        now = self.now
+        return {
+            "current_task": now.current_task,
+            "recent_completions": list(now.recent_completions),
+            "pending_decisions": list(now.pending_decisions),
+            "key_files": list(now.key_files),
+            "timestamp": stamp(self.timestamp),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class NowUpdate:

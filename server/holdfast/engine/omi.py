@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from holdfast.engine.answer import Answer, answer
 from holdfast.engine.arguments import check_count, check_query
@@ -67,6 +68,18 @@ class RecalledMemory:
     relevance: float
     final_score: float
     related: tuple[str, ...]
+
+    def shape(self) -> dict[str, Any]:
+        """The seven keys that OMI's reference documents, in its order."""
+        return {
+            "memory_id": self.note.id,
+            "content": self.note.content,
+            "memory_type": self.memory_type,
+            "created_at": self.note.created,
+            "relevance": self.relevance,
+            "final_score": self.final_score,
+            "related_memories": list(self.related),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,18 +75,18 @@ def replayed(evidence: Sequence[Evidence]) -> float | None:
 def breaks(evidence: Sequence[Evidence], confidence: float) -> list[str]:
     """What does not follow from the list: entries that were altered, confidences that were set in between or after."""
     told = [
-        f"entry {place}: new_confidence does not follow from its other values"
+        f"entry {place} of its evidence does not follow the formula"
         for place, item in enumerate(evidence, 1)
         if _differ(updated(item.old_confidence, supports=item.supports, strength=item.strength), item.new_confidence)
     ]
     told += [
-        f"entry {place}: old_confidence is not what the entry before it led to"
+        f"entry {place} of its evidence does not go on from the one before it"
         for place, (before, item) in enumerate(pairwise(evidence), 2)
         if _differ(before.new_confidence, item.old_confidence)
     ]
     led_to = replayed(evidence)
     if led_to is not None and _differ(led_to, confidence):
-        told.append("confidence is not what the last entry led to")
+        told.append("its confidence is not what its evidence leads to")
     return told
 
 

@@ -1,29 +1,24 @@
-"""OMI's tools: names, parameters, defaults and result shapes exactly as its reference documents them.
-
-The first text block is the documented shape as JSON and nothing else, so that clients can parse it: a note's text is
-delimited by JSON's own escaping, not by a fence. Whatever else there is to say stands in a second block and in `_meta`.
-"""
+"""OMI's tools for memories and beliefs: names, parameters, defaults and results as its reference documents them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
-from mcp_types import TextContent, ToolAnnotations
+from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from holdfast.engine.believe import BeliefUpdate, belief_update
 from holdfast.engine.contradiction import Contradiction
-from holdfast.engine.omi import MemoryRecall, MemoryStore, RecalledMemory, memory_recall, memory_store
+from holdfast.engine.omi import MemoryRecall, MemoryStore, memory_recall, memory_store
 from holdfast.model.projection import MemoryType
 from holdfast.tools.agent import READS, Desk
 from holdfast.tools.errors import answered
-from holdfast.tools.fence import on_one_line
 from holdfast.tools.results import schema_of
+from holdfast.tools.shapes import WRAPPED, omi_object, omi_value
 
 MEMORY_RECALL = """Search long-term memory; of equally relevant memories the newer come first. As `recall`, for when \
 you want OMI's shape: a JSON array, empty when nothing is relevant enough. Lower min_relevance to see doubtful \
@@ -37,7 +32,6 @@ twice as fast. Every call counts, so do not repeat one. Not for correcting a not
 `supersedes`."""
 
 APPENDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
 
 
 class MemoryResult(TypedDict):
@@ -85,7 +79,7 @@ def _add_memory_recall(server: FastMCP, desk: Desk) -> None:
         request = MemoryRecall(query, limit, min_relevance, memory_type)
         who = desk.caller(context)
         found = await answered(desk.memory.attend(lambda ports: memory_recall(ports, who, request)))
-        return omi_list([_memory(item) for item in found.memories], found.notices, event_id=found.event_id)
+        return omi_value([item.shape() for item in found.memories], found.notices, event_id=found.event_id)
 
 
 def _add_memory_store(server: FastMCP, desk: Desk) -> None:
@@ -135,37 +129,3 @@ def contradiction_notices(found: Sequence[Contradiction]) -> tuple[str, ...]:
         f"Contradiction: {item.memory_id_1} and {item.memory_id_2} ({item.pattern}). Nothing was retired for it."
         for item in found
     )
-
-
-def omi_object(shape: dict[str, Any], notices: Sequence[str], **more: Any) -> ToolResult:
-    """A documented object, with notices beside it."""
-    return ToolResult(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
-
-
-def omi_list(shape: list[Any], notices: Sequence[str], **more: Any) -> ToolResult:
-    """A documented array: as such in the text, wrapped in `result` where an object is asked for."""
-    meta = {"fastmcp": {"wrap_result": True}, **_meta(notices, more)}
-    return ToolResult(content=_blocks(shape, notices), structured_content={"result": shape}, meta=meta)
-
-
-def _blocks(shape: object, notices: Sequence[str]) -> list[TextContent]:
-    texts = [json.dumps(shape, ensure_ascii=False)]
-    if notices:
-        texts.append("\n".join(f"Note: {on_one_line(notice)}" for notice in notices))
-    return [TextContent(type="text", text=text) for text in texts]
-
-
-def _meta(notices: Sequence[str], more: dict[str, Any]) -> dict[str, Any]:
-    return {**more, "notices": list(notices)} if notices else more
-
-
-def _memory(item: RecalledMemory) -> dict[str, Any]:
-    return {
-        "memory_id": item.note.id,
-        "content": item.note.content,
-        "memory_type": item.memory_type,
-        "created_at": item.note.created,
-        "relevance": item.relevance,
-        "final_score": item.final_score,
-        "related_memories": list(item.related),
-    }
