@@ -1,0 +1,10 @@
+"""The events under the name that OMI's reference gives them."""
+
+from holdfast.model.events import (
+    BeliefUpdatedEvent,
+    ContradictionDetectedEvent,
+    MemoryRecalledEvent,
+    MemoryStoredEvent,
+)
+
+__all__ = ["BeliefUpdatedEvent", "ContradictionDetectedEvent", "MemoryRecalledEvent", "MemoryStoredEvent"]
