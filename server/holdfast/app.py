@@ -75,6 +75,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             asked_at=settings.now,
             events=events or EventBus(now),
             max_now_tokens=settings.max_now_tokens,
+            recency_days=settings.recency_half_life_days,
             check_on_start=settings.integrity_check_on_start,
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             daily_backups=settings.vault_enabled,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +202,22 @@ def test_errors_have_the_names_of_the_document(tools: dict[str, Any]) -> None:
     with pytest.raises(MemoryNotFoundError):
         tools["memory"].store(content="Fixed auth bug", related_to=["mem_auth_design_001"])
     assert len(tools["memory"].recall(query="The lamp burnt all winter", min_relevance=0.0)) == 1
+
+
+def test_the_documented_time_constant_can_be_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tools: dict[str, Any]
+) -> None:
+    monthly = datetime.now(UTC) - timedelta(days=30)
+    note = f'---\ncreated: "{monthly:%Y-%m-%dT%H:%M:%SZ}"\n---\nThe lamp burnt all winter long.\n'
+    file = tmp_path / ".openclaw/omi/memories/global/lamp.md"
+    tools["memory"].store("The gate is green.")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(note, "utf-8")
+    (usual,) = tools["memory"].recall("The lamp burnt all winter long.")
+    tools["checkpoint"].close()
+    (tmp_path / ".openclaw/omi/config.yaml").write_text("storage:\n  recency_half_life_days: 15\n", "utf-8")
+    again = get_all_mcp_tools({"base_path": tmp_path / ".openclaw/omi"})
+    (shorter,) = again["memory"].recall("The lamp burnt all winter long.")
+    again["checkpoint"].close()
+    recency = [(found["final_score"] - 0.7 * found["relevance"]) / 0.3 for found in (usual, shorter)]
+    assert recency == pytest.approx([math.exp(-1), math.exp(-2)], abs=1e-3)

@@ -168,7 +168,7 @@ def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], floa
     memories = []
     for hit in found.hits:
         relevance = relevance_of(hit.ranked)
-        final = final_score(relevance, hit.note.created, now)
+        final = final_score(relevance, hit.note.created, now, ports.recency_days)
         memories.append(RecalledMemory(hit.note, memory_type(hit.note.type), relevance, final, ()))
     memories.sort(key=lambda item: item.note.id)
     memories.sort(key=lambda item: (item.final_score, item.relevance, item.note.created), reverse=True)

@@ -23,6 +23,7 @@ from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow, Update
 from holdfast.model.integrity import Baseline
 from holdfast.model.query import Filter, Found, QueryVector
+from holdfast.model.recency import DAYS
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
 from holdfast.store.filesystem import Entry
@@ -193,6 +194,7 @@ class Ports:
     asked_at: datetime | None = None
     events: EventBus = field(default_factory=EventBus)
     max_now_tokens: int = 1000
+    recency_days: float = DAYS  # of memory_recall, see `holdfast.model.recency`
     check_on_start: bool = False
     sights: dict[str, Baseline] = field(default_factory=dict)  # pages as they were first seen, until that is recorded
     vault: Vault | None = None
