@@ -471,6 +471,14 @@ async def test_a_file_that_is_not_what_the_index_read_is_reported(
     assert [item["where"] for item in found["details"]["problems"]] == [stored["id"]]
 
 
+async def test_ordinary_use_of_every_table_is_safe(agent: Agent) -> None:
+    stored = await agent.remember("The buoy is green.", tags=["harbour", "buoys"], session="s", subject="buoy")
+    await agent.recall("which buoy is green")
+    await agent.call("submit_feedback", node_id=stored["id"], signal=1)
+    await agent.call("mark_outdated", node_id=stored["id"])
+    assert (await check(agent))["overall_safe"]
+
+
 # On start, and over a pipe
 
 
@@ -483,8 +491,8 @@ async def test_a_start_says_what_is_wrong_once_by_ids_and_paths(tmp_path: Path) 
         rewritten(tmp_path / "NOW.md")
         with structlog.testing.capture_logs() as said:
             await memory.attend(look_over)
-    assert [(line["event"], line["now_md"], line["problems"]) for line in said] == [
-        ("integrity_problems", False, ["NOW.md: it was changed by somebody else"])
+    assert [(line["event"], line["problems"]) for line in said] == [
+        ("pages_changed_by_others", ["NOW.md: it was changed by somebody else"])
     ]
 
 
@@ -516,10 +524,10 @@ def test_a_server_looks_by_itself_unless_it_is_told_not_to(switch: str, environm
         journal = home / "journal"
         until(lambda: any(b"pages_seen" in path.read_bytes() for path in journal.iterdir()))
         if switch == "true":
-            until(lambda: "integrity_problems" in server.stderr)
+            until(lambda: "pages_changed_by_others" in server.stderr)
         else:
             server.end()
-            assert "integrity_problems" not in server.stderr
+            assert "pages_changed_by_others" not in server.stderr
 
 
 async def test_a_settled_change_does_not_alarm(tmp_path: Path) -> None:

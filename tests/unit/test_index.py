@@ -857,3 +857,15 @@ async def test_a_write_into_a_database_that_was_deleted_is_not_acknowledged(tmp_
         assert index.lost
         with pytest.raises(IndexLostError):
             await index.apply(Update(notes=[row(1, "into the void")]))
+
+
+@pytest.mark.anyio
+async def test_a_table_without_row_ids_begins_with_its_key(index: NoteIndex, tmp_path: Path) -> None:
+    """SQLite's quick_check takes any other order for damage."""
+    path = tmp_path / "index.db"
+    tables = looked_up(path, "SELECT name FROM pragma_table_list WHERE wr AND schema = 'main'")
+    assert tables
+    for (table,) in tables:
+        columns = looked_up(path, "SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", table)
+        key = [name for name, place in sorted(columns, key=lambda column: column[1]) if place]
+        assert [name for name, _ in columns][: len(key)] == key, table

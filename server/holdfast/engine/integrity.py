@@ -284,14 +284,7 @@ def _is_watched(path: str) -> bool:
 
 
 async def look_over(ports: Ports) -> None:
-    """When a server starts: say in the log what is wrong, by paths of pages and ids of notes."""
-    report = await integrity_check(ports)
-    if not report.overall_safe:
-        log.warning(
-            "integrity_problems",
-            now_md=report.now_md,
-            memory_md=report.memory_md,
-            orphan_nodes=report.topology.orphan_nodes,
-            sudden_cores=report.topology.sudden_cores,
-            problems=[f"{problem.where}: {problem.what}" for problem in report.problems],
-        )
+    """When a server starts: say in the log which pages somebody else changed. The graph is looked at when asked."""
+    changed = await changed_pages(ports)
+    if changed:
+        log.warning("pages_changed_by_others", problems=[f"{item.where}: {item.what}" for item in changed])

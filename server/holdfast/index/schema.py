@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from holdfast.errors import IndexSchemaError
 
+# Tables without row ids have the columns of their key first, in its order: SQLite's quick_check misjudges others.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
 
 
@@ -30,7 +31,7 @@ def _notes(connection: sqlite3.Connection) -> None:
         CREATE TABLE tombstones (
             changed INTEGER NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (changed, note)
         ) WITHOUT ROWID;
-        CREATE TABLE tags (note INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
+        CREATE TABLE tags (tag TEXT NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (tag, note)) WITHOUT ROWID;
         CREATE TABLE links (
             source TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL, owner TEXT NOT NULL,
             weight REAL NOT NULL, reason TEXT NOT NULL, created TEXT NOT NULL,
@@ -62,7 +63,7 @@ def _feedback(connection: sqlite3.Connection) -> None:
         """
         CREATE TABLE questions (key TEXT PRIMARY KEY, asked TEXT NOT NULL, embedded TEXT NOT NULL) WITHOUT ROWID;
         CREATE TABLE question_vectors (
-            question TEXT NOT NULL, vector_set TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (vector_set, question)
+            vector_set TEXT NOT NULL, question TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (vector_set, question)
         ) WITHOUT ROWID;
         CREATE TABLE feedback (
             note TEXT NOT NULL, event TEXT NOT NULL, seq INTEGER NOT NULL, signal INTEGER NOT NULL,
