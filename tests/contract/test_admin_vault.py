@@ -24,7 +24,7 @@ from served import ERAS, Clock
 
 pytestmark = pytest.mark.anyio
 
-TOOLS = ["admin_backup", "admin_restore_backup"]
+TOOLS = ["admin_backup", "admin_restore_backup", "admin_accept_integrity"]
 
 
 class Admin:
@@ -193,6 +193,38 @@ async def test_the_daily_backup_can_be_switched_off(tmp_path: Path, era: str) ->
             assert await admin.vault() == []
             await admin.call("admin_backup")
             assert len(await admin.vault()) == 1
+
+
+async def test_a_foreign_change_is_reported_until_it_is_accepted(admin: Admin) -> None:
+    await admin.call("now_update", current_task="mend the crane", recent_completions=["paint it"])
+    assert await admin.call("admin_accept_integrity") == {"accepted": []}
+    now = next((admin.home).glob("**/NOW.md"), None) or next((admin.home / "now").iterdir())
+    path = now.relative_to(admin.home).as_posix()
+    now.write_text(now.read_text("utf-8") + "\nA line of mine.\n", "utf-8")
+    assert (await admin.call("integrity_check"))["overall_safe"] is False
+    await admin.call("now_update", current_task="rest")
+    assert (await admin.call("integrity_check"))["now_md"] is False
+    assert "MemoryNotFoundError" in await admin.refused("admin_accept_integrity", paths=["../outside.md"])
+    assert await admin.call("admin_accept_integrity", paths=[path]) == {"accepted": [path]}
+    assert (await admin.call("integrity_check"))["overall_safe"] is True
+    assert "A line of mine." in now.read_text("utf-8")
+    assert [line["by"] for line in admin.journal() if line.get("admin") == "admin_accept_integrity"] == ["local"]
+
+
+async def test_a_restore_raises_no_alarm_and_a_change_after_it_does(admin: Admin) -> None:
+    await admin.call("remember", content="The buoy is green.")
+    await admin.call("now_update", current_task="mend the crane", recent_completions=["paint it"])
+    backup = (await admin.call("admin_backup"))["backup_id"]
+    await admin.call("now_update", current_task="rest", recent_completions=["sleep"])
+    token = (await admin.call("admin_restore_backup", backup_id=backup))["confirm"]
+    await admin.call("admin_restore_backup", backup_id=backup, confirm=token)
+    assert (await admin.call("now_read"))["current_task"] == "mend the crane"
+    assert (await admin.call("integrity_check"))["overall_safe"] is True
+    await admin.call("now_update", current_task="go on")
+    assert (await admin.call("integrity_check"))["overall_safe"] is True
+    now = next((admin.home).glob("**/NOW.md"), None) or next((admin.home / "now").iterdir())
+    now.write_text("foreign", "utf-8")
+    assert (await admin.call("integrity_check"))["now_md"] is False
 
 
 async def until_there_are(admin: Admin, count: int) -> None:

@@ -11,9 +11,11 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import Confirmations, DryRun, back_up, list_backups, restore_backup
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
+from holdfast.tools.fence import on_one_line
 from holdfast.tools.results import schema_of
 
 BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
@@ -22,6 +24,9 @@ something risky."""
 RESTORE_BACKUP = """Put a backup in the place of all notes, NOW files and logs; what was stored since is taken away, \
 into a safety backup. The first call checks the backup, says what would change and gives a token; show that to the \
 user, and with their consent call again with the token as `confirm`."""
+
+ACCEPT_INTEGRITY = """Take NOW files, MEMORY.md and daily logs as they are now for right, after integrity_check \
+reported foreign changes and the user has looked at them. All that are reported, unless some are named."""
 
 MAKES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 DESTROYS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
@@ -34,6 +39,10 @@ class BackupResult(TypedDict):
     size: int
     left_out: list[str]
     notices: list[str]
+
+
+class AcceptResult(TypedDict):
+    accepted: list[str]
 
 
 class EffectOfRestore(TypedDict):
@@ -59,6 +68,7 @@ def admin_server(desk: Desk) -> FastMCP[Any]:
     _add_backup(server, desk)
     _add_restore_backup(server, desk)
     _add_vault(server, desk)
+    _add_accept_integrity(server, desk)
     return server
 
 
@@ -116,6 +126,23 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
                 notices=[],
             ),
         )
+
+
+def _add_accept_integrity(server: FastMCP[Any], desk: Desk) -> None:
+    @server.tool(
+        name="admin_accept_integrity",
+        description=ACCEPT_INTEGRITY,
+        annotations=MAKES,
+        output_schema=schema_of(AcceptResult),
+    )
+    async def _admin_accept_integrity(
+        context: Context,
+        paths: Annotated[list[str] | None, Field(description="As integrity_check names them, such as NOW.md.")] = None,
+    ) -> ToolResult:
+        who = desk.caller(context)
+        accepted = await answered(desk.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
+        told = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
+        return _said(told, AcceptResult(accepted=list(accepted)))
 
 
 def _would(outcome: DryRun) -> ToolResult:
