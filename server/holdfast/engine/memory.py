@@ -22,6 +22,7 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
+PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
 _PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
 
 log = structlog.get_logger()
@@ -139,6 +140,8 @@ class Memory:
             with anyio.move_on_after(min(due or IDLE_SECONDS, IDLE_SECONDS)):
                 await self._wake.wait()
             woken = self._wake.is_set()
+            if woken:
+                await anyio.sleep(PAUSE_SECONDS)
             self._wake = anyio.Event()
 
     async def _drain(self) -> None:

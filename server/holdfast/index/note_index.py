@@ -255,8 +255,8 @@ class NoteIndex:
             lambda connection: [
                 PendingVector(*row)
                 for row in connection.execute(
-                    "SELECT id, encode_hash, title, content FROM notes "  # noqa: S608 - own clause
-                    f"WHERE {UNENCODED} ORDER BY rowid LIMIT ?",
+                    "SELECT id, encode_hash, title, content FROM notes WHERE rowid IN "  # noqa: S608 - own clause
+                    f"(SELECT rowid FROM notes WHERE {UNENCODED} ORDER BY +rowid LIMIT ?) ORDER BY rowid",
                     (key, key, most),
                 )
             ]
