@@ -56,9 +56,11 @@ class _Plain(logging.Handler):
 
 
 def warn_of_unknown(settings: Settings) -> None:
-    """Name the keys of config.yaml that nobody reads: they are probably misspelt."""
+    """Name the keys of config.yaml that nobody reads, probably misspelt, and what is read and not followed."""
     if settings.unknown:
         structlog.get_logger().warning("unknown_settings", keys=settings.unknown)
+    for remark in settings.remarks:
+        structlog.get_logger().warning("setting_not_followed", reason=remark)
 
 
 def serve_stdio(settings: Settings) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
 from holdfast.model.spaces import space_name
 
@@ -17,15 +19,26 @@ PREFIX = "HOLDFAST_"
 EncoderName = Literal["auto", "builtin", "none"]
 SecretsMode = Literal["redact", "refuse", "allow"]
 
+_SWITCHES = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
+_LONGEST_NUMBER = 12
+_LONGEST_DAYS = 36_500
+_LATER_PROVIDERS = frozenset({"nim", "ollama"})  # OMI's; its documented configuration names one
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its key in `config.yaml`, its environment variable, its default and what it does."""
+    """One setting: its key in `config.yaml`, its environment variable, its default and what it does.
+
+    `omi` is the key that OMI's documents give it, as `section.key`. What is `late` may name an environment variable
+    that is not set: whoever needs the value says so.
+    """
 
     key: str
     default: str
     sentence: str
     read: Callable[[str], object] = str
+    omi: str = ""
+    late: bool = False
 
     @property
     def variable(self) -> str:
@@ -39,6 +52,44 @@ def _one_of(*allowed: str) -> Callable[[str], object]:
         return text.lower()
 
     return read
+
+
+def _switch(text: str) -> object:
+    """True or False, in the words that YAML and shells have for them."""
+    word = text.strip().lower()
+    if word not in _SWITCHES:
+        raise ValueError("use true or false")
+    return _SWITCHES[word]
+
+
+def _whole(least: int, most: int) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        number = int(text) if text.strip().isdecimal() and len(text) < _LONGEST_NUMBER else -1
+        if not least <= number <= most:
+            raise ValueError(f"use a whole number from {least} to {most}")
+        return number
+
+    return read
+
+
+def _days(text: str) -> object:
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan  # the parser's own words repeat the value
+    if not 0 < days <= _LONGEST_DAYS:
+        raise ValueError("use a number of days above 0")
+    return days
+
+
+def _dimensions(text: str) -> object:
+    return _whole(1, 65536)(text) if text.strip() else None
+
+
+def _local(text: str) -> object:
+    if text.lower() != "local":
+        raise ValueError("backups are kept in the folder vault/ and nowhere else; use local")
+    return "local"
 
 
 def _names(text: str) -> object:
@@ -63,7 +114,11 @@ def _time(text: str) -> object:
 SETTINGS: tuple[Setting, ...] = (
     Setting("home", "", "The memory folder; by default the platform's folder for user data."),
     Setting("space", "", "The default space; by default the name of the git folder that the server runs in.", _space),
-    Setting("encoder", "auto", "auto, builtin or none.", _one_of("auto", "builtin", "none")),
+    Setting("encoder", "auto", "auto, builtin or none.", _one_of("auto", "builtin", "none"), "embedding.provider"),
+    Setting("encoder_model", "", "The model's name at a provider that has several.", omi="embedding.model"),
+    Setting("encoder_dimensions", "", "How long that model's vectors are.", _dimensions, "embedding.dimensions"),
+    Setting("encoder_key", "", "The provider's key; in config.yaml write ${NAME} for a variable that holds it.",
+            omi="embedding.api_key", late=True),
     Setting("builtin_model", "", "Another ONNX file for the built-in encoder."),
     Setting("builtin_model_sha256", "", "The SHA-256 of that file."),
     Setting("secrets", "redact", "redact, refuse or allow secrets in what is stored.",
@@ -72,8 +127,40 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("debug", "info", "warning", "error")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
+    Setting("max_now_tokens", "1000", "How long a NOW file may be, in tokens of four characters.",
+            _whole(100, 100_000), "storage.max_now_tokens"),
+    Setting("recency_half_life_days", "30", "memory_recall's days in exp(-age / days): a time constant.",
+            _days, "storage.recency_half_life_days"),
+    Setting("vault_enabled", "true", "Take a backup each day; admin_backup works either way.",
+            _switch, "vault.enabled"),
+    Setting("vault_provider", "local", "local: backups are kept in the folder vault/.", _local, "vault.provider"),
+    Setting("vault_retention_days", "90", "How long a backup is kept; the newest always is.",
+            _whole(1, _LONGEST_DAYS), "vault.retention_days"),
+    Setting("integrity_check_on_start", "true", "Look for foreign changes of NOW, MEMORY.md and logs on start.",
+            _switch, "security.integrity_check_on_start"),
+    Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
+            _switch, "security.enable_consensus"),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A value that is asked for when it is needed, and only then has to be there. Its text is never shown."""
+
+    variable: str
+    text: str = field(default="", repr=False)
+    problem: str = ""
+
+    def get(self) -> str:
+        """The text; empty where none was given.
+
+        Raises:
+            SettingsError: it names an environment variable that is not set.
+        """
+        if self.problem:
+            raise SettingsError(f"{self.variable} cannot be used: {self.problem}.", "Set it, or change config.yaml.")
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +177,67 @@ class Settings:
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     now: datetime | None = None
+    encoder_model: str = ""
+    encoder_dimensions: int | None = None
+    encoder_key: Late = Late("HOLDFAST_ENCODER_KEY")
+    max_now_tokens: int = 1000
+    recency_half_life_days: float = 30.0
+    vault_enabled: bool = True
+    vault_provider: str = "local"
+    vault_retention_days: int = 90
+    integrity_check_on_start: bool = True
+    enable_consensus: bool = False
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
+    remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed
 
 
 def load_settings(environ: Mapping[str, str]) -> Settings:
-    """Environment before `config.yaml` before defaults.
+    """Environment before `config.yaml`, there a key of ours before OMI's for the same, before defaults.
 
     Raises:
         SettingsError: a value cannot be used; the sentence names the setting, never the value.
     """
     home = _home(environ)
-    file = _config_file(home / "config.yaml")
-    known = {setting.key for setting in SETTINGS}
-    values: dict[str, Any] = {}
-    for setting in SETTINGS:
-        given = environ.get(setting.variable) or file.get(setting.key) or setting.default
-        try:
-            values[setting.key] = setting.read(_text_of(given))
-        except ValueError as error:
-            raise SettingsError(f"{setting.variable} cannot be used: {error}.", setting.sentence) from error
+    file = read_config(home / "config.yaml", {setting.omi.partition(".")[0] for setting in SETTINGS if setting.omi})
+    remarks = _without_later_provider(file)
+    values: dict[str, Any] = {setting.key: _value(setting, environ, file) for setting in SETTINGS}
     model = values["builtin_model"]
     if bool(model) != bool(values["builtin_model_sha256"]):
         raise SettingsError("HOLDFAST_BUILTIN_MODEL and HOLDFAST_BUILTIN_MODEL_SHA256 go together.", "Set both.")
     values |= {"home": home, "builtin_model": _path("HOLDFAST_BUILTIN_MODEL", model) if model else None}
-    return Settings(**values, unknown=tuple(sorted(set(file) - known)))
+    if values["enable_consensus"]:
+        remarks.append("security.enable_consensus does nothing here.")
+    known = {key for setting in SETTINGS for key in (setting.key, setting.omi)}
+    return Settings(**values, unknown=tuple(sorted(set(file) - known)), remarks=tuple(remarks))
+
+
+def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]) -> object:
+    given: object = environ.get(setting.variable) or None
+    places = [file[key] for key in (setting.key, setting.omi) if file.get(key) is not None]
+    try:
+        if given is not None:
+            text = str(given)  # what the environment says is meant as it stands
+        elif places:
+            text = text_of(places[0], environ)
+        else:
+            text = setting.default
+        read = setting.read(text or setting.default)
+    except MissingVariableError as error:
+        if setting.late:
+            return Late(setting.variable, problem=str(error))
+        raise SettingsError(f"{setting.variable} cannot be used: {error}.", "Set it, or change config.yaml.") from error
+    except ValueError as error:
+        raise SettingsError(f"{setting.variable} cannot be used: {error}.", setting.sentence) from error
+    return Late(setting.variable, str(read)) if setting.late else read
+
+
+def _without_later_provider(file: dict[str, Any]) -> list[str]:
+    """OMI's documented configuration names a provider that is not there yet: the built-in encoder takes its place."""
+    provider = str(file.get("embedding.provider", "")).lower()
+    if provider not in _LATER_PROVIDERS:
+        return []
+    file["embedding.provider"] = "builtin"
+    return [f"embedding.provider {provider} is not supported yet; the built-in encoder is used."]
 
 
 def spare_threads(environ: MutableMapping[str, str]) -> None:
@@ -145,41 +269,11 @@ def _home(environ: Mapping[str, str]) -> Path:
     return Path(platformdirs.user_data_dir("holdfast", appauthor=False))
 
 
-def _text_of(given: object) -> str:
-    """A value of `config.yaml` as it would stand in the environment."""
-    match given:
-        case list():
-            return json.dumps([str(item) for item in given])
-        case bool():
-            return str(given).lower()
-        case _:
-            return str(given)
-
-
 def _path(variable: str, given: str) -> Path:
     try:
         return Path(given).expanduser()
     except RuntimeError as error:
         raise SettingsError(f"{variable} begins with the home folder of nobody.", "Write the whole path.") from error
-
-
-def _config_file(path: Path) -> dict[str, Any]:
-    try:
-        if not path.is_file():
-            return {}
-    except OSError as error:
-        raise SettingsError(f"HOLDFAST_HOME cannot be used: {error.strerror}.", "Name another folder.") from error
-    import yaml  # noqa: PLC0415 - only where there is such a file
-
-    try:
-        found = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
-        raise SettingsError("config.yaml cannot be read.", "Mend it or move it away.") from error
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise SettingsError("config.yaml is not a list of keys and values.", "Write `encoder: builtin`, say.")
-    return cast("dict[str, Any]", {str(key): value for key, value in found.items()})
 
 
 def work_space(environ_space: str | None, folder: Path, home: Path) -> tuple[str | None, str]:

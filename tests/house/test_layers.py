@@ -24,7 +24,7 @@ ALLOWED = {
     "index": SHARED | {"model"},
     "encode": SHARED | {"model"},
     "model": {"errors"},
-    "settings": {"", "errors", "model"},
+    "settings": {"", "errors", "model", "config_file"},
     "batching": {"errors"},
     "errors": set[str](),
     "": set[str](),

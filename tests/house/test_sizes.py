@@ -26,7 +26,7 @@ BROAD = {
 }
 
 # Top-level modules that are no command line; all others at the top level talk to a terminal and may print.
-SILENT = {"__init__.py", "app.py", "batching.py", "errors.py", "settings.py"}
+SILENT = {"__init__.py", "app.py", "batching.py", "config_file.py", "errors.py", "settings.py"}
 
 
 def relative(path: Path) -> str:
