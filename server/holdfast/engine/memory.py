@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 import anyio
@@ -14,7 +14,9 @@ from anyio.abc import TaskGroup
 from holdfast.engine.encoding import drain
 from holdfast.engine.ports import Ports
 from holdfast.engine.reconcile import Reconciler
-from holdfast.errors import ConflictError, HoldfastError, StorageError
+from holdfast.engine.tips import Tip
+from holdfast.engine.vectorsets import identity, open_own
+from holdfast.errors import ConflictError, EncoderError, HoldfastError, StorageError
 from holdfast.index.note_index import IndexLostError
 
 Answer = TypeVar("Answer")
@@ -22,6 +24,8 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
+ELSEWHERE_SECONDS = 5.0  # another process encodes the queue: it may die
+_ALIKE = 24  # characters
 PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
 _PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
 
@@ -41,6 +45,9 @@ class Memory:
         self._verbs = 0
         self._verb_done = anyio.Event()
         self._stopping = False
+        self._opened = ""  # the vector set that this process has made known
+        self._again = ELSEWHERE_SECONDS  # at the most until the queue is looked at again
+        self._ailing = ""  # how the report of an encoder began that fails since
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -70,8 +77,9 @@ class Memory:
             _report(error)
         await self.ports.index.aclose()
         await self.ports.recalls.aclose()
-        if self.ports.encoder is not None:
-            await self.ports.encoder.aclose()
+        for encoders in (self.ports.encoder, self.ports.kept):
+            if encoders is not None:
+                await encoders.aclose()
 
     async def attend(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False) -> Answer:
         """Answer one request on an index that knows every file; look again where something changed meanwhile.
@@ -125,6 +133,7 @@ class Memory:
     async def _tend(self, tasks: TaskGroup) -> None:
         """Adopt new files and make missing vectors, after requests and now and then."""
         await anyio.sleep(START_SECONDS)
+        tasks.start_soon(self._look_around)
         woken = False
         while True:
             due: float | None = None
@@ -137,7 +146,7 @@ class Memory:
                 _report(error)
             if not self._draining:  # an encoder may take its time: nothing else waits for it
                 tasks.start_soon(self._drain)
-            with anyio.move_on_after(min(due or IDLE_SECONDS, IDLE_SECONDS)):
+            with anyio.move_on_after(min(due or IDLE_SECONDS, IDLE_SECONDS, self._again)):
                 await self._wake.wait()
             woken = self._wake.is_set()
             if woken:
@@ -145,14 +154,35 @@ class Memory:
             self._wake = anyio.Event()
 
     async def _drain(self) -> None:
+        ports = self.ports
         self._draining = True
         try:
-            while await drain(self.ports):
-                await anyio.lowlevel.checkpoint()
+            if ports.encoder is None or not ports.store.is_there:
+                return
+            own = identity(ports.encoder)
+            async with ports.store.encoding_turn(remote=own is None or own.is_remote) as mine:
+                self._again = IDLE_SECONDS if mine else ELSEWHERE_SECONDS
+                if mine:
+                    await self._drain_all()
+            self._ailing = ""
+        except EncoderError as error:
+            if str(error)[:_ALIKE] != self._ailing:  # once, and not at every try
+                _report(error)
+            self._ailing = str(error)[:_ALIKE]
         except _PASSING as error:
             _report(error)
         finally:
             self._draining = False
+
+    async def _drain_all(self) -> None:
+        with suppress(EncoderError):  # told by what follows, unless a kept set can be worked on meanwhile
+            self._opened = await open_own(self.ports, self._opened)
+        while await drain(self.ports):
+            await anyio.lowlevel.checkpoint()
+
+    async def _look_around(self) -> None:
+        if self.ports.nearby is not None and (found := await self.ports.nearby()):
+            self.ports.tips.add(Tip("nearby", found))
 
 
 def _report(error: Exception) -> None:

@@ -6,17 +6,19 @@ nothing that is built on it, assumes a local path or a single process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
+from holdfast.engine.tips import Tips
 from holdfast.index.projection import FileRow
 from holdfast.index.questions import FeedbackRow, Question
 from holdfast.index.recalls import RecallEvent
-from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place
+from holdfast.index.rows import IndexedNote, LinkRow, Place
+from holdfast.index.sets import PendingVector, SetRow
 from holdfast.index.update import Update
 from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.secrets import Redaction
@@ -48,6 +50,7 @@ class Store(Protocol):
     async def news(self) -> dict[str, Entry | None] | None: ...
     async def look(self, paths: Iterable[str]) -> dict[str, Entry]: ...
     async def adopt(self, stored: Stored) -> Stored | None: ...
+    def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]: ...
     async def record(self, record: dict[str, Any]) -> int: ...
     async def journal(self) -> list[dict[str, Any]]: ...
 
@@ -75,6 +78,8 @@ class View(Protocol):
     def successors(self, ids: Sequence[str]) -> dict[str, list[str]]: ...
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]: ...
     def count_pending(self, key: str) -> int: ...
+    def count_notes(self) -> int: ...
+    def is_stale(self, key: str) -> bool: ...
     def problems(self) -> list[tuple[str, str]]: ...
 
 
@@ -107,6 +112,10 @@ class Index(Protocol):
     async def files_of(self, ids: Collection[str]) -> dict[str, FileRow]: ...
     async def problems(self) -> list[tuple[str, str]]: ...
     async def unadopted(self) -> list[tuple[str, str, int]]: ...
+    @property
+    def vector_sets(self) -> tuple[SetRow, ...]: ...
+    async def tell_once(self, name: str) -> bool: ...
+    async def clear_dropped(self, key: str) -> int: ...
     async def pending_vectors(self, key: str, most: int) -> list[PendingVector]: ...
     async def count_pending(self, key: str) -> int: ...
 
@@ -121,14 +130,25 @@ class Recalls(Protocol):
 
 
 class Encoder(Protocol):
-    """Turns text into vectors of one set; see `holdfast.encode.builtin.BuiltinEncoder`."""
+    """Turns text into vectors of one set; see `holdfast.encode.builtin` and `holdfast.encode.remote`.
+
+    `vector_set` raises an `EncoderError` until a remote provider has told what it is; `identify` asks.
+    """
 
     @property
     def vector_set(self) -> VectorSet: ...
+    async def identify(self) -> VectorSet: ...
     @property
     def backlog(self) -> int: ...
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]: ...
     async def encode_query(self, text: str) -> bytes: ...
+    async def aclose(self) -> None: ...
+
+
+class Kept(Protocol):
+    """Encoders of sets that the settings do not name; see `holdfast.encode.kept.KeptEncoders`."""
+
+    def of(self, vector_set: VectorSet) -> Encoder | None: ...
     async def aclose(self) -> None: ...
 
 
@@ -138,7 +158,9 @@ class Ports:
 
     `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
-    where that is not the time now: tests and benches ask about what was stored long ago.
+    where that is not the time now: tests and benches ask about what was stored long ago. `kept` encodes for sets of
+    other settings, for as long as the one of these is not ready or its provider fails. `nearby` looks for a better
+    encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
     store: Store
@@ -151,6 +173,9 @@ class Ports:
     is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
+    kept: Kept | None = None
+    nearby: Callable[[], Awaitable[str]] | None = None
+    tips: Tips = field(default_factory=Tips)
 
     @property
     def now(self) -> str:

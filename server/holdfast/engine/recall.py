@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
-from holdfast.engine.encoding import encode_query
+from holdfast.engine.encoding import count_unencoded, encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.recalls import RecallEvent
@@ -68,14 +68,17 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
 
     def read(view: View) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, request.budget, explain=request.explain)
-        return found, _notices(view, ports)
+        return found, _notices(view, ports, vector)
 
     found, standing = await ports.index.read(read)
     shown = [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
     shown += [(item.note.id, 0.0) for item in found.related]
     event = _event(ports, caller, request, shown, vector)
     unrated = "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
-    notices = tuple(text for text in (*_time_read(window, elsewhen=found.elsewhen), notice, *standing, unrated) if text)
+    tip = await ports.tips.take(ports.index)
+    notices = tuple(
+        text for text in (*_time_read(window, elsewhen=found.elsewhen), notice, *standing, unrated, tip) if text
+    )
     after, before = _span(wanted, window)
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event.id, notices)
 
@@ -140,14 +143,13 @@ def _time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
     return told
 
 
-def _notices(view: View, ports: Ports) -> list[str]:
+def _notices(view: View, ports: Ports, vector: QueryVector | None) -> list[str]:
     """What stands in the way of a whole answer."""
     notices = []
-    if ports.encoder is not None:
-        pending = view.count_pending(ports.encoder.vector_set.key)
-        if pending:
-            these = "1 note has" if pending == 1 else f"{pending} notes have"
-            notices.append(f"{these} no vector yet (pending): found by words until then.")
+    pending = count_unencoded(view, ports, vector)
+    if pending:
+        these = "1 note has" if pending == 1 else f"{pending} notes have"
+        notices.append(f"{these} no vector yet (pending): found by words until then.")
     problems = view.problems()
     if problems:
         path, reason = problems[0]

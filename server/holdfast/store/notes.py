@@ -29,6 +29,7 @@ Answer = TypeVar("Answer")
 
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
+_ENCODING = {False: "encode", True: "encode-remote"}
 
 
 class NoteFiles:
@@ -48,6 +49,7 @@ class NoteFiles:
         self._files = files
         self._stripes = Stripes(folder.locks)
         self._whole = Lock(folder.locks / "folder", LONG_PATIENCE_SECONDS)
+        self._encoding = {remote: Lock(folder.locks / name) for remote, name in _ENCODING.items()}
         self._journal = Journal(folder, files, clock)
         self._intents = OpenIntents()
         self._watch = Watch(folder.memories)
@@ -98,7 +100,8 @@ class NoteFiles:
                 await self._writer.write_outcomes()
         finally:
             self._stripes.close()
-            self._whole.close()
+            for lock in (self._whole, *self._encoding.values()):
+                lock.close()
             self._journal.close()
             self._watch.close()
 
@@ -142,6 +145,10 @@ class NoteFiles:
     def alone(self) -> AbstractAsyncContextManager[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
         return self._whole.hold()
+
+    def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
+        """Be the only process that encodes the queue with its own model, or with a remote one; yields whether it is."""
+        return self._encoding[remote].hold_if_free()
 
     def commit(self, op: str, changes: Sequence[Change], detail: Record) -> AbstractAsyncContextManager[Committed]:
         """Write a change of one or more notes; see `Writer.commit`."""
