@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import threading
@@ -16,7 +17,7 @@ import numpy as np
 from holdfast.model.words import query_terms
 
 MODEL = "nomic-embed-text"
-DIMENSION = 64
+DIMENSION = 512
 ENDLESS = 64 << 20  # bytes, if nobody stops it
 
 
@@ -51,12 +52,13 @@ class Ollama:
 
     def vector(self, text: str, model: str = f"{MODEL}:latest") -> list[float]:
         """The same for the same words; another model, or another version of it, puts the same words elsewhere."""
-        bare = text.rpartition("search_query: ")[2].rpartition("search_document: ")[2]
+        bare = text.rpartition(": ")[2]  # behind the prefix
         words = [self.alike.get(word, word) for word in query_terms(bare)] or [bare]
         total = sum(_direction(f"{self.models[model]} {word}", self.dimension) for word in words)
         return [float(number) for number in total / np.linalg.norm(total)]
 
 
+@functools.cache
 def _direction(word: str, dimension: int) -> Any:
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
     return np.random.default_rng(seed).normal(size=dimension)
