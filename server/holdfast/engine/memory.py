@@ -25,6 +25,7 @@ ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
 ELSEWHERE_SECONDS = 5.0  # another process encodes the queue: it may die
+AILING_SECONDS = 10.0  # the encoder fails: what waits for it is tried again
 _ALIKE = 24  # characters
 PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
 _PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
@@ -166,6 +167,7 @@ class Memory:
                     await self._drain_all()
             self._ailing = ""
         except EncoderError as error:
+            self._again = AILING_SECONDS
             if str(error)[:_ALIKE] != self._ailing:  # once, and not at every try
                 _report(error)
             self._ailing = str(error)[:_ALIKE]
