@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from conftest import Effort
+from holdfast.index.projection import text_to_encode
 from holdfast.model.ids import note_id
 from ollama_server import MODEL, Ollama, serving_ollama
 from processes import Stdio, free_port, stdio
@@ -95,12 +96,14 @@ def check_vectors(home: str, ollama: Ollama, model: str) -> None:
     assert (ready, waiting) == (True, 0)
     made = rows(
         home,
-        "SELECT n.content, v.vector FROM notes n LEFT JOIN vectors v ON v.note = n.rowid AND v.vector_set = ?",
+        "SELECT n.title, n.content, v.vector FROM notes n LEFT JOIN vectors v ON v.note = n.rowid AND v.vector_set = ?",
         key,
     )
     assert len(made) == rows(home, "SELECT count(*) FROM notes")[0][0]
-    for content, vector in made:
-        assert np.allclose(np.frombuffer(vector, "<f4"), ollama.vector(content, f"{model}:latest"), atol=1e-5)
+    for title, content, vector in made:
+        assert np.allclose(
+            np.frombuffer(vector, "<f4"), ollama.vector(text_to_encode(title, content), f"{model}:latest"), atol=1e-5
+        )
 
 
 @pytest.mark.timeout(300)
@@ -148,7 +151,7 @@ def test_two_servers_go_from_the_built_in_encoder_to_ollama_and_back_and_neither
     texts = [
         "The ship lies in the harbour.",
         "A dog guards the pier.",
-        *(f"Buoy {n} is painted red." for n in range(20)),
+        *OTHERS,
     ]
     with stdio(builtin) as one, stdio(builtin) as two:
         for server in (one, two):
