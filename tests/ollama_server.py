@@ -1,4 +1,7 @@
-"""An Ollama on a loopback port: its routes, its shapes, its errors, and every way to fail when it is told to."""
+"""An Ollama on a loopback port: its routes, its shapes, its errors, and every way to fail when it is told to.
+
+As the real one it answers OpenAI's `/v1/embeddings` too.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,7 @@ class Ollama:
     retry_after: str = ""
     poison: str = ""  # texts with this word are refused
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
     before_embed: Callable[[], None] = lambda: None
     port: int = 0
@@ -84,12 +88,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: dict[str, Any]) -> None:
         self.ollama.asked.append((self.path, body))
+        self.ollama.keys.append(self.headers["Authorization"])
         trouble = self.ollama.trouble
         route: Callable[[dict[str, Any]], tuple[int, Any]] | None = {
             "/api/version": self._version,
             "/api/tags": self._tags,
             "/api/show": self._show,
             "/api/embed": self._embed,
+            "/v1/embeddings": self._embeddings,
         }.get(self.path)
         if route is None:
             self._send(404, b"404 page not found")
@@ -143,6 +149,16 @@ class _Handler(BaseHTTPRequestHandler):
         vectors = VALUES.get(self.ollama.trouble, lambda vectors: vectors)(vectors)
         return 200, {"model": body["model"], "embeddings": vectors, "total_duration": 14143917,
                      "load_duration": 1019500, "prompt_eval_count": 8}  # fmt: skip
+
+    def _embeddings(self, body: dict[str, Any]) -> tuple[int, Any]:
+        status, answer = self._embed(body)
+        if status != 200:
+            return status, {"error": {"message": str(body), "type": "invalid_request_error"}}
+        rows = [
+            {"object": "embedding", "embedding": vector, "index": place}
+            for place, vector in enumerate(answer["embeddings"])
+        ]
+        return 200, {"object": "list", "data": rows[::-1], "model": body["model"], "usage": {"prompt_tokens": 8}}
 
     def _named(self, body: dict[str, Any]) -> str | None:
         name = str(body["model"])

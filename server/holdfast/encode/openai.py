@@ -88,9 +88,11 @@ class OpenAIEndpoint:
     def _read(self, body: bytes, count: int) -> Numbers:
         try:
             rows = {int(row["index"]): row["embedding"] for row in json.loads(body)["data"]}
-            return [[float(number) for number in rows[place]] for place in range(count)]
+            if len(rows) == count:
+                return [[float(number) for number in rows[place]] for place in range(count)]
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):  # texts of these repeat what was sent
             raise EncoderError(f"{self.name} answered with something that is no answer.") from None
+        raise EncoderError(f"{self.name} answered with {len(rows)} vectors for {count} texts.")
 
     async def _post(self, asked: dict[str, Any]) -> bytes:
         if self._client is None:
