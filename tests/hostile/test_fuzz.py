@@ -476,7 +476,15 @@ async def test_flipped_bits_in_an_index_raise_nothing_and_go_with_it(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("harm", ["links SET type = CAST(type AS BLOB)", "notes SET source = CAST(source AS BLOB)"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "links SET type = CAST(type AS BLOB)",
+        "notes SET source = CAST(source AS BLOB)",
+        "notes SET source = CAST(x'd8ff' AS TEXT)",
+        "sqlite_schema SET sql = CAST(x'd8ff' AS TEXT) WHERE name = 'links'",
+    ],
+)
 async def test_a_text_that_became_something_else_is_noticed_and_the_index_made_anew(
     tmp_path: Path, world: World, anyio_backend: str, harm: str
 ) -> None:
@@ -484,6 +492,7 @@ async def test_a_text_that_became_something_else_is_noticed_and_the_index_made_a
     async with living(home) as memory:
         expected = await said(memory, list(world.notes))
     with closing(sqlite3.connect(home / ".holdfast/index.db")) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
         assert connection.execute(f"UPDATE {harm}").rowcount
     async with living(home) as memory:
         assert await said_in_the_end(memory, list(world.notes)) == expected

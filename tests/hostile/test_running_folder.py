@@ -405,7 +405,7 @@ def test_a_lock_that_a_stranger_holds_is_told_in_time_and_other_notes_are_read_a
             for number in asked[:4]:
                 result, took = answers[number]
                 assert "StorageError" in result["content"][0]["text"]
-                assert took < 2 * patience + 5
+                assert took < 1.5 * patience + 2  # each in its own time, not one after the other
             for number in asked[4:]:
                 result, took = answers[number]
                 assert not result.get("isError"), result

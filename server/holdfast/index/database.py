@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,12 +32,22 @@ class Database(aiosqlite.Connection):
         """Run `work` on the connection's thread. Cancelling the caller does not stop it."""
         if self._connection is None:
             raise sqlite3.ProgrammingError("the connection was closed")
-        answer: Answer = await self._execute(work, self._conn)  # type: ignore[no-untyped-call] # aiosqlite's own
+        with _telling_harm():
+            answer: Answer = await self._execute(work, self._conn)  # type: ignore[no-untyped-call] # aiosqlite's own
         return answer
 
     async def write(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         """Run `work` inside one BEGIN IMMEDIATE transaction; whatever it raises undoes it."""
         return await self.run(functools.partial(_in_transaction, work))
+
+
+@contextmanager
+def _telling_harm() -> Iterator[None]:
+    """Where a harmed file makes SQLite say what is no text, Python cannot even tell of the error."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("a text is no UTF-8") from error
 
 
 def _in_transaction(work: Callable[[sqlite3.Connection], Answer], connection: sqlite3.Connection) -> Answer:
@@ -68,13 +79,14 @@ async def connect(path: Path, *, extension: bool = True) -> Database:
                 connection.execute(pragma)
             if extension and vector_extension() == "official":
                 load_officially(connection)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             connection.close()
             raise
         return connection
 
     database = Database(open_file, iter_chunk_size=64)
-    await database
+    with _telling_harm():
+        await database
     return database
 
 

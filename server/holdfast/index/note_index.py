@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_SIGNS_OF_HARM = ("malformed", "no such", "already exists", "has no column", "readonly", "disk I/O")
+_SIGNS_OF_HARM = ("malformed", "no such", "already exists", "has no column", "readonly", "disk I/O", "decode")
 LAST = "\U0010ffff"  # sorts behind every name
 
 

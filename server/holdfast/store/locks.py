@@ -64,14 +64,18 @@ class Lock:
         Raises:
             StorageError: somebody else held it for longer than the patience, or the file cannot be opened.
         """
-        async with self._task_lock:
-            handle = await self._acquire()
+        deadline = anyio.current_time() + self._patience
+        await self._queue(deadline)
+        try:
+            handle = await self._acquire(deadline)
             self._held = True
             try:
                 yield
             finally:
                 self._held = False
                 _unlock(handle)
+        finally:
+            self._task_lock.release()
 
     @asynccontextmanager
     async def hold_if_free(self) -> AsyncIterator[bool]:
@@ -105,9 +109,24 @@ class Lock:
             os.close(self._handle)
             self._handle = None
 
-    async def _acquire(self) -> int:
+    async def _queue(self, deadline: float) -> None:
+        """Wait for the tasks in front, whose waiting for another process counts as ours."""
+        try:
+            self._task_lock.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.CancelScope(deadline=deadline) as waiting:
+                await self._task_lock.acquire()
+            if waiting.cancelled_caught:
+                raise self._too_long() from None
+
+    def _too_long(self) -> StorageError:
+        return StorageError(
+            f"The lock {self._path.name} has been held for {self._patience:.0f} s, probably by another process.",
+            "Stop the Holdfast process that hangs, then try again.",
+        )
+
+    async def _acquire(self, deadline: float) -> int:
         wait = _FIRST_WAIT
-        deadline = anyio.current_time() + self._patience
         while True:
             handle = self._open()
             if _try_lock(handle):
@@ -117,10 +136,7 @@ class Lock:
                 self.close()  # somebody replaced the file: lock the one that others will lock
                 continue
             if anyio.current_time() > deadline:
-                raise StorageError(
-                    f"Another process has held the lock {self._path.name} for {self._patience:.0f} s.",
-                    "Stop the Holdfast process that hangs, then try again.",
-                )
+                raise self._too_long()
             await anyio.sleep(wait)
             wait = min(wait * 1.5, _LONGEST_WAIT)
 
