@@ -151,6 +151,12 @@ async def test_where_nobody_listens_nobody_is_asked_twice_until_a_rest_is_over(m
         assert close_to(await encoder.encode_query("crane"), ollama.vector("crane"))
 
 
+async def test_an_answer_without_end_is_read_up_to_a_bound_only(make: Make, ollama: Ollama) -> None:
+    ollama.trouble = "answers without end"
+    with pytest.raises(EncoderError, match="larger than"):
+        await make().identify()
+
+
 async def test_a_server_that_asks_to_be_left_alone_is(make: Make, ollama: Ollama, clock: Clock) -> None:
     encoder = make()
     await encoder.identify()

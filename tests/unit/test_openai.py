@@ -86,6 +86,12 @@ async def test_whatever_goes_wrong_is_an_encoder_error_in_time_and_over_when_it_
     assert close_to(await encoder.encode_query("crane"), server.vector("crane"))
 
 
+async def test_an_answer_without_end_is_read_up_to_a_bound_only(make: Make, server: Ollama) -> None:
+    server.trouble = "answers without end"
+    with pytest.raises(EncoderError, match="larger than"):
+        await make().identify()
+
+
 async def test_without_a_key_the_services_own_place_is_not_asked(make: Make) -> None:
     for service in (OPENAI, NIM):
         with pytest.raises(EncoderError, match=service.variable):

@@ -237,6 +237,21 @@ async def test_a_note_that_the_new_provider_does_not_take_does_not_keep_the_old_
         assert found(await ask(world, "cursed anchor"))[0] == "A cursed anchor."
 
 
+async def test_notes_that_are_refused_hold_up_none_that_came_after_them(
+    tmp_path: Path, ollama: Ollama, builtin: BuiltIn
+) -> None:
+    async with with_builtin(tmp_path, ollama, builtin) as world:
+        for number in range(2 * encoding.HOPELESS):
+            await keep(world, f"A cursed anchor {number}.")
+        await filled(world)
+    ollama.poison = "cursed"
+    async with with_ollama(tmp_path, ollama, builtin) as world:
+        with anyio.fail_after(30):
+            while not (state := (await sets(world)).get("ollama")) or not state.ready:  # noqa: ASYNC110 - the background does it
+                await anyio.sleep(0.01)
+        assert state.done == state.notes - 2 * encoding.HOPELESS
+
+
 async def test_a_set_that_was_not_kept_up_is_built_up_before_it_answers_again(
     tmp_path: Path, ollama: Ollama, builtin: BuiltIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 import anyio
 
+from holdfast.encode.remote import RefusedError
 from holdfast.encode.vectorset import VectorSet, read_set
 from holdfast.engine.ports import Encoder, Ports, View
 from holdfast.engine.vectorsets import Speaker, identified, identity, is_answering, speakers
@@ -238,6 +239,8 @@ async def _encode_each(encoder: Encoder, waiting: Sequence[PendingVector]) -> li
     for item in waiting:
         try:
             made += await _encode(encoder, [item])
+        except RefusedError:  # by a provider that works
+            continue
         except EncoderError:
             failures += 1
             if failures == HOPELESS and not made:  # it is the encoder, not the text
