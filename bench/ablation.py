@@ -119,6 +119,9 @@ class Remembering:
     def vector_set(self) -> VectorSet:
         return self._encoder.vector_set
 
+    async def identify(self) -> VectorSet:
+        return await self._encoder.identify()
+
     @property
     def backlog(self) -> int:
         return self._encoder.backlog

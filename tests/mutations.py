@@ -60,9 +60,9 @@ _USE_COUNTED = """    event, unrated = await kept_event(ports, caller, asking, s
             used = replace(stored.note, confidence=stored.note.confidence * 0.99)
             await commit(ports, caller, "use", [Change(stored, used)])
 """
-_ENCODE_TIMED = """    try:
-        with anyio.fail_after(PATIENCE_SECONDS):
-            chunks ="""
+_ENCODE_TIMED = """        try:
+            with anyio.fail_after(_patience(speaker, deadline)):
+                [chunks] ="""
 _FLUSH = "await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))\n"
 
 # fmt: off
@@ -88,7 +88,7 @@ MUTATIONS = (
              '        "outdated_reason": note.outdated_reason,\n', "",
              (f"{_OUTDATED}test_the_same_call_again_changes_nothing_and_has_nothing_to_undo",)),
     Mutation("vectors-not-kept", 1, "a new index encodes everything again", "encode/cache.py",
-             "await self._on_thread(self._keep, fresh)", "pass",
+             "await self._on_thread(self._keep, made_with, fresh)", "pass",
              (f"{_DELETED}test_vectors_come_back_without_encoding_anything_again",)),
     # 2. Acknowledged means kept.
     Mutation("answered-before-written", 2, "the answer does not wait for the file's rename", "store/writer.py",
@@ -240,10 +240,10 @@ MUTATIONS = (
              (f"{_RECALL}test_nothing_relevant_is_said_in_a_sentence_and_returns_nothing",)),
     # 7. No model needed, none called behind your back.
     Mutation("encoder-needed", 7, "a note is refused where the encoder fails", "engine/encoding.py",
-             '        return Encoded(state="pending", notice=f"Found by words only: {error}")', "        raise",
+             '            notice = notice or f"Found by words only: {error}"', "            raise",
              (f"{ENCODER_TROUBLE}[breaks]",)),
     Mutation("encoder-needed-to-ask", 7, "a question is refused where the encoder fails", "engine/encoding.py",
-             '        return None, f"Notes were found by their words only: {error}"', "        raise",
+             "            problems.append(str(error))", "            raise",
              (f"{ENCODER_TROUBLE}[breaks]",)),
     Mutation("model-unchecked", 7, "any file is loaded as the model", "encode/builtin.py",
              "    if found != sha256:", "    if False:",
@@ -254,12 +254,14 @@ MUTATIONS = (
              (f"{_RECALL}test_storing_and_searching_by_meaning_ask_nothing_of_the_network",)),
     # 8. It is never in the way.
     Mutation("model-first", 8, "the model is loaded before discovery", "app.py",
-             "    encoder = None\n", "    encoder = None\n    import numpy, onnxruntime\n",
+             "    provider = _provider(settings)\n",
+             "    provider = _provider(settings)\n    import numpy, onnxruntime\n",
              (f"{_RUNNING}test_discovery_is_answered_before_any_model_is_loaded",)),
     Mutation("encoder-waited-for", 8, "a store waits for an encoder that is dead", "engine/encoding.py",
-             _ENCODE_TIMED, _ENCODE_TIMED.replace("PATIENCE_SECONDS", "None"), (f"{ENCODER_TROUBLE}[hangs]",)),
+             _ENCODE_TIMED, _ENCODE_TIMED.replace("_patience(speaker, deadline)", "None"),
+             (f"{ENCODER_TROUBLE}[hangs]",)),
     Mutation("backlog-waited-for", 8, "a store stands in line behind a long backlog", "engine/encoding.py",
-             "    if encoder.backlog > DEEP_BACKLOG:", "    if False:",
+             "        if speaker.encoder.backlog > DEEP_BACKLOG:", "        if False:",
              (f"{_ENCODING}test_a_note_does_not_stand_in_line_behind_a_deep_backlog",)),
     Mutation("signal-waits", 8, "a signal waits for a memory that does not close", "running.py",
              "                    threading.Timer(STOP_SECONDS, os._exit, [0]).start()\n", "",

@@ -20,7 +20,7 @@ from holdfast.encode.ordinary import is_ordinary
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.memory import Memory
 from holdfast.engine.node import Node, recall_node
-from holdfast.engine.ports import Caller, Encoder, Ports
+from holdfast.engine.ports import Caller, Encoder, Kept, Ports
 from holdfast.engine.recall import Recall, Recalled, recall
 from holdfast.engine.remember import Outcome, Remember, remember
 from holdfast.index.note_index import NoteIndex
@@ -38,7 +38,9 @@ CALLER = Caller("work", "a test", "pytest")
 PATIENCE = 30.0
 
 
-def memory_on(home: Path, *, encoder: Encoder | None = None, files: FileSystem | None = None) -> Memory:
+def memory_on(
+    home: Path, *, encoder: Encoder | None = None, kept: Kept | None = None, files: FileSystem | None = None
+) -> Memory:
     """A memory that is not running yet; without an encoder unless one is given."""
     folder = Folder(home)
     return Memory(
@@ -51,16 +53,17 @@ def memory_on(home: Path, *, encoder: Encoder | None = None, files: FileSystem |
             new_id=new_note_id,
             door=redact,
             is_ordinary=is_ordinary,
+            kept=kept,
         )
     )
 
 
 @asynccontextmanager
 async def living(
-    home: Path, *, encoder: Encoder | None = None, files: FileSystem | None = None
+    home: Path, *, encoder: Encoder | None = None, kept: Kept | None = None, files: FileSystem | None = None
 ) -> AsyncIterator[Memory]:
     """A memory that runs until the block ends."""
-    memory = memory_on(home, encoder=encoder, files=files)
+    memory = memory_on(home, encoder=encoder, kept=kept, files=files)
     async with memory.running():
         yield memory
 
@@ -90,6 +93,9 @@ class WordBag:
 
     def __init__(self, **alike: str) -> None:
         self._alike = alike
+
+    async def identify(self) -> VectorSet:
+        return self.vector_set
 
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
         return [[self._vector(text)] for text in texts]

@@ -6,13 +6,20 @@ import os
 import secrets
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
-from holdfast.encode.cache import CachedEncoder
+from holdfast.encode.cache import CachedEncoder, Provider
+from holdfast.encode.kept import KeptEncoders
+from holdfast.encode.nearby import is_this_machine, local_model
+from holdfast.encode.ollama import MODEL, OllamaEndpoint
+from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.ordinary import is_ordinary
+from holdfast.encode.remote import RemoteEncoder
+from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.events import EventBus
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
@@ -58,15 +65,14 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
     spare_threads(os.environ)
     folder, files = Folder(settings.home), FileSystem()
     store = NoteFiles(folder, files, now, new_change_id)
-    encoder = None
-    if settings.encoder != "none":
-        encoder = CachedEncoder(_builtin(settings), folder.derived / "encodings.db")
+    cache = folder.derived / "encodings.db"
+    provider = _provider(settings)
     return Memory(
         Ports(
             store=store,
             index=NoteIndex(folder.derived / "index.db"),
             recalls=RecallLog(folder.derived / "recalls.db"),
-            encoder=encoder,
+            encoder=CachedEncoder(provider, cache) if provider is not None else None,
             clock=now,
             new_id=new_note_id,
             door=redact,
@@ -79,6 +85,8 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             check_on_start=settings.integrity_check_on_start,
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             daily_backups=settings.vault_enabled,
+            kept=KeptEncoders(partial(_kept, settings, cache)) if provider is not None else None,
+            nearby=partial(_look_around, settings) if settings.encoder == "auto" else None,
         )
     )
 
@@ -137,3 +145,46 @@ def _builtin(settings: Settings) -> BuiltinEncoder:
     if settings.builtin_model is None:
         return BuiltinEncoder()
     return BuiltinEncoder(settings.builtin_model, settings.builtin_model_sha256)
+
+
+def _provider(settings: Settings) -> Provider | None:
+    """What the settings name."""
+    match settings.encoder:
+        case "none":
+            return None
+        case "auto" | "builtin":
+            return _builtin(settings)
+        case _:
+            return _remote(settings, settings.encoder, settings.encoder_model)
+
+
+def _remote(settings: Settings, provider: str, model: str) -> RemoteEncoder:
+    url, dimensions = settings.encoder_url, settings.encoder_dimensions
+    if provider == "ollama":
+        host = url if url and settings.encoder == "ollama" else settings.ollama_host
+        return RemoteEncoder(OllamaEndpoint(host, model or MODEL, dimensions))
+    service = NIM if provider == "nim" else OPENAI
+    key = settings.encoder_key.text or settings.keys.get(service.variable, "")
+    return RemoteEncoder(OpenAIEndpoint(Account(service, url, model, key, dimensions)))
+
+
+def _kept(settings: Settings, cache: Path, vector_set: VectorSet) -> Provider | None:
+    """An encoder for a set of other settings; it calls nobody but whom these name, and this machine."""
+    provider = vector_set.provider
+    if provider == "builtin":
+        builtin = _builtin(settings)
+        return CachedEncoder(builtin, cache) if builtin.vector_set.key == vector_set.key else None
+    if provider == settings.encoder or (provider == "ollama" and is_this_machine(settings.ollama_host)):
+        return CachedEncoder(_remote(settings, provider, vector_set.model), cache)
+    return None
+
+
+async def _look_around(settings: Settings) -> str:
+    model = await local_model(settings.ollama_host)
+    if not model:
+        return ""
+    named = "" if model.partition(":")[0] == MODEL else f" and HOLDFAST_ENCODER_MODEL={model}"
+    return (
+        f"Ollama on this machine has {model}, which may find more by meaning than the built-in encoder: "
+        f"HOLDFAST_ENCODER=ollama{named} uses it. This is said once."
+    )

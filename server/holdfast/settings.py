@@ -16,13 +16,13 @@ from holdfast.model.spaces import space_name
 
 PREFIX = "HOLDFAST_"
 
-EncoderName = Literal["auto", "builtin", "none"]
+EncoderName = Literal["auto", "builtin", "ollama", "nim", "openai", "none"]
 SecretsMode = Literal["redact", "refuse", "allow"]
 
 _SWITCHES = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _LONGEST_NUMBER = 12
 _LONGEST_DAYS = 36_500
-_LATER_PROVIDERS = frozenset({"nim", "ollama"})  # OMI's; its documented configuration names one
+_KEYS = ("NIM_API_KEY", "OPENAI_API_KEY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,12 @@ def _time(text: str) -> object:
 SETTINGS: tuple[Setting, ...] = (
     Setting("home", "", "The memory folder; by default the platform's folder for user data."),
     Setting("space", "", "The default space; by default the name of the git folder that the server runs in.", _space),
-    Setting("encoder", "auto", "auto, builtin or none.", _one_of("auto", "builtin", "none"), "embedding.provider"),
+    Setting("encoder", "auto", "auto (which is builtin), builtin, ollama, nim, openai (and its like) or none.",
+            _one_of("auto", "builtin", "ollama", "nim", "openai", "none"), "embedding.provider"),
+    Setting("encoder_url", "", "Where the provider is; by default OLLAMA_HOST, or the provider's own URL."),
     Setting("encoder_model", "", "The model's name at a provider that has several.", omi="embedding.model"),
     Setting("encoder_dimensions", "", "How long that model's vectors are.", _dimensions, "embedding.dimensions"),
-    Setting("encoder_key", "", "The provider's key; in config.yaml write ${NAME} for a variable that holds it.",
+    Setting("encoder_key", "", "The provider's key, by default NIM_API_KEY or OPENAI_API_KEY; in config.yaml ${NAME}.",
             omi="embedding.api_key", late=True),
     Setting("builtin_model", "", "Another ONNX file for the built-in encoder."),
     Setting("builtin_model_sha256", "", "The SHA-256 of that file."),
@@ -180,6 +182,9 @@ class Settings:
     encoder_model: str = ""
     encoder_dimensions: int | None = None
     encoder_key: Late = Late("HOLDFAST_ENCODER_KEY")
+    encoder_url: str = ""
+    ollama_host: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # of providers, by variable
     max_now_tokens: int = 1000
     recency_half_life_days: float = 30.0
     vault_enabled: bool = True
@@ -199,12 +204,14 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     """
     home = _home(environ)
     file = read_config(home / "config.yaml", {setting.omi.partition(".")[0] for setting in SETTINGS if setting.omi})
-    remarks = _without_later_provider(file)
+    remarks: list[str] = []
     values: dict[str, Any] = {setting.key: _value(setting, environ, file) for setting in SETTINGS}
     model = values["builtin_model"]
     if bool(model) != bool(values["builtin_model_sha256"]):
         raise SettingsError("HOLDFAST_BUILTIN_MODEL and HOLDFAST_BUILTIN_MODEL_SHA256 go together.", "Set both.")
     values |= {"home": home, "builtin_model": _path("HOLDFAST_BUILTIN_MODEL", model) if model else None}
+    values |= {"ollama_host": environ.get("OLLAMA_HOST", ""), "keys": {name: environ.get(name, "") for name in _KEYS}}
+    _check_url(values["encoder"], values["encoder_url"])
     if values["enable_consensus"]:
         remarks.append("security.enable_consensus does nothing here.")
     known = {key for setting in SETTINGS for key in (setting.key, setting.omi)}
@@ -231,13 +238,9 @@ def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]
     return Late(setting.variable, str(read)) if setting.late else read
 
 
-def _without_later_provider(file: dict[str, Any]) -> list[str]:
-    """OMI's documented configuration names a provider that is not there yet: the built-in encoder takes its place."""
-    provider = str(file.get("embedding.provider", "")).lower()
-    if provider not in _LATER_PROVIDERS:
-        return []
-    file["embedding.provider"] = "builtin"
-    return [f"embedding.provider {provider} is not supported yet; the built-in encoder is used."]
+def _check_url(encoder: str, url: str) -> None:
+    if encoder in {"nim", "openai"} and url and not url.lower().startswith(("http://", "https://")):
+        raise SettingsError("HOLDFAST_ENCODER_URL cannot be used: it is no URL.", "Begin it with http or https.")
 
 
 def spare_threads(environ: MutableMapping[str, str]) -> None:

@@ -48,6 +48,9 @@ class Fake:
         self.asked = 0
         self.batches: list[int] = []
 
+    async def identify(self) -> VectorSet:
+        return self.vector_set
+
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
         self.batches.append(len(texts))
         await self._work(texts)

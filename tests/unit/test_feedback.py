@@ -142,6 +142,11 @@ async def test_a_question_waits_for_a_vector_of_each_set_until_it_is_forgotten(i
     assert await pending(index, SET, since) == [question("who is Bert")]
 
 
+def _without_sets(statements: list[str]) -> list[str]:
+    """What was asked besides which vector sets there are, with which every reading begins."""
+    return [statement for statement in statements if "FROM vector_sets" not in statement]
+
+
 async def test_where_every_question_has_its_vector_the_background_reads_one_number(index: NoteIndex) -> None:
     asked = question("where is the crane")
     await index.apply(Update(feedback=[given()], question_vectors=[QuestionVector(asked.key, SET, unit(1))]))
@@ -150,7 +155,7 @@ async def test_where_every_question_has_its_vector_the_background_reads_one_numb
     for reader in index._readers:
         await reader.run(lambda connection: connection.set_trace_callback(statements.append))
     assert await pending(index, SET, NOW) == []
-    assert statements == ["BEGIN", "SELECT max(changed) FROM feedback", "ROLLBACK"]
+    assert _without_sets(statements) == ["BEGIN", "SELECT max(changed) FROM feedback", "ROLLBACK"]
 
 
 async def test_without_feedback_for_the_notes_found_a_recall_reads_one_number(index: NoteIndex) -> None:
@@ -160,7 +165,7 @@ async def test_without_feedback_for_the_notes_found_a_recall_reads_one_number(in
     for reader in index._readers:
         await reader.run(lambda connection: connection.set_trace_callback(statements.append))
     assert await affinities(index, [OTHER], "where is the crane") == {}
-    assert statements == ["BEGIN", "SELECT value FROM meta WHERE key = 'change_seq'", "ROLLBACK"]
+    assert _without_sets(statements) == ["BEGIN", "SELECT value FROM meta WHERE key = 'change_seq'", "ROLLBACK"]
 
 
 async def test_ten_thousand_signals_are_read_once(index: NoteIndex) -> None:

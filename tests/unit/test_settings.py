@@ -58,10 +58,22 @@ def test_its_defaults_are_the_documented_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("provider", ["nim", "ollama", "NIM"])
-def test_a_provider_that_is_not_there_yet_does_not_stop_the_start(tmp_path: Path, provider: str) -> None:
+def test_omis_name_for_a_provider_is_taken(tmp_path: Path, provider: str) -> None:
     settings = loaded(tmp_path, f"embedding: {{provider: {provider}}}")
-    assert settings.encoder == "builtin"
-    assert provider.lower() in settings.remarks[0]
+    assert settings.encoder == provider.lower()
+
+
+def test_keys_come_from_the_environment_and_are_not_shown(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, OMI, NIM_API_KEY="sesame-open", OPENAI_API_KEY="open-sesame")
+    assert settings.encoder_key.get() == settings.keys["NIM_API_KEY"] == "sesame-open"
+    assert "sesame" not in repr(settings)
+
+
+@pytest.mark.parametrize("url", ["example.org/v1", "ftp://example.org", "file:///etc/passwd"])
+def test_a_provider_that_is_spoken_to_over_http_has_a_url_of_that_kind(tmp_path: Path, url: str) -> None:
+    with pytest.raises(SettingsError, match="HOLDFAST_ENCODER_URL") as error:
+        loaded(tmp_path, "encoder: openai", HOLDFAST_ENCODER_URL=url)
+    assert url not in error.value.public
 
 
 @pytest.mark.parametrize(
@@ -158,4 +170,3 @@ def test_a_server_with_omis_configuration_starts_and_says_what_it_does_not_follo
         stored: dict[str, Any] = server.tool("remember", content="The lock gate opens at noon.")
         assert not stored.get("isError")
         assert "security.enable_consensos" in server.stderr
-        assert "embedding.provider nim is not supported yet" in server.stderr

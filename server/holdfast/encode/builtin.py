@@ -87,6 +87,10 @@ class BuiltinEncoder:
         """How many texts were handed in and have no vector yet."""
         return self._backlog
 
+    async def identify(self) -> VectorSet:
+        """The set; it is known without loading anything."""
+        return self.vector_set
+
     async def warm(self) -> None:
         """Load the model now.
 

@@ -13,10 +13,15 @@ import anyio
 import anyio.to_thread
 
 from holdfast.encode.vectorset import VectorSet
+from holdfast.errors import EncoderError
 
 Answer = TypeVar("Answer")
 
-MOST_ROWS = 500_000
+MOST_BYTES = 1 << 30
+_TRIMMED = 0.75  # of that is left when it is too much
+_TRIM_EVERY = 4096  # texts
+_HARM = 1e-3  # the square of a unit vector's length is further from 1 only where a bit has flipped
+MOST_QUERIES = 256
 _KEEP = "INSERT OR REPLACE INTO encodings (vector_set, content, chunk, vector) VALUES (?, ?, ?, ?)"
 
 
@@ -25,6 +30,7 @@ class Provider(Protocol):
 
     @property
     def vector_set(self) -> VectorSet: ...
+    async def identify(self) -> VectorSet: ...
     @property
     def backlog(self) -> int: ...
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]: ...
@@ -45,6 +51,8 @@ class CachedEncoder:
         self._path = path
         self._thread = anyio.CapacityLimiter(1)
         self._connection: sqlite3.Connection | None = None
+        self._kept = 0  # since it was trimmed
+        self._queries: dict[tuple[str, bytes], bytes] = {}  # by set and content, the one used last at the end
         self._identity: tuple[int, int] | None = None
 
     @property
@@ -55,54 +63,80 @@ class CachedEncoder:
     def backlog(self) -> int:
         return self._provider.backlog
 
+    async def identify(self) -> VectorSet:
+        return await self._provider.identify()
+
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
-        """Chunks of each text, from the cache or made now."""
+        """Chunks of each text, from the cache or made now.
+
+        Raises:
+            EncoderError: the provider failed, or its model changed while it encoded.
+        """
         keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
-        known = await self._on_thread(self._look_up, keys)
+        made_with = await self._identified()
+        known = await self._on_thread(self._look_up, made_with, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             made = await self._provider.encode_documents(list(missing.values()))
+            if self.vector_set.key != made_with.key:
+                raise EncoderError("The embedding model changed while it encoded.")
             fresh = dict(zip(missing, made, strict=True))
-            await self._on_thread(self._keep, fresh)
+            await self._on_thread(self._keep, made_with, fresh)
             known |= fresh
         return [known[key] for key in keys]
 
     async def encode_query(self, text: str) -> bytes:
-        return await self._provider.encode_query(text)
+        """The query's vector; the last ones are kept in memory, and nowhere else."""
+        content = hashlib.sha256(text.encode()).digest()
+        key = ((await self._identified()).key, content)
+        if key not in self._queries:
+            vector = await self._provider.encode_query(text)
+            self._queries[self.vector_set.key, content] = vector
+            while len(self._queries) > MOST_QUERIES:
+                del self._queries[next(iter(self._queries))]
+            return vector
+        self._queries[key] = vector = self._queries.pop(key)
+        return vector
+
+    async def _identified(self) -> VectorSet:
+        """The set; the provider is asked where it has not been reached yet."""
+        try:
+            return self._provider.vector_set
+        except EncoderError:
+            return await self._provider.identify()
 
     async def aclose(self) -> None:
         await self._on_thread(self._close)
         await self._provider.aclose()
 
-    def _look_up(self, keys: Sequence[str]) -> dict[str, list[bytes]]:
+    def _look_up(self, made_with: VectorSet, keys: Sequence[str]) -> dict[str, list[bytes]]:
         found: dict[str, list[bytes]] = {}
 
         def work(connection: sqlite3.Connection) -> None:
             for key in keys:
                 rows = connection.execute(
                     "SELECT chunk, vector FROM encodings WHERE vector_set = ? AND content = ? ORDER BY chunk",
-                    (self.vector_set.key, key),
+                    (made_with.key, key),
                 ).fetchall()
-                if self._is_whole(rows):
+                if _is_whole(rows, made_with.dimension * 4):
                     found[key] = [bytes(vector) for _, vector in rows]
 
         self._attempt(work)
         return found
 
-    def _is_whole(self, rows: Sequence[tuple[int, bytes]]) -> bool:
-        """Whether these are all chunks of a text: the oldest rows are dropped one by one."""
-        width = self.vector_set.dimension * 4
-        return bool(rows) and all(chunk == place and len(vector) == width for place, (chunk, vector) in enumerate(rows))
-
-    def _keep(self, fresh: dict[str, list[bytes]]) -> None:
+    def _keep(self, made_with: VectorSet, fresh: dict[str, list[bytes]]) -> None:
         def work(connection: sqlite3.Connection) -> None:
             with connection:  # all chunks of a text, or none
                 connection.execute("BEGIN IMMEDIATE")
                 for key, chunks in fresh.items():
-                    rows = [(self.vector_set.key, key, number, chunk) for number, chunk in enumerate(chunks)]
+                    rows = [(made_with.key, key, number, chunk) for number, chunk in enumerate(chunks)]
                     connection.executemany(_KEEP, rows)
 
         self._attempt(work)
+        self._kept += len(fresh)
+        if self._kept >= _TRIM_EVERY:
+            self._kept = 0
+            self._attempt(_trim)
 
     def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Use the cache if it can be used. It only spares work: when it fails, nothing else does."""
@@ -137,6 +171,17 @@ class CachedEncoder:
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self._thread)
 
 
+def _is_whole(rows: Sequence[tuple[int, bytes]], width: int) -> bool:
+    """Whether these are all chunks of a text, as they were made: the oldest rows are dropped one by one."""
+    if not rows or any(chunk != place or len(vector) != width for place, (chunk, vector) in enumerate(rows)):
+        return False
+    import numpy as np  # noqa: PLC0415 - start-up stays light
+
+    vectors = np.frombuffer(b"".join(vector for _, vector in rows), "<f4").reshape(len(rows), -1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((abs(np.einsum("vd,vd->v", vectors, vectors) - 1.0) < _HARM).all())
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
@@ -146,11 +191,25 @@ def _connect(path: Path) -> sqlite3.Connection:
             "CREATE TABLE IF NOT EXISTS encodings (vector_set TEXT NOT NULL, content TEXT NOT NULL, "
             "chunk INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (vector_set, content, chunk))"
         )
-        connection.execute("DELETE FROM encodings WHERE rowid <= (SELECT max(rowid) FROM encodings) - ?", (MOST_ROWS,))
+        _trim(connection)
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _trim(connection: sqlite3.Connection) -> None:
+    """Drop the oldest rows where there is too much; what is freed is used again."""
+    (size,) = connection.execute(
+        "SELECT (c.page_count - f.freelist_count) * s.page_size "
+        "FROM pragma_page_count c, pragma_freelist_count f, pragma_page_size s"
+    ).fetchone()
+    if size > MOST_BYTES:
+        share = _TRIMMED * MOST_BYTES / size
+        connection.execute(
+            "DELETE FROM encodings WHERE rowid < (SELECT max(rowid) - (max(rowid) - min(rowid)) * ? FROM encodings)",
+            (share,),
+        )
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

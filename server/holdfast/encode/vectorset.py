@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Final
+
+REMOTE: Final = frozenset({"ollama", "openai", "nim"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +37,22 @@ class VectorSet:
         """16 hexadecimal digits, the same on every machine; the background is a prior and not part of it."""
         identity = [self.provider, self.model, self.digest, self.dimension, list(self.prefixes)]
         return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether encoding is a call over the network, be it to this machine."""
+        return self.provider in REMOTE
+
+    @property
+    def described(self) -> str:
+        """All of it as JSON, for `read_set`."""
+        return json.dumps(asdict(self))
+
+
+def read_set(described: str) -> VectorSet | None:
+    """A set as it described itself; None where the text is none of ours."""
+    try:
+        fields = json.loads(described)
+        return VectorSet(**fields | {"prefixes": tuple(fields["prefixes"])})
+    except (ValueError, TypeError, KeyError):
+        return None

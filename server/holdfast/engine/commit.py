@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from holdfast.engine.encoding import Encoded
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
@@ -41,7 +42,7 @@ async def commit(
     caller: Caller,
     op: str,
     changes: Sequence[Change | PageChange],
-    vectors: Mapping[str, Sequence[bytes]] | None = None,
+    vectors: Mapping[str, Encoded] | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> Committed:
     """Write a change and make it findable; returns when it is flushed and indexed. The caller holds the locks.
@@ -51,7 +52,7 @@ async def commit(
         caller: who asks; told in the journal.
         op: the verb.
         changes: notes made, rewritten or deleted together, and pages.
-        vectors: chunks by note id, for notes that were encoded already.
+        vectors: what was made, by note id, for notes that were encoded already.
         detail: more keys for the journal's line; never text of a note.
     """
     said = {"by": caller.principal, "source": caller.source, **(detail or {})}
@@ -68,7 +69,7 @@ async def commit(
                 notes=[note_row(stored) for stored in done.stored],
                 gone=done.gone,
                 history=[HistoryRow(note, done.seq, done.change_id, op, ports.now) for note in done.notes],
-                vectors=_made(done, vectors, ports),
+                vectors=_made(done, vectors or {}),
             )
         )
     return done
@@ -86,9 +87,10 @@ def file_row(stored: Stored) -> FileRow:
     )
 
 
-def _made(done: Committed, vectors: Mapping[str, Sequence[bytes]] | None, ports: Ports) -> list[MadeVectors]:
-    if not vectors or ports.encoder is None:
-        return []
-    key = ports.encoder.vector_set.key
-    rows = [note_row(stored) for stored in done.stored if vectors.get(stored.note.id)]
-    return [MadeVectors(row.note.id, row.encode_hash, key, vectors[row.note.id]) for row in rows]
+def _made(done: Committed, vectors: Mapping[str, Encoded]) -> list[MadeVectors]:
+    pairs = [(note_row(stored), vectors.get(stored.note.id)) for stored in done.stored]
+    return [
+        MadeVectors(row.note.id, row.encode_hash, encoded.made_with.key, encoded.chunks)
+        for row, encoded in pairs
+        if encoded is not None and encoded.made_with is not None and encoded.chunks
+    ]

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast.engine.encoding import encode_note, query_vector
+from holdfast.engine.encoding import encode_note
 from holdfast.engine.ports import Ports
 from holdfast.engine.resolve import resolve
 from holdfast.index.rows import IndexedNote
@@ -70,7 +70,7 @@ async def check_contradiction(ports: Ports, memory1_id: str, memory2_id: str) ->
 async def opposed_notes(ports: Ports, note: Note, leave_out: Iterable[str] = ()) -> list[Contradiction]:
     """Which of the nearest current notes of its space, or of none, say the opposite; nearest first."""
     encoded = await encode_note(ports, note.title, note.content)
-    vector = query_vector(ports, encoded.chunks[0]) if encoded.chunks else None
+    vector = encoded.query
     wanted = Filter(now=ports.now, spaces=tuple(dict.fromkeys((note.space, GLOBAL_SPACE))))
     words = "" if vector else note.content
     found = await ports.index.search(words, vector, wanted, NEAREST, NEAREST_TERMS)
@@ -98,12 +98,13 @@ def _is_current(found: IndexedNote | None) -> bool:
 
 
 async def _are_close(ports: Ports, one: Note, other: Note) -> bool:
-    encoded = [await encode_note(ports, note.title, note.content) for note in (one, other)]
-    if ports.encoder is None or not all(item.chunks for item in encoded):
+    first, second = [await encode_note(ports, note.title, note.content) for note in (one, other)]
+    made_with = first.made_with
+    if made_with is None or second.made_with is None or made_with.key != second.made_with.key:
         return False
-    first, second = (array("f", item.chunks[0]) for item in encoded)
-    cosine = sum(map(operator.mul, first, second))
-    made_with = ports.encoder.vector_set
+    if not first.chunks or not second.chunks:
+        return False
+    cosine = sum(map(operator.mul, array("f", first.chunks[0]), array("f", second.chunks[0])))
     return bool(cosine >= made_with.background_mean + CLOSE_Z * made_with.background_deviation)
 
 

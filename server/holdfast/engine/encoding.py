@@ -9,90 +9,201 @@ from typing import Literal
 
 import anyio
 
-from holdfast.engine.ports import Encoder, Ports
+from holdfast.encode.remote import RefusedError
+from holdfast.encode.vectorset import VectorSet, read_set
+from holdfast.engine.ports import Encoder, Ports, View
+from holdfast.engine.vectorsets import Speaker, identified, identity, is_answering, speakers
 from holdfast.errors import EncoderError
 from holdfast.index.projection import MadeVectors, text_to_encode
 from holdfast.index.questions import QuestionVector
-from holdfast.index.rows import PendingVector
+from holdfast.index.sets import PendingVector, SetRow
 from holdfast.index.update import Update
 from holdfast.model.affinity import FORGOTTEN_DAYS
 from holdfast.model.query import QueryVector
 from holdfast.model.times import instant
 
 PATIENCE_SECONDS = 8.0  # the first call loads the model
+REMOTE_PATIENCE_SECONDS = 1.5  # a loaded model takes a tenth of it, and nobody waits while one is loaded
 DEEP_BACKLOG = 12  # texts; behind these a store does not wait for its vector
 DRAIN_BATCH = 64
 HOPELESS = 3  # texts that fail one after the other, and none before them that did not
+_HARMLESS = "This sentence can be encoded."
 
 VectorState = Literal[True, False, "pending"]
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text's vectors, or why there are none. `chunks` is empty unless `state` is True."""
+    """A text's vectors, or why there are none.
+
+    `chunks` belong to the set `made_with`. Where they are there and the `state` is pending, a kept set has the text and
+    the one that the settings name has it not yet.
+    """
 
     state: VectorState
     chunks: tuple[bytes, ...] = ()
     notice: str = ""
+    made_with: VectorSet | None = None
+
+    @property
+    def query(self) -> QueryVector | None:
+        """The text's beginning, to search with."""
+        return _query_vector(self.made_with, self.chunks[0]) if self.made_with and self.chunks else None
 
 
 async def encode_note(ports: Ports, title: str, content: str) -> Encoded:
     """Vectors of a note that is about to be stored."""
-    encoder = ports.encoder
-    if encoder is None:
+    if ports.encoder is None:
         return Encoded(state=False)
-    if encoder.backlog > DEEP_BACKLOG:
-        return Encoded(state="pending")
-    try:
-        with anyio.fail_after(PATIENCE_SECONDS):
-            chunks = (await encoder.encode_documents([text_to_encode(title, content)]))[0]
-    except TimeoutError:
-        return Encoded(
-            state="pending", notice="The encoder is busy: this note is found by its words until it has a vector."
-        )
-    except EncoderError as error:
-        return Encoded(state="pending", notice=f"Found by words only: {error}")
-    return Encoded(state=bool(chunks), chunks=tuple(chunks))  # none: it is written in a script that is not read
+    deadline = anyio.current_time() + PATIENCE_SECONDS
+    notice = ""
+    for speaker in speakers(ports):
+        if speaker.encoder.backlog > DEEP_BACKLOG:
+            continue
+        try:
+            with anyio.fail_after(_patience(speaker, deadline)):
+                [chunks] = await speaker.encoder.encode_documents([text_to_encode(title, content)])
+            made_with = _made_with(ports, speaker)
+        except TimeoutError:
+            notice = notice or "The encoder is busy: this note is found by its words until it has a vector."
+        except EncoderError as error:
+            notice = notice or f"Found by words only: {error}"
+        else:
+            state: VectorState = "pending" if notice else bool(chunks)  # none: it is in a script that is not read
+            if notice:
+                notice = f"The encoder does not answer; meanwhile this note has a vector of {made_with.model}."
+            return Encoded(state, tuple(chunks), notice, made_with)
+    return Encoded("pending", notice=notice)
 
 
 async def encode_query(ports: Ports, text: str) -> tuple[QueryVector | None, str]:
-    """A query's vector, and a notice where there should be one and is none."""
-    encoder = ports.encoder
-    if encoder is None:
-        return None, "No encoder is set: notes were found by their words only."
-    try:
-        with anyio.fail_after(PATIENCE_SECONDS):
-            vector = await encoder.encode_query(text)
-    except TimeoutError:
-        return None, "The encoder is not ready yet: notes were found by their words only."
-    except EncoderError as error:
-        return None, f"Notes were found by their words only: {error}"
-    return query_vector(ports, vector), ""
-
-
-def query_vector(ports: Ports, vector: bytes) -> QueryVector | None:
-    """A vector with the set that it belongs to and that set's background."""
+    """A query's vector, and a notice where there should be one and is none, or where it is of a kept set."""
     if ports.encoder is None:
-        return None
-    made_with = ports.encoder.vector_set
+        return None, "No encoder is set: notes were found by their words only."
+    deadline = anyio.current_time() + PATIENCE_SECONDS
+    problems: list[str] = []
+    for speaker in speakers(ports):
+        try:
+            with anyio.fail_after(_patience(speaker, deadline)):
+                vector = await speaker.encoder.encode_query(text)
+            made_with = _made_with(ports, speaker)
+        except TimeoutError:
+            problems.append("")
+        except EncoderError as error:
+            problems.append(str(error))
+        else:
+            return _query_vector(made_with, vector), _stood_in(problems, made_with)
+    if not problems or not problems[0]:
+        return None, "The encoder is not ready yet: notes were found by their words only."
+    return None, f"Notes were found by their words only: {problems[0]}"
+
+
+def _stood_in(problems: Sequence[str], made_with: VectorSet) -> str:
+    """What to say where others were asked before, with what became of that."""
+    if not problems:
+        return ""
+    return f"{problems[0] or 'The encoder does not answer.'} Notes were found by the kept vectors of {made_with.model}."
+
+
+def _patience(speaker: Speaker, deadline: float) -> float:
+    left = max(0.0, deadline - anyio.current_time())
+    return min(left, REMOTE_PATIENCE_SECONDS) if speaker.is_remote else left
+
+
+def _made_with(ports: Ports, speaker: Speaker) -> VectorSet:
+    """The set of what an encoder has just made.
+
+    Raises:
+        EncoderError: it is none that may be compared now.
+    """
+    made_with = speaker.encoder.vector_set
+    if speaker.key is not None and speaker.key != made_with.key:
+        raise EncoderError("The embedding model has changed; its vectors are made anew.")
+    if speaker.key is None and not is_answering(ports, made_with.key):
+        raise EncoderError("The vectors of this model are still being made.")
+    return made_with
+
+
+def _query_vector(made_with: VectorSet, vector: bytes) -> QueryVector:
+    """A vector with the set that it belongs to and that set's background."""
     return QueryVector(made_with.key, vector, made_with.background_mean, made_with.background_deviation)
+
+
+def count_unencoded(view: View, ports: Ports, vector: QueryVector | None) -> int:
+    """How many notes have no vector to be compared with, in the set that answered or that should have."""
+    if ports.encoder is None:
+        return 0
+    own = identity(ports.encoder)
+    ready = next((row.key for row in ports.index.vector_sets if row.ready), "")
+    return view.count_pending(vector.key if vector else own.key if own else ready)
+
+
+def vector_in(ports: Ports, key: str, vector: bytes) -> QueryVector | None:
+    """A vector of an earlier question with its set's background; None where that set is not known here."""
+    own = identity(ports.encoder)
+    told = (read_set(row.described) for row in ports.index.vector_sets if row.key == key)
+    made_with = own if own is not None and own.key == key else next(told, None)
+    return _query_vector(made_with, vector) if made_with else None
 
 
 async def drain(ports: Ports) -> int:
     """Encode one batch of what waits for a vector, notes before rated questions; returns how many got theirs.
+
+    While the provider that the settings name fails, a kept set that can be encoded in this process is brought up to
+    date, so that it can stand in.
 
     Raises:
         EncoderError: the encoder cannot encode.
     """
     if ports.encoder is None:
         return 0
-    key = ports.encoder.vector_set.key
-    waiting = await ports.index.pending_vectors(key, DRAIN_BATCH)
+    try:
+        return await _drain_own(ports, ports.encoder)
+    except EncoderError:
+        made = await _drain_kept(ports)
+        if not made:
+            raise
+    return made
+
+
+async def _drain_own(ports: Ports, encoder: Encoder) -> int:
+    own = await identified(encoder)
+    waiting = await ports.index.pending_vectors(own.key, DRAIN_BATCH)
     if not waiting:
-        return await _drain_questions(ports, ports.encoder)
-    made = await _encode_each(ports.encoder, waiting)
+        return await _drain_questions(ports, encoder)
+    made: list[MadeVectors] = []
+    try:
+        made = await _encode_each(encoder, waiting)
+    finally:
+        if not made and len(waiting) < DRAIN_BATCH:
+            await _give_up(ports, encoder, own)
     await ports.index.apply(Update(vectors=made))
     return len(made)
+
+
+async def _give_up(ports: Ports, encoder: Encoder, own: VectorSet) -> None:
+    """If the encoder works and takes none of what still waits, a set that is being built is as ready as it will be."""
+    building = any(row.key == own.key and not row.ready for row in ports.index.vector_sets)
+    if building and await _works(encoder):
+        await ports.index.apply(Update(opened=[SetRow(own.key, own.described, ready=True)]))
+
+
+async def _works(encoder: Encoder) -> bool:
+    try:
+        return bool(await encoder.encode_documents([_HARMLESS]))
+    except EncoderError:
+        return False
+
+
+async def _drain_kept(ports: Ports) -> int:
+    for speaker in speakers(ports):
+        if not speaker.is_wanted and not speaker.is_remote and speaker.key is not None:
+            waiting = await ports.index.pending_vectors(speaker.key, DRAIN_BATCH)
+            made = await _encode_each(speaker.encoder, waiting) if waiting else []
+            if made:
+                await ports.index.apply(Update(vectors=[item for item in made if item.vector_set == speaker.key]))
+                return len(made)
+    return 0
 
 
 async def _drain_questions(ports: Ports, encoder: Encoder) -> int:
@@ -104,7 +215,9 @@ async def _drain_questions(ports: Ports, encoder: Encoder) -> int:
     waiting = await ports.index.read(lambda view: view.pending_questions(key, since, DRAIN_BATCH))
     for question in waiting:
         try:
-            made.append(QuestionVector(question.key, key, await encoder.encode_query(question.embedded)))
+            vector = await encoder.encode_query(question.embedded)
+            if encoder.vector_set.key == key:
+                made.append(QuestionVector(question.key, key, vector))
         except EncoderError:
             failures += 1
             if failures == HOPELESS and not made:  # it is the encoder, not the text
@@ -126,6 +239,8 @@ async def _encode_each(encoder: Encoder, waiting: Sequence[PendingVector]) -> li
     for item in waiting:
         try:
             made += await _encode(encoder, [item])
+        except RefusedError:  # by a provider that works
+            continue
         except EncoderError:
             failures += 1
             if failures == HOPELESS and not made:  # it is the encoder, not the text
@@ -134,6 +249,9 @@ async def _encode_each(encoder: Encoder, waiting: Sequence[PendingVector]) -> li
 
 
 async def _encode(encoder: Encoder, waiting: Sequence[PendingVector]) -> list[MadeVectors]:
+    before = await identified(encoder)
     vectors = await encoder.encode_documents([text_to_encode(item.title, item.content) for item in waiting])
     key = encoder.vector_set.key
+    if key != before.key:
+        raise EncoderError("The embedding model changed while it encoded.")
     return [MadeVectors(item.id, item.encode_hash, key, chunks) for item, chunks in zip(waiting, vectors, strict=True)]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal, get_args
 
-from holdfast.engine.encoding import query_vector
+from holdfast.engine.encoding import vector_in
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
 from holdfast.errors import EventNotFoundError, InvalidArgumentError
@@ -158,7 +158,7 @@ async def _about(
 
 
 async def _asked(ports: Ports, event: RecallEvent) -> _About:
-    """The event's question without secrets and cut at the cap, and its vector where it is of the current set."""
+    """The event's question without secrets and cut at the cap, and its vector where its set is known."""
     text = event.query if ports.secrets == "allow" else ports.door(event.query).text
     asked = text.replace("\0", " ").strip()[:LONGEST_QUESTION]
     if not asked:
@@ -168,9 +168,8 @@ async def _asked(ports: Ports, event: RecallEvent) -> _About:
     subjects = await ports.index.read(lambda view: view.subjects(query_terms(text)))
     embedded = without_names(text, subjects)[:LONGEST_QUESTION] or asked
     question = Question(question_key(event.query), asked, embedded)
-    vector = query_vector(ports, event.vector) if event.vector else None
-    same_set = vector is not None and vector.key == event.vector_set
-    return _About(event.id, question, event.query, vector if same_set else None)
+    vector = vector_in(ports, event.vector_set, event.vector) if event.vector else None
+    return _About(event.id, question, event.query, vector)
 
 
 def _standing(known: Iterable[FeedbackRow], about: _About, request: Feedback) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio
@@ -15,8 +15,10 @@ from holdfast.engine.encoding import drain
 from holdfast.engine.integrity import look_over, note_sights
 from holdfast.engine.ports import Ports
 from holdfast.engine.reconcile import Reconciler
+from holdfast.engine.tips import Tip
 from holdfast.engine.vault import back_up_daily
-from holdfast.errors import ConflictError, HoldfastError, StorageError
+from holdfast.engine.vectorsets import identity, open_own
+from holdfast.errors import ConflictError, EncoderError, HoldfastError, StorageError
 from holdfast.index.note_index import IndexLostError
 
 Answer = TypeVar("Answer")
@@ -24,6 +26,9 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 4
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
+ELSEWHERE_SECONDS = 5.0  # another process encodes the queue: it may die
+AILING_SECONDS = 10.0  # the encoder fails: what waits for it is tried again
+_ALIKE = 24  # characters
 PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
 BACKUP_START_SECONDS = 10.0  # a new server has better things to do at first than a daily backup
 BACKUP_LOOK_SECONDS = 300.0  # between two looks whether a backup is due
@@ -48,6 +53,9 @@ class Memory:
         self._verb_done = anyio.Event()
         self._stopping = False
         self._beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._opened = ""  # the vector set that this process has made known
+        self._again = ELSEWHERE_SECONDS  # at the most until the queue is looked at again
+        self._ailing = ""  # how the report of an encoder began that fails since
 
     def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have this run in the background too, as long as the memory does. It must not fail."""
@@ -85,8 +93,9 @@ class Memory:
         await self.ports.recalls.aclose()
         if self.ports.vault is not None:
             self.ports.vault.close()
-        if self.ports.encoder is not None:
-            await self.ports.encoder.aclose()
+        for encoders in (self.ports.encoder, self.ports.kept):
+            if encoders is not None:
+                await encoders.aclose()
 
     async def attend(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False) -> Answer:
         """Answer one request on an index that knows every file; look again where something changed meanwhile.
@@ -167,6 +176,7 @@ class Memory:
         await anyio.sleep(START_SECONDS)
         tasks.start_soon(self._look_over)
         self._look_for_backups_at = anyio.current_time() + BACKUP_START_SECONDS
+        tasks.start_soon(self._look_around)
         woken = False
         while True:
             due: float | None = None
@@ -182,7 +192,7 @@ class Memory:
             if not self._draining:  # an encoder may take its time: nothing else waits for it
                 tasks.start_soon(self._drain)
             until_look = self._look_for_backups_at - anyio.current_time()
-            rest = min(due or IDLE_SECONDS, IDLE_SECONDS, until_look if until_look > 0 else IDLE_SECONDS)
+            rest = min(due or IDLE_SECONDS, self._again, until_look if until_look > 0 else IDLE_SECONDS)
             with anyio.move_on_after(rest):
                 await self._wake.wait()
             woken = self._wake.is_set()
@@ -210,14 +220,36 @@ class Memory:
             self._look_for_backups_at = anyio.current_time() + BACKUP_LOOK_SECONDS
 
     async def _drain(self) -> None:
+        ports = self.ports
         self._draining = True
         try:
-            while await drain(self.ports):
-                await anyio.lowlevel.checkpoint()
+            if ports.encoder is None or not ports.store.is_there:
+                return
+            own = identity(ports.encoder)
+            async with ports.store.encoding_turn(remote=own is None or own.is_remote) as mine:
+                self._again = IDLE_SECONDS if mine else ELSEWHERE_SECONDS
+                if mine:
+                    await self._drain_all()
+            self._ailing = ""
+        except EncoderError as error:
+            self._again = AILING_SECONDS
+            if str(error)[:_ALIKE] != self._ailing:  # once, and not at every try
+                _report(error)
+            self._ailing = str(error)[:_ALIKE]
         except PASSING as error:
             _report(error)
         finally:
             self._draining = False
+
+    async def _drain_all(self) -> None:
+        with suppress(EncoderError):  # told by what follows, unless a kept set can be worked on meanwhile
+            self._opened = await open_own(self.ports, self._opened)
+        while await drain(self.ports):
+            await anyio.lowlevel.checkpoint()
+
+    async def _look_around(self) -> None:
+        if self.ports.nearby is not None and (found := await self.ports.nearby()):
+            self.ports.tips.add(Tip("nearby", found))
 
 
 def _report(error: Exception) -> None:

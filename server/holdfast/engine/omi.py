@@ -137,7 +137,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     def read(view: View) -> tuple[Answer, list[RecalledMemory], list[str]]:
         found = answer(view, asking, EVERYTHING, None, explain=False, passing=passing)
         best = _in_order(ports, found, relevance_of)[: request.limit]
-        return found, _with_neighbours(view, best), standing_notices(view, ports)
+        return found, _with_neighbours(view, best), standing_notices(view, ports, asking.vector)
 
     found, memories, standing = await ports.index.read(read)
     event_id, unrated = await kept_event(ports, caller, asking, [(item.note.id, item.relevance) for item in memories])

@@ -6,7 +6,7 @@ nothing that is built on it, assumes a local path or a single process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,11 +14,13 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.events import EventBus
+from holdfast.engine.tips import Tips
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.projection import FileRow
 from holdfast.index.questions import FeedbackRow, Question
 from holdfast.index.recalls import RecallEvent
-from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place
+from holdfast.index.rows import IndexedNote, LinkRow, Place
+from holdfast.index.sets import PendingVector, SetRow
 from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow, Update
 from holdfast.model.integrity import Baseline
@@ -64,6 +66,7 @@ class Store(Protocol):
     async def look(self, paths: Iterable[str]) -> dict[str, Entry]: ...
     async def adopt(self, stored: Stored) -> Stored | None: ...
     async def record(self, record: dict[str, Any], *, flush: bool = ...) -> int: ...
+    def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]: ...
     async def journal(self) -> list[dict[str, Any]]: ...
 
 
@@ -91,6 +94,8 @@ class View(Protocol):
     def successors(self, ids: Sequence[str]) -> dict[str, list[str]]: ...
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]: ...
     def count_pending(self, key: str) -> int: ...
+    def count_notes(self) -> int: ...
+    def is_stale(self, key: str) -> bool: ...
     def problems(self) -> list[tuple[str, str]]: ...
     def change_number(self) -> int: ...
     def listed(self, space: str, now: str, most: int) -> tuple[list[ListedNote], int]: ...
@@ -134,6 +139,10 @@ class Index(Protocol):
     async def files_of(self, ids: Collection[str]) -> dict[str, FileRow]: ...
     async def problems(self) -> list[tuple[str, str]]: ...
     async def unadopted(self) -> list[tuple[str, str, int]]: ...
+    @property
+    def vector_sets(self) -> tuple[SetRow, ...]: ...
+    async def tell_once(self, name: str) -> bool: ...
+    async def clear_dropped(self, key: str) -> int: ...
     async def pending_vectors(self, key: str, most: int) -> list[PendingVector]: ...
     async def count_pending(self, key: str) -> int: ...
 
@@ -161,14 +170,25 @@ class Vault(Protocol):
 
 
 class Encoder(Protocol):
-    """Turns text into vectors of one set; see `holdfast.encode.builtin.BuiltinEncoder`."""
+    """Turns text into vectors of one set; see `holdfast.encode.builtin` and `holdfast.encode.remote`.
+
+    `vector_set` raises an `EncoderError` until a remote provider has told what it is; `identify` asks.
+    """
 
     @property
     def vector_set(self) -> VectorSet: ...
+    async def identify(self) -> VectorSet: ...
     @property
     def backlog(self) -> int: ...
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]: ...
     async def encode_query(self, text: str) -> bytes: ...
+    async def aclose(self) -> None: ...
+
+
+class Kept(Protocol):
+    """Encoders of sets that the settings do not name; see `holdfast.encode.kept.KeptEncoders`."""
+
+    def of(self, vector_set: VectorSet) -> Encoder | None: ...
     async def aclose(self) -> None: ...
 
 
@@ -180,6 +200,8 @@ class Ports:
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
     process who want to know what happens. `vault` is None where the storage makes its own backups.
+    `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
+    `nearby` looks for a better encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
     store: Store
@@ -199,6 +221,9 @@ class Ports:
     sights: dict[str, Baseline] = field(default_factory=dict)  # pages as they were first seen, until that is recorded
     vault: Vault | None = None
     daily_backups: bool = False
+    kept: Kept | None = None
+    nearby: Callable[[], Awaitable[str]] | None = None
+    tips: Tips = field(default_factory=Tips)
 
     @property
     def now(self) -> str:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
-from holdfast.engine.encoding import encode_query
+from holdfast.engine.encoding import count_unencoded, encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.recalls import RecallEvent
 from holdfast.model.events import MemoryRecalledEvent
 from holdfast.model.ids import PREFIX
 from holdfast.model.memory import NOTE_TYPES, TIERS
-from holdfast.model.query import Filter
+from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import WEIGHTS, Weights, without_names
 from holdfast.model.words import query_terms
 
@@ -66,13 +66,14 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
 
     def read(view: View) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, request.budget, explain=request.explain)
-        return found, standing_notices(view, ports)
+        return found, standing_notices(view, ports, asking.vector)
 
     found, standing = await ports.index.read(read)
     shown = [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
     shown += [(item.note.id, 0.0) for item in found.related]
     event, unrated = await kept_event(ports, caller, asking, shown)
-    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated)
+    tip = await ports.tips.take(ports.index)
+    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated, tip)
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, asking.window)
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
@@ -156,14 +157,13 @@ def time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
     return told
 
 
-def standing_notices(view: View, ports: Ports) -> list[str]:
+def standing_notices(view: View, ports: Ports, vector: QueryVector | None) -> list[str]:
     """What stands in the way of a whole answer."""
     notices = []
-    if ports.encoder is not None:
-        pending = view.count_pending(ports.encoder.vector_set.key)
-        if pending:
-            these = "1 note has" if pending == 1 else f"{pending} notes have"
-            notices.append(f"{these} no vector yet (pending): found by words until then.")
+    pending = count_unencoded(view, ports, vector)
+    if pending:
+        these = "1 note has" if pending == 1 else f"{pending} notes have"
+        notices.append(f"{these} no vector yet (pending): found by words until then.")
     problems = view.problems()
     if problems:
         path, reason = problems[0]

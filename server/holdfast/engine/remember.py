@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from holdfast.engine.arguments import LARGEST_CONTENT, Door, check_count, when
 from holdfast.engine.commit import check_known, commit, load_current
-from holdfast.engine.encoding import Encoded, VectorState, encode_note, query_vector
+from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve, resolve_all
 from holdfast.errors import InvalidArgumentError, ProtectedNoteError
@@ -118,11 +118,11 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
     if note.session:
         guards.append(f"session:{digest(note.space, note.session)}")
     keys = {note.id, *guards, *(item.note.id for item in old)}
-    vectors = {note.id: encoded.chunks}
+    vectors = {note.id: encoded}
     selfless = await _is_selfless(ports)
     if selfless:
         keys.add(SELF_ID)
-        vectors[SELF_ID] = (await encode_note(ports, _SELF_TITLE, _SELF_TEXT)).chunks
+        vectors[SELF_ID] = await encode_note(ports, _SELF_TITLE, _SELF_TEXT)
     async with ports.store.hold(keys) as made:
         await check_known(ports, made)
         since = instant(ports.clock() - timedelta(minutes=RETRY_MINUTES))
@@ -180,7 +180,7 @@ class _Close:
 
 async def _close_notes(ports: Ports, note: Note, encoded: Encoded) -> list[_Close]:
     """Current notes of the same space, or of none, that are near the new text, the nearest first."""
-    vector = query_vector(ports, encoded.chunks[0]) if encoded.chunks else None
+    vector = encoded.query
     spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
     words = "" if vector else note.content  # meaning says it better, and words cost more
     wanted = Filter(now=ports.now, spaces=spaces)

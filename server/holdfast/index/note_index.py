@@ -16,10 +16,11 @@ from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.index.database import Database, connect, file_identity, vector_extension
 from holdfast.index.projection import FileRow, fill_notes, fill_texts, put_notes
-from holdfast.index.rows import IndexedNote, LinkRow, PendingVector, Place, file_rows, place_of
+from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
 from holdfast.index.schema import drop_indexes, make_indexes, migrate
+from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vectors, queue_again, set_rows
 from holdfast.index.update import Update, apply_update
-from holdfast.index.view import MOST_TERMS, UNENCODED, WIDE_POOL, IndexView
+from holdfast.index.view import MOST_TERMS, WIDE_POOL, IndexView
 from holdfast.model.ids import id_range
 from holdfast.model.query import Filter, Found, QueryVector
 
@@ -59,6 +60,7 @@ class NoteIndex:
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
         self._in_memory: tuple[Finder, Feedback] | None = None
+        self._sets: tuple[SetRow, ...] = ()
         self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
 
@@ -250,27 +252,40 @@ class NoteIndex:
         )
 
     async def pending_vectors(self, key: str, most: int) -> list[PendingVector]:
-        """Notes that have no vector of this set: the queue, in the order they came."""
-        return await self._read(
-            lambda connection: [
-                PendingVector(*row)
-                for row in connection.execute(
-                    "SELECT id, encode_hash, title, content FROM notes WHERE rowid IN "  # noqa: S608 - own clause
-                    f"(SELECT rowid FROM notes WHERE {UNENCODED} ORDER BY +rowid LIMIT ?) ORDER BY rowid",
-                    (key, key, most),
-                )
-            ]
-        )
+        """Notes that have no vector of this set: its queue, in the order they came."""
+        return await self._read(lambda connection: pending_vectors(connection, key, most))
 
     async def count_pending(self, key: str) -> int:
         """How many notes have no vector of this set."""
         return await self.read(lambda view: view.count_pending(key))
 
+    @property
+    def vector_sets(self) -> tuple[SetRow, ...]:
+        """The vector sets as of what was read last, by whatever request; the one that was begun last first."""
+        return self._sets
+
+    async def tell_once(self, name: str) -> bool:
+        """Whether nobody has asked this of the database before."""
+        return await self._write(
+            lambda connection: bool(
+                connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (f"told {name}",)).rowcount
+            )
+        )
+
+    async def clear_dropped(self, key: str) -> int:
+        """Take away some vectors of a set that was dropped; returns how many went."""
+        return await self._write(lambda connection: drop_rest(connection, key))
+
     async def _read(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if not self._readers:
             raise IndexLostError("not open")
         self._turn = (self._turn + 1) % len(self._readers)
-        return await self._noticing(_guarded(self._readers[self._turn].run(work)))
+
+        def with_sets(connection: sqlite3.Connection) -> Answer:
+            self._sets = set_rows(connection)
+            return work(connection)
+
+        return await self._noticing(_guarded(self._readers[self._turn].run(with_sets)))
 
     async def _write(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if self._writer is None:
@@ -331,4 +346,5 @@ def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
 def _finish(connection: sqlite3.Connection) -> None:
     make_indexes(connection)
     fill_texts(connection)
+    queue_again(connection)
     _set_meta(connection, "built", 1)

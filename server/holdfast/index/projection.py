@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.index.sets import SetRow, forget_vectors, open_set, queue_note, unqueue_note
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note, title_of
 from holdfast.model.words import searchable
@@ -109,7 +110,7 @@ def fill_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_s
     for rowid, note_id in again.fetchall():
         connection.execute("DELETE FROM tags WHERE note = ?", (rowid,))
         connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
-        connection.execute("DELETE FROM vectors WHERE note = ?", (rowid,))
+        forget_vectors(connection, rowid)
         connection.execute("UPDATE notes SET encoded_by = NULL WHERE rowid = ?", (rowid,))
     connection.executemany(_UPSERT, [_values(row, change_seq) for row in rows])
     connection.executemany(
@@ -140,9 +141,9 @@ def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq:
         if found is None:
             continue
         stale |= _neighbours(connection, note_id)
+        unqueue_note(connection, found[0])
         for statement in (
             "DELETE FROM tags WHERE note = ?",
-            "DELETE FROM vectors WHERE note = ?",
             "DELETE FROM texts WHERE rowid = ?",
             "DELETE FROM notes WHERE rowid = ?",
         ):
@@ -170,6 +171,9 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: i
     ).fetchone()
     if found is None:
         return
+    if not connection.execute("SELECT 1 FROM vector_sets WHERE key = ?", (made.vector_set,)).fetchone():
+        open_set(connection, SetRow(made.vector_set), change_seq)
+    connection.execute("DELETE FROM pending WHERE vector_set = ? AND note = ?", (made.vector_set, found[0]))
     connection.execute("DELETE FROM vectors WHERE vector_set = ? AND note = ?", (made.vector_set, found[0]))
     connection.executemany(
         "INSERT INTO vectors (note, vector_set, chunk, vector) VALUES (?, ?, ?, ?)",
@@ -186,11 +190,12 @@ def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> 
     encode_hash = values[_COLUMNS.index("encode_hash")]
     before = connection.execute("SELECT rowid, encode_hash FROM notes WHERE id = ?", (note.id,)).fetchone()
     if before is not None and before[1] != encode_hash:
-        connection.execute("DELETE FROM vectors WHERE note = ?", (before[0],))
         connection.execute("UPDATE notes SET encoded_by = NULL WHERE rowid = ?", (before[0],))
     connection.execute(_UPSERT, values)
-    rowid = connection.execute("SELECT rowid FROM notes WHERE id = ?", (note.id,)).fetchone()[0]
-    return int(rowid)
+    rowid = int(connection.execute("SELECT rowid FROM notes WHERE id = ?", (note.id,)).fetchone()[0])
+    if before is None or before[1] != encode_hash:
+        queue_note(connection, rowid)
+    return rowid
 
 
 def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:

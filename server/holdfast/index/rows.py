@@ -42,16 +42,6 @@ class LinkRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingVector:
-    """A note that waits to be encoded."""
-
-    id: str
-    encode_hash: str
-    title: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
     """What a new note meets: `twin` is what the same call stored a moment ago, `before` the newest note of the space.
 

@@ -76,11 +76,28 @@ def _feedback(connection: sqlite3.Connection) -> None:
     )
 
 
+def _vector_sets(connection: sqlite3.Connection) -> None:
+    """Until here a note knew one set, the one that had encoded it last."""
+    _run(
+        connection,
+        """
+        CREATE TABLE vector_sets (
+            key TEXT PRIMARY KEY, described TEXT NOT NULL, ready INTEGER NOT NULL, begun INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        CREATE TABLE pending (
+            vector_set TEXT NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (vector_set, note)
+        ) WITHOUT ROWID;
+        INSERT INTO vector_sets SELECT DISTINCT encoded_by, '', 1, 0 FROM notes WHERE encoded_by IS NOT NULL;
+        INSERT INTO pending SELECT s.key, n.rowid FROM vector_sets s, notes n WHERE n.encoded_by IS NOT s.key;
+        DROP INDEX IF EXISTS notes_encoded;
+        """,
+    )
+
+
 _INDEXES = {
     "notes_session": "notes (space, session, coalesce(seq, -1), created, id) WHERE session IS NOT NULL",
     "notes_space": "notes (space, created, id)",
     "notes_retry": "notes (retry_key)",
-    "notes_encoded": "notes (encoded_by)",
     "notes_changed": "notes (changed)",
     "notes_sample": "notes (substr(id, -6))",
     "tags_note": "tags (note)",
@@ -109,7 +126,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes, _feedback)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes, _feedback, _vector_sets)
 
 
 def migrate(connection: sqlite3.Connection) -> None:

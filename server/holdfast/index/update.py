@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_vectors, remove_notes
 from holdfast.index.questions import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
+from holdfast.index.sets import SetRow, drop_set, open_set, settle_sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Update:
     vectors: Sequence[MadeVectors] = ()
     feedback: Sequence[FeedbackRow] = ()
     question_vectors: Sequence[QuestionVector] = ()
+    opened: Sequence[SetRow] = ()
+    dropped: Sequence[str] = ()
 
 
 def apply_update(
@@ -42,16 +45,21 @@ def apply_update(
     put: Callable[[sqlite3.Connection, Sequence[NoteRow], int], None],
 ) -> None:
     """Write an update under the change number `seq`; `put` writes its notes."""
+    for row in update.opened:
+        open_set(connection, row, seq)
     remove_notes(connection, update.gone, seq)
     connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in update.gone_files])
     put(connection, update.notes, seq)
-    for row in update.files:
-        put_file(connection, row)
+    for file in update.files:
+        put_file(connection, file)
     connection.executemany(
         "INSERT OR IGNORE INTO history (note, seq, change, op, at) VALUES (?, ?, ?, ?, ?)",
         [(row.note, row.seq, row.change, row.op, row.at) for row in update.history],
     )
     for made in update.vectors:
         put_vectors(connection, made, seq)
+    settle_sets(connection, {made.vector_set for made in update.vectors})
     put_feedback(connection, update.feedback, seq)
     put_question_vectors(connection, update.question_vectors)
+    for key in update.dropped:
+        drop_set(connection, key)

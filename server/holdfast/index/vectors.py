@@ -22,7 +22,8 @@ from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 EXACT_NOTES = 20_000  # up to here float32 in memory: the fastest, and 30 MB at the most
 SAMPLE = 256  # notes whose mutual cosines are the store's background
 _PRIOR_WEIGHT = 20  # notes that the encoder's own background counts for
-_MEAN_RANGE, _DEVIATION_RANGE = (0.02, 0.35), (0.06, 0.18)
+_BELOW, _ABOVE = 0.9, 2.4  # how far the mean may lie from the encoder's own, in its deviations
+_NARROWEST, _WIDEST = 0.6, 1.8  # the deviation, as parts of the encoder's own
 _OVERSAMPLING = 2
 _BATCH = 4096
 _BLOCK = 16_384  # codes that are compared at a time: a core's own cache holds them
@@ -213,8 +214,10 @@ class Background:
 
     def _refresh(self, connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> None:
         sample = connection.execute(
-            "SELECT count(*), sum(rowid), max(changed) FROM (SELECT rowid, changed FROM notes INDEXED BY notes_sample "
-            "WHERE encoded_by = ? ORDER BY substr(id, -6), id LIMIT ?)",
+            "SELECT count(*), sum(rowid), max(changed) FROM "
+            "(SELECT rowid, changed FROM notes n INDEXED BY notes_sample "
+            "WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.vector_set = ? AND v.note = n.rowid AND v.chunk = 0) "
+            "ORDER BY substr(id, -6), id LIMIT ?)",
             (key, SAMPLE),
         ).fetchone()
         known = self._known.get(key)
@@ -237,7 +240,8 @@ def _measure(connection: sqlite3.Connection, key: str, prior: tuple[float, float
     share = count / (count + _PRIOR_WEIGHT)
     mean = share * float(pairs.mean()) + (1 - share) * prior[0]
     deviation = share * float(pairs.std()) + (1 - share) * prior[1]
-    return _clamp(mean, _MEAN_RANGE), _clamp(deviation, _DEVIATION_RANGE)
+    low, high = prior[0] - _BELOW * prior[1], prior[0] + _ABOVE * prior[1]
+    return _clamp(mean, (low, high)), _clamp(deviation, (_NARROWEST * prior[1], _WIDEST * prior[1]))
 
 
 def _clamp(value: float, bounds: tuple[float, float]) -> float:

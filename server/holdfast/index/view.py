@@ -11,6 +11,7 @@ from holdfast.index import listings, topology
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
+from holdfast.index.sets import count_pending, is_stale
 from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow
 from holdfast.model.query import Filter, Found, QueryVector
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 WIDE_POOL = 150  # candidates of each leg
 MOST_TERMS = 32  # words of a query that are looked at
-
-# Ranges of the index on encoded_by: costs what waits, not what there is.
-UNENCODED = "(encoded_by IS NULL OR encoded_by < ? OR encoded_by > ?)"
 
 
 class IndexView:
@@ -109,8 +107,15 @@ class IndexView:
 
     def count_pending(self, key: str) -> int:
         """How many notes have no vector of this set."""
-        counted = f"SELECT count(*) FROM notes WHERE {UNENCODED}"  # noqa: S608 - own clause
-        return int(self._connection.execute(counted, (key, key)).fetchone()[0])
+        return count_pending(self._connection, key)
+
+    def count_notes(self) -> int:
+        """How many notes there are."""
+        return int(self._connection.execute("SELECT count(*) FROM notes").fetchone()[0])
+
+    def is_stale(self, key: str) -> bool:
+        """See `holdfast.index.sets.is_stale`."""
+        return is_stale(self._connection, key)
 
     def problems(self) -> list[tuple[str, str]]:
         """Quarantined files with their reasons, by path."""

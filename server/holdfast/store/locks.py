@@ -77,6 +77,32 @@ class Lock:
         finally:
             self._task_lock.release()
 
+    @asynccontextmanager
+    async def hold_if_free(self) -> AsyncIterator[bool]:
+        """Own the lock if nobody does; yields whether. It is free again when its holder dies.
+
+        Raises:
+            StorageError: the file cannot be opened.
+        """
+        try:
+            self._task_lock.acquire_nowait()
+        except anyio.WouldBlock:
+            yield False
+            return
+        try:
+            handle = self._open()
+            if not _try_lock(handle):
+                yield False
+                return
+            self._held = True
+            try:
+                yield self._still_there(handle)
+            finally:
+                self._held = False
+                _unlock(handle)
+        finally:
+            self._task_lock.release()
+
     def close(self) -> None:
         """Let go of the file. A lock that is held stays locked until its holder is done, or the process is."""
         if self._handle is not None and not self._held:

@@ -12,18 +12,18 @@ import anyio.to_thread
 
 from holdfast.errors import StorageError
 from holdfast.model.pages import is_page, is_page_key
-from holdfast.store.codec import Surroundings, content_hash, note_of, with_id
-from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, Signature, spelled
+from holdfast.store.codec import with_id
+from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
 from holdfast.store.folder import SUFFIX, Folder
-from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import Intent, OpenIntents, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.leftovers import discard, laid_aside
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.pages import Mark, read_page, weigh_notes, weigh_pages
+from holdfast.store.reading import read_note
 from holdfast.store.restoring import carry_out
 from holdfast.store.settle import settle
-from holdfast.store.stored import LARGEST_FILE, Change, Committed, Page, PageChange, Stored, Unreadable, time_of
+from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
@@ -32,6 +32,7 @@ Answer = TypeVar("Answer")
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
 _OF_PAGES = (b'"note":"page:', b'"pages', b'"void":')  # what no other line has
+_ENCODING = {False: "encode", True: "encode-remote"}
 
 
 class NoteFiles:
@@ -51,6 +52,7 @@ class NoteFiles:
         self._files = files
         self._stripes = Stripes(folder.locks)
         self._whole = Lock(folder.locks / "folder", LONG_PATIENCE_SECONDS)
+        self._encoding = {remote: Lock(folder.locks / name) for remote, name in _ENCODING.items()}
         self._journal = Journal(folder, files, clock)
         self._intents = OpenIntents()
         self._watch = Watch(folder.memories)
@@ -103,7 +105,8 @@ class NoteFiles:
                 await self._writer.write_outcomes()
         finally:
             self._stripes.close()
-            self._whole.close()
+            for lock in (self._whole, *self._encoding.values()):
+                lock.close()
             self._journal.close()
             self._watch.close()
 
@@ -199,6 +202,10 @@ class NoteFiles:
             return self._files.exists(self._folder.restore_plan)
         except OSError as error:
             raise _unreadable(error) from error
+
+    def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
+        """Be the only process that encodes the queue, with its own model or a remote one; yields whether it is."""
+        return self._encoding[remote].hold_if_free()
 
     def commit(
         self, op: str, changes: Sequence[Change | PageChange], detail: Record
@@ -352,33 +359,8 @@ class NoteFiles:
         return self._files.look(path, self._folder.memories, SUFFIX)
 
     def _load_all(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
-        found = (self._load(path, known_ids.get(path)) for path in paths)
+        found = (read_note(self._folder, self._files, path, known_ids.get(path)) for path in paths)
         return [item for item in found if item is not None]
-
-    def _load(self, path: str, known_id: str | None) -> Stored | Unreadable | None:
-        absolute = self._folder.file(path)
-        try:
-            signature = self._files.signature(absolute)
-        except OSError as error:
-            return _closed(path, error, NO_SIGNATURE)
-        return None if signature is None else self._read(path, absolute, signature, known_id)
-
-    def _read(self, path: str, absolute: str, signature: Signature, known_id: str | None) -> Stored | Unreadable | None:
-        if signature.size > LARGEST_FILE:
-            return Unreadable(path, f"it is longer than {LARGEST_FILE // 1024} kB", signature)
-        try:
-            data = self._files.read(absolute, LARGEST_FILE + 1)
-            document = parse(data)
-            modified = "" if "created" in document.values else time_of(signature)
-            around = Surroundings(self._folder.space_of(path), modified)
-            note = note_of(document, around, known_id)
-        except FileNotFoundError:
-            return None
-        except MalformedError as error:
-            return Unreadable(path, str(error), signature)
-        except OSError as error:
-            return _closed(path, error, signature)
-        return Stored(note, path, content_hash(data), signature, document, "id" in document.values)
 
 
 async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
@@ -386,10 +368,6 @@ async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
         return await anyio.to_thread.run_sync(call, *arguments)
     except OSError as error:
         raise _unreadable(error) from error
-
-
-def _closed(path: str, error: OSError, signature: Signature) -> Unreadable:
-    return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
 
 
 def _unreadable(error: OSError) -> StorageError:

@@ -1,0 +1,154 @@
+"""Ollama, through its own client. Imported on first need: the client brings httpx and pydantic along."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio import to_thread
+
+from holdfast.encode.remote import LARGEST_ANSWER, Numbers, UnreachableError, failure
+from holdfast.errors import EncoderError
+
+if TYPE_CHECKING:
+    from ollama import AsyncClient
+
+MODEL: Final = "nomic-embed-text"
+THIS_MACHINE: Final = "127.0.0.1"
+_EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - where a server listens, which is no place to ask
+KEEP_ALIVE: Final = "30m"  # the model stays loaded between two prompts
+_SUCCESS: Final = 200
+
+
+class OllamaEndpoint:
+    """A model of an Ollama server.
+
+    Args:
+        host: as `OLLAMA_HOST` has it: an address, a port, a URL; empty for this machine's usual port.
+        model: the model's name, with or without a tag.
+        dimensions: how long its vectors shall be, for models that can shorten them.
+    """
+
+    name = "Ollama"
+    provider = "ollama"
+
+    def __init__(self, host: str = "", model: str = MODEL, dimensions: int | None = None) -> None:
+        self._host = host
+        self.model = model
+        self._dimensions = dimensions
+        self._client: AsyncClient | None = None
+
+    async def examine(self) -> int:
+        """See that the model is there and embeds; how many tokens it reads at once, 0 where that is not told."""
+        await self.digest()
+        async with self._asking() as client:
+            told = await client.show(self.model)
+        if told.capabilities and "embedding" not in told.capabilities:
+            raise EncoderError("Ollama's model makes no embeddings.", f"Set HOLDFAST_ENCODER_MODEL, to {MODEL} say.")
+        lengths = [value for key, value in (told.modelinfo or {}).items() if key.endswith(".context_length")]
+        return next((length for length in lengths if isinstance(length, int) and length > 0), 0)
+
+    async def digest(self) -> str:
+        """The digest of the model that Ollama has under this name now.
+
+        Raises:
+            EncoderError: it has none, or does not answer.
+        """
+        wanted = _tagged(self.model)
+        for name, digest in (await self.models()).items():
+            if _tagged(name) == wanted:
+                return digest
+        raise EncoderError("Ollama has no such model.", f"Run `ollama pull` for it; {MODEL} is the usual one.")
+
+    async def models(self) -> dict[str, str]:
+        """The digest of each model that Ollama has, by name."""
+        async with self._asking() as client:
+            listed = (await client.list()).models
+        return {model.model: model.digest or "" for model in listed if model.model}
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> Numbers:  # noqa: ARG002 - one kind for both
+        async with self._asking() as client:
+            answer = await client.embed(
+                self.model, list(texts), truncate=True, keep_alive=KEEP_ALIVE, dimensions=self._dimensions
+            )
+        return answer.embeddings
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()  # type: ignore[no-untyped-call] # the client's own
+
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[AsyncClient]:
+        """The client; whatever goes wrong with it becomes an `EncoderError` that repeats nothing of the answer."""
+        if self._client is None:
+            self._client = await to_thread.run_sync(_connect, self._host)
+        import httpx  # noqa: PLC0415 - start-up stays light
+        from ollama import ResponseError  # noqa: PLC0415 - start-up stays light
+
+        try:
+            yield self._client
+        except ResponseError as error:
+            raise failure(self.name, error.status_code, None) from None
+        except (httpx.ConnectError, ConnectionError) as error:
+            raise UnreachableError("Ollama is not running, or not where OLLAMA_HOST says.") from error
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+            raise EncoderError("Ollama broke off its answer.") from error
+        except (ValueError, TypeError, AttributeError, RecursionError):  # texts of these repeat what was sent
+            raise EncoderError("Ollama answered with something that is no answer.") from None
+
+
+def _tagged(model: str) -> str:
+    """A model's name with its tag, as Ollama lists it."""
+    name = model.lower()
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def _connect(host: str) -> AsyncClient:
+    """A client that reads no more than it should, goes nowhere else, and uses no proxy."""
+    import httpx  # noqa: PLC0415 - start-up stays light
+    from ollama import AsyncClient  # noqa: PLC0415 - start-up stays light
+
+    try:
+        return AsyncClient(
+            host.replace(_EVERYWHERE, THIS_MACHINE) or THIS_MACHINE,
+            follow_redirects=False,
+            headers={"Accept-Encoding": "identity"},
+            transport=_bounded(httpx.AsyncHTTPTransport()),
+        )
+    except (ValueError, TypeError, httpx.InvalidURL):
+        raise EncoderError("OLLAMA_HOST cannot be used.", "Write it as 127.0.0.1:11434 or as a URL.") from None
+
+
+def _bounded(inner: Any) -> Any:
+    """A transport that refuses at the header what is no success, and stops an answer that does not end."""
+    import httpx  # noqa: PLC0415 - start-up stays light
+
+    class Bounded(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            response: httpx.Response = await inner.handle_async_request(request)
+            if response.status_code != _SUCCESS or response.headers.get("content-encoding", "identity") != "identity":
+                await response.aclose()
+                raise failure("Ollama", response.status_code, response.headers.get("retry-after"))
+            return httpx.Response(response.status_code, headers=response.headers, stream=Body(response))
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    class Body(httpx.AsyncByteStream):
+        def __init__(self, response: httpx.Response) -> None:
+            self._response = response
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for piece in self._response.stream:  # type: ignore[union-attr] # of an async transport
+                size += len(piece)
+                if size > LARGEST_ANSWER:
+                    raise EncoderError("Ollama's answer is larger than any answer should be.")
+                yield piece
+
+        async def aclose(self) -> None:
+            await self._response.aclose()
+
+    return Bounded()
