@@ -54,7 +54,9 @@ class RandomEncoder:
 
 
 def build(home: Path, seed: int) -> Memory:
-    memory = build_memory(load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none"}))
+    memory = build_memory(
+        load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "no"})
+    )
     memory.ports = replace(memory.ports, encoder=RandomEncoder(seed))
     return memory
 

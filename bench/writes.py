@@ -67,7 +67,9 @@ def naive(home: Path, count: int) -> list[float]:
 
 async def ours(home: Path, count: int, writers: int) -> tuple[float, list[float]]:
     """Seconds for all stores, and of each."""
-    memory = build_memory(load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none"}))
+    memory = build_memory(
+        load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "no"})
+    )
     waiting = [note.content for note in notes(count)]
     seconds: list[float] = []
     async with memory.running():
