@@ -208,8 +208,6 @@ MUTATIONS = (
              "            if before is not None and content_hash(", "            if False and content_hash(",
              (f"{EDITOR}[a rewrite-by_rename]",)),
     # 5. Corrections win.
-    Mutation("outdated-found", 5, "outdated notes are found as if they were current", "index/snapshot.py",
-             "        if not wanted.include_outdated:\n", "        if False:\n", (LEFT_OUT,)),
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/outdate.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
     Mutation("correction-behind", 5, "a replaced note stands before the one that replaced it", "engine/answer.py",

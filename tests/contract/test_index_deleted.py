@@ -205,6 +205,7 @@ async def test_after_a_deletion_while_it_runs_every_answer_is_the_same(
     assert [hit["id"] for hit in await results(client, "E0432")] == [original.ids[8]], "its words find it at once"
     await complete(client)
     assert bare(await said(client, original.ids)) == close_to(original.answers)
+    assert (home / ".holdfast" / "index.db").exists(), "it is made anew"
 
 
 async def test_vectors_come_back_without_encoding_anything_again(home: Path, client: Client) -> None:
