@@ -541,6 +541,22 @@ async def test_harmed_caches_beside_the_index_are_started_anew(
                     await log.aclose()
 
 
+@pytest.mark.anyio
+async def test_a_cache_whose_harm_cannot_even_be_told_is_started_anew(tmp_path: Path, anyio_backend: str) -> None:
+    log, encoder = RecallLog(tmp_path / "recalls.db"), CachedEncoder(Plain(), tmp_path / "encodings.db")
+    await use(log, encoder, "crane")
+    await log.aclose()
+    await encoder.aclose()
+    for path in (tmp_path / "recalls.db", tmp_path / "encodings.db"):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("UPDATE sqlite_schema SET sql = 'CREATE nonsense', name = CAST(x'd8ff' AS TEXT)")
+    await use(log, encoder, "crane")
+    assert await log.add(RecallEvent("again", "2026-11-20T10:15:00Z", "crane", None, []))
+    await log.aclose()
+    await encoder.aclose()
+
+
 async def use(log: RecallLog, encoder: CachedEncoder, text: str) -> None:
     await log.add(RecallEvent(text, "2026-11-20T10:15:00Z", text, "work", [(SPARE_ID, 0.5)]))
     assert await encoder.encode_documents([text, "lamps"]) == await Plain().encode_documents([text, "lamps"])

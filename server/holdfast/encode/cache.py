@@ -145,7 +145,7 @@ class CachedEncoder:
                 return work(self._open())
             except (sqlite3.OperationalError, OSError):
                 return self._close()  # full, locked or not there
-            except sqlite3.Error:
+            except (sqlite3.Error, UnicodeDecodeError):  # what SQLite says of harm may itself be no text
                 self._close()
                 with suppress(OSError):
                     for end in ("", "-wal", "-shm"):  # derived: an unreadable cache is started anew
@@ -192,7 +192,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             "chunk INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (vector_set, content, chunk))"
         )
         _trim(connection)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         connection.close()
         raise
     return connection
