@@ -132,6 +132,8 @@ async def test_each_update_of_a_belief_can_be_read_as_an_event(agent: Agent) -> 
         assert update["old_confidence"] == entry["old_confidence"]
         assert update["new_confidence"] == entry["new_confidence"]
     assert entries[1]["new_confidence"] == pytest.approx(0.46535)
+    stored = {event["memory_id"]: event for event in json.loads(content.text) if event["event_type"] == "memory.stored"}
+    assert stored[belief["id"]]["confidence"] == entries[0]["old_confidence"], "what it was when it was stored"
     assert set(entries[0]) == {
         "memory_id",
         "supports",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError
@@ -21,6 +21,8 @@ LONGEST_CONTENT = 300  # characters of a note in an event; its own resource has 
 _MOVED = frozenset({"memory_id", "old_confidence", "new_confidence"})
 STORING = frozenset({"remember", "memory_store"})
 
+_Moves: TypeAlias = Mapping[tuple[str, int], Mapping[str, Any]]  # updates of beliefs, by note and journal number
+
 
 async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
     """The last changes and recalls, newest last.
@@ -35,7 +37,7 @@ async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
         together.setdefault(row.change, set()).add(row.note)
     moved = await _moved(ports, [row for row, _ in rows if row.op == "belief_update"], notes, together)
     told = [
-        _change(row, notes.get(row.note), together[row.change], moved.get((row.note, row.seq)), first=first)
+        _change(row, notes.get(row.note), together[row.change], moved, first=first)
         for row, first in reversed(rows)
         if row.note != SELF_ID
     ]
@@ -44,9 +46,10 @@ async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
 
 
 def _change(
-    row: HistoryRow, found: IndexedNote | None, together: set[str], moved: Mapping[str, Any] | None, *, first: bool
+    row: HistoryRow, found: IndexedNote | None, together: set[str], moves: _Moves, *, first: bool
 ) -> dict[str, Any]:
     note = found.note if found else None
+    moved = moves.get((row.note, row.seq))
     more = {"op": row.op, "change_id": row.change, "seq": row.seq}
     if moved is not None:
         event = BeliefUpdatedEvent(
@@ -56,7 +59,9 @@ def _change(
     kind = _kind(row, note, together, first=first)
     if kind == MemoryStoredEvent.event_type and note is not None:
         content = note.content if len(note.content) <= LONGEST_CONTENT else note.content[: LONGEST_CONTENT - 1] + "…"
-        stored = MemoryStoredEvent(note.id, content, memory_type(note.type), note.confidence, timestamp=row.at)
+        later = min((move for move in moves if move[0] == note.id), key=lambda move: move[1], default=None)
+        confidence = moves[later]["old_confidence"] if later else note.confidence  # as it was then
+        stored = MemoryStoredEvent(note.id, content, memory_type(note.type), confidence, timestamp=row.at)
         return stored.to_dict() | {"metadata": more}
     return {"event_type": kind, "memory_id": row.note, "timestamp": row.at, "metadata": more}
 
@@ -75,7 +80,7 @@ def _kind(row: HistoryRow, note: Note | None, together: set[str], *, first: bool
 
 async def _moved(
     ports: Ports, rows: Sequence[HistoryRow], notes: Mapping[str, IndexedNote], together: Mapping[str, set[str]]
-) -> dict[tuple[str, int], Mapping[str, Any]]:
+) -> _Moves:
     """What each update of a belief was, from the list in the belief's own file; its last entry is its last update's."""
     beliefs = {row.note: notes[row.note] for row in rows if row.note in notes and notes[row.note].note.type == "belief"}
     paths = {item.path: note_id for note_id, item in beliefs.items()}
