@@ -11,8 +11,9 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from holdfast.engine.gated import Confirmations
 from holdfast.engine.integrity import accept_integrity
-from holdfast.engine.vault import Confirmations, DryRun, back_up, list_backups, restore_backup
+from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line

@@ -1,0 +1,74 @@
+"""What all admin calls share: a token before anything is destroyed, and a line in the journal."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from holdfast.engine.ports import Caller, Ports
+from holdfast.errors import HoldfastError, InvalidArgumentError
+
+Answer = TypeVar("Answer")
+
+LIFETIME = timedelta(minutes=5)
+MOST_OPEN = 100
+
+
+@dataclass(slots=True)
+class Confirmations:
+    """Tokens that were given for something that destroys: bound to what exactly, for one use, for five minutes."""
+
+    _given: dict[str, tuple[tuple[str, ...], datetime]] = field(default_factory=dict)
+
+    def give(self, about: tuple[str, ...], now: datetime) -> str:
+        """A token for what `about` says: principal, operation, arguments and what they meet."""
+        self._given = {token: entry for token, entry in self._given.items() if entry[1] > now}
+        while len(self._given) >= MOST_OPEN:
+            self._given.pop(next(iter(self._given)))
+        token = secrets.token_hex(8)
+        self._given[token] = (about, now + LIFETIME)
+        return token
+
+    def take(self, token: str, about: tuple[str, ...], now: datetime) -> None:
+        """Use a token up.
+
+        Raises:
+            InvalidArgumentError: it was given for something else, is used, too old or unknown.
+        """
+        found = self._given.pop(token, None)
+        if found is None or found[0] != about or not found[1] - LIFETIME <= now < found[1]:
+            raise InvalidArgumentError(
+                "confirm is not a token for this call.",
+                "Call once without confirm, then with the token it gives.",
+            )
+
+
+async def journalled(
+    ports: Ports,
+    caller: Caller,
+    op: str,
+    detail: Mapping[str, object],
+    call: Callable[[], Awaitable[Answer]],
+    told: Callable[[Answer], Mapping[str, object]] = lambda _: {},
+) -> Answer:
+    """Run an admin call and tell the journal that it was made, by whom and how it ended.
+
+    Args:
+        ports: the world.
+        caller: who calls.
+        op: the tool.
+        detail: what the call is about: ids, never text.
+        call: what it does.
+        told: more keys for the line, of an answer.
+    """
+    line = {"admin": op, "op": op, "by": caller.principal, "source": caller.source, **detail}
+    try:
+        answer = await call()
+    except HoldfastError as error:
+        await ports.store.record({**line, "outcome": type(error).__name__})
+        raise
+    await ports.store.record({**line, "outcome": "done", **told(answer)})
+    return answer
