@@ -21,6 +21,8 @@ from holdfast.encode.ordinary import is_ordinary
 from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.events import EventBus
+from holdfast.engine.housekeeping import Housekeeper
+from holdfast.engine.jobs import JOBS
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
 from holdfast.index.note_index import NoteIndex
@@ -31,6 +33,7 @@ from holdfast.settings import Settings, quieten_framework, spare_threads, work_s
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
+from holdfast.store.upkeep import Upkeep
 from holdfast.store.vault import Vault
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
     store = NoteFiles(folder, files, now, new_change_id)
     cache = folder.derived / "encodings.db"
     provider = _provider(settings)
-    return Memory(
+    memory = Memory(
         Ports(
             store=store,
             index=NoteIndex(folder.derived / "index.db"),
@@ -85,10 +88,15 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             check_on_start=settings.integrity_check_on_start,
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             daily_backups=settings.vault_enabled,
+            upkeep=Upkeep(folder, files),
+            jobs=settings.jobs,
+            forgetting=settings.forgetting,
             kept=KeptEncoders(partial(_kept, settings, cache)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" else None,
         )
     )
+    memory.beside(Housekeeper(memory, JOBS).run)
+    return memory
 
 
 def build_server(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> FastMCP[Any]:

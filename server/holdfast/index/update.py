@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from holdfast.index.lifecycle import JobRun, UseRow, put_importance, put_runs, put_uses
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_vectors, remove_notes
 from holdfast.index.questions import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
 from holdfast.index.sets import SetRow, drop_set, open_set, settle_sets
@@ -36,6 +37,9 @@ class Update:
     question_vectors: Sequence[QuestionVector] = ()
     opened: Sequence[SetRow] = ()
     dropped: Sequence[str] = ()
+    uses: Sequence[UseRow] = ()
+    runs: Sequence[JobRun] = ()
+    importance: Sequence[tuple[str, float]] = ()  # note and score
 
 
 def apply_update(
@@ -61,5 +65,9 @@ def apply_update(
     settle_sets(connection, {made.vector_set for made in update.vectors})
     put_feedback(connection, update.feedback, seq)
     put_question_vectors(connection, update.question_vectors)
+    helped = [UseRow(row.note, row.at, row.seq) for row in update.feedback if row.explicit and row.signal > 0]
+    put_uses(connection, [*update.uses, *helped])
+    put_runs(connection, update.runs)
+    put_importance(connection, update.importance, update.gone)
     for key in update.dropped:
         drop_set(connection, key)
