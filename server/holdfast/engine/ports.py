@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
+from holdfast.engine.due import DueSignal
 from holdfast.engine.events import EventBus
 from holdfast.engine.tips import Tips
 from holdfast.index.lifecycle import JobRun, Living
@@ -114,6 +115,7 @@ class View(Protocol):
     def surplus_core(self, most: int, spared: str) -> list[str]: ...
     def without_space(self, first: int, last: int) -> list[tuple[str, str, tuple[str, ...]]]: ...
     def used_on(self, note: str, day: str) -> bool: ...
+    def count_behind(self, first: str, most: int) -> int: ...
     def job_runs(self, name: str) -> tuple[int, list[JobRun]]: ...
     def is_sound(self) -> bool: ...
 
@@ -248,6 +250,7 @@ class Ports:
     upkeep: Upkeep | None = None
     jobs: bool = True
     forgetting: bool = False
+    due: DueSignal = field(default_factory=DueSignal)
     tips: Tips = field(default_factory=Tips)
 
     @property

@@ -11,6 +11,7 @@ import structlog
 
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
+from holdfast.engine.due import maintenance_row
 from holdfast.engine.feedback import feedback_row
 from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.integrity import first_look
@@ -185,7 +186,7 @@ class Reconciler:
         ]
         given = [row for record in records if (row := feedback_row(record)) is not None]
         uses = [use for record in records if (use := use_row(record)) is not None]
-        runs = [run for record in records if (run := run_row(record)) is not None]
+        runs = [run for record in records if (run := run_row(record) or maintenance_row(record)) is not None]
         await self.ports.index.apply(Update(history=rows, feedback=given, uses=uses, runs=runs))
 
     async def _look(self) -> None:

@@ -147,6 +147,12 @@ def used_on(connection: sqlite3.Connection, note: str, day: str) -> bool:
     return connection.execute("SELECT 1 FROM uses WHERE note = ? AND day = ?", (note, day)).fetchone() is not None
 
 
+def count_behind(connection: sqlite3.Connection, first: str, most: int) -> int:
+    """How many notes have ids behind one, counted up to a bound; Self has none."""
+    counted = "SELECT count(*) FROM (SELECT 1 FROM notes WHERE id > ? AND id <> ? LIMIT ?)"
+    return int(connection.execute(counted, (first, SELF_ID, most)).fetchone()[0])
+
+
 def job_runs(connection: sqlite3.Connection, name: str) -> tuple[int, list[JobRun]]:
     """How often a job ran, its last run and its last two that ended well or not, newest first."""
     (count,) = connection.execute("SELECT count(*) FROM job_runs WHERE name = ?", (name,)).fetchone()

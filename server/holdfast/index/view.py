@@ -178,6 +178,9 @@ class IndexView:
     def used_on(self, note: str, day: str) -> bool:
         return lifecycle.used_on(self._connection, note, day)
 
+    def count_behind(self, first: str, most: int) -> int:
+        return lifecycle.count_behind(self._connection, first, most)
+
     def job_runs(self, name: str) -> tuple[int, list[JobRun]]:
         return lifecycle.job_runs(self._connection, name)
 

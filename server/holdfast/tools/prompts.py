@@ -10,6 +10,7 @@ from fastmcp.server.providers import LocalProvider
 from mcp_types import TextContent
 
 from holdfast.engine import browse
+from holdfast.engine.due import due_notice
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.recall import Recall, recall
 from holdfast.tools import render
@@ -82,5 +83,6 @@ async def _start(ports: Ports, caller: Caller, task: str) -> str:
         text = "\n".join(block.text for block in notes.content if isinstance(block, TextContent))
     else:
         space, found = await browse.context(ports, caller.space or "global")
-        text = standing(f"What matters in space {space}", found, mark).text
+        due = await due_notice(ports)
+        text = standing(f"What matters in space {space}", found, mark).text + (f"\nNote: {due}" if due else "")
     return f"{START}\n\n{now}\n\n{text}"
