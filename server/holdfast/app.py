@@ -128,7 +128,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = _place(settings)
-    desk = Desk(memory, space, how)
+    desk = Desk(memory, space, how, settings=settings)
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
@@ -137,7 +137,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     if admin and not http:
         from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
 
-        server.mount(admin_server(desk))
+        server.mount(admin_server(desk, listed=server.list_tools))
     return server
 
 

@@ -12,7 +12,8 @@ from holdfast.index.lifecycle import JobRun, Living
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
-from holdfast.index.sets import count_pending, is_stale
+from holdfast.index.sets import count_lacking, count_pending, is_stale
+from holdfast.index.statistics import Statistics, statistics
 from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow
 from holdfast.model.query import Filter, Found, QueryVector
@@ -114,6 +115,10 @@ class IndexView:
         """How many notes there are."""
         return int(self._connection.execute("SELECT count(*) FROM notes").fetchone()[0])
 
+    def count_lacking(self, key: str) -> int:
+        """How many notes have no vector of this set to be compared with, not even one that is to be made anew."""
+        return count_lacking(self._connection, key)
+
     def is_stale(self, key: str) -> bool:
         """See `holdfast.index.sets.is_stale`."""
         return is_stale(self._connection, key)
@@ -174,6 +179,10 @@ class IndexView:
 
     def without_space(self, first: int, last: int) -> list[tuple[str, str, tuple[str, ...]]]:
         return lifecycle.without_space(self._connection, first, last)
+
+    def statistics(self) -> Statistics:
+        """See `holdfast.index.statistics`."""
+        return statistics(self._connection)
 
     def used_on(self, note: str, day: str) -> bool:
         return lifecycle.used_on(self._connection, note, day)

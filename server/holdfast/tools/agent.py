@@ -19,6 +19,7 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.model.memory import EdgeType, NoteType, Tier
+from holdfast.settings import Settings
 from holdfast.tools import render
 from holdfast.tools.errors import answered
 from holdfast.tools.results import FeedbackResult, NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
@@ -62,6 +63,7 @@ class Desk:
     memory: Memory
     space: str | None
     space_from: str
+    settings: Settings | None = None
 
     def caller(self, context: Context) -> Caller:
         return Caller(self.space, self.space_from, client_name(context))
