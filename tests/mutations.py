@@ -37,6 +37,7 @@ _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
+_JOBS = "tests/contract/test_jobs.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _OMI = "tests/contract/test_omi_memory.py::"
 _BELIEFS = "tests/contract/test_belief_update.py::"
@@ -82,8 +83,17 @@ MUTATIONS = (
              "await self._replay_journal()  #", "pass  #",
              (f"{_DELETED}test_after_a_deletion_while_it_sleeps_every_answer_is_the_same",)),
     Mutation("feedback-only-in-index", 1, "a new index knows no feedback", "engine/reconcile.py",
-             "Update(history=rows, feedback=given)", "Update(history=rows)",
+             "Update(history=rows, feedback=given, ", "Update(history=rows, ",
              (f"{_FEEDBACK}test_a_deleted_index_forgets_nothing_of_it",)),
+    Mutation("uses-only-in-index", 1, "a new index knows no use of a note", "engine/reconcile.py",
+             "uses=uses, ", "",
+             (f"{_JOBS}test_a_use_counts_once_a_day_and_outlives_the_index",)),
+    Mutation("jobs-in-every-process", 3, "two processes tend a folder at a time", "engine/housekeeping.py",
+             "if not mine:", "if False:",
+             (f"{_JOBS}test_another_process_takes_over_when_the_one_that_tends_is_killed",)),
+    Mutation("promoted-unused", 4, "archival notes are rewritten though nobody used them", "engine/tending.py",
+             "if note.used_seq <= note.changed_seq or not note.uses:", "if False:",
+             (f"{_JOBS}test_a_note_that_nobody_uses_goes_to_archival_after_a_week_and_comes_back_with_its_use",)),
     Mutation("reason-only-in-index", 1, "why a note is outdated is not in its file", "store/codec.py",
              '        "outdated_reason": note.outdated_reason,\n', "",
              (f"{_OUTDATED}test_the_same_call_again_changes_nothing_and_has_nothing_to_undo",)),

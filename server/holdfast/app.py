@@ -21,6 +21,8 @@ from holdfast.encode.ordinary import is_ordinary
 from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.events import EventBus
+from holdfast.engine.housekeeping import Housekeeper
+from holdfast.engine.jobs import JOBS
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
 from holdfast.index.note_index import NoteIndex
@@ -32,6 +34,7 @@ from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.moving import Moving
 from holdfast.store.notes import NoteFiles
+from holdfast.store.upkeep import Upkeep
 from holdfast.store.vault import Vault
 
 if TYPE_CHECKING:
@@ -69,7 +72,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
     store = NoteFiles(folder, files, now, new_change_id)
     cache = folder.derived / "encodings.db"
     provider = _provider(settings)
-    return Memory(
+    memory = Memory(
         Ports(
             store=store,
             index=NoteIndex(folder.derived / "index.db"),
@@ -88,10 +91,15 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             moving=Moving(folder, files, store, now),
             daily_backups=settings.vault_enabled,
+            upkeep=Upkeep(folder, files),
+            jobs=settings.jobs,
+            forgetting=settings.forgetting,
             kept=KeptEncoders(partial(_kept, settings, cache)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" else None,
         )
     )
+    memory.beside(Housekeeper(memory, JOBS).run)
+    return memory
 
 
 def build_server(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> FastMCP[Any]:
@@ -123,7 +131,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = _place(settings)
-    desk = Desk(memory, space, how)
+    desk = Desk(memory, space, how, settings=settings)
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
@@ -132,7 +140,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     if admin and not http:
         from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
 
-        server.mount(admin_server(desk))
+        server.mount(admin_server(desk, listed=server.list_tools))
     return server
 
 

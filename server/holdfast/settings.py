@@ -142,6 +142,9 @@ SETTINGS: tuple[Setting, ...] = (
             _whole(1, _LONGEST_DAYS), "vault.retention_days"),
     Setting("integrity_check_on_start", "true", "Look for foreign changes of NOW, MEMORY.md and logs on start.",
             _switch, "security.integrity_check_on_start"),
+    Setting("jobs", "true", "Tend the notes once a day: importance, tiers, spaces, old logs.", _switch),
+    Setting("forgetting", "false", "Let archival notes that nobody used for 90 days go to the trash, for 30 more.",
+            _switch),
     Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
             _switch, "security.enable_consensus"),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
@@ -193,6 +196,8 @@ class Settings:
     vault_provider: str = "local"
     vault_retention_days: int = 90
     integrity_check_on_start: bool = True
+    jobs: bool = True
+    forgetting: bool = False
     enable_consensus: bool = False
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed

@@ -98,6 +98,12 @@ class CachedEncoder:
         self._queries[key] = vector = self._queries.pop(key)
         return vector
 
+    async def forget(self) -> None:
+        """Make anew what is asked for from now on."""
+        made_with = await self._identified()
+        self._queries.clear()
+        await self._on_thread(self._drop, made_with)
+
     async def _identified(self) -> VectorSet:
         """The set; the provider is asked where it has not been reached yet."""
         try:
@@ -137,6 +143,12 @@ class CachedEncoder:
         if self._kept >= _TRIM_EVERY:
             self._kept = 0
             self._attempt(_trim)
+
+    def _drop(self, made_with: VectorSet) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM encodings WHERE vector_set = ?", (made_with.key,))
+
+        self._attempt(work)
 
     def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Use the cache if it can be used. It only spares work: when it fails, nothing else does."""

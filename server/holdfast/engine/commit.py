@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from holdfast.engine.due import maintenance_row
 from holdfast.engine.encoding import Encoded
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError
+from holdfast.index.lifecycle import JobRun
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.rows import IndexedNote
 from holdfast.index.update import HistoryRow, Update
@@ -70,9 +72,15 @@ async def commit(
                 gone=done.gone,
                 history=[HistoryRow(note, done.seq, done.change_id, op, ports.now) for note in done.notes],
                 vectors=_made(done, vectors or {}),
+                runs=_runs({**said, "at": ports.now, "seq": done.seq}),
             )
         )
     return done
+
+
+def _runs(said: Mapping[str, Any]) -> list[JobRun]:
+    run = maintenance_row(said)
+    return [] if run is None else [run]
 
 
 def note_row(stored: Stored) -> NoteRow:

@@ -135,7 +135,7 @@ def count_unencoded(view: View, ports: Ports, vector: QueryVector | None) -> int
         return 0
     own = identity(ports.encoder)
     ready = next((row.key for row in ports.index.vector_sets if row.ready), "")
-    return view.count_pending(vector.key if vector else own.key if own else ready)
+    return view.count_lacking(vector.key if vector else own.key if own else ready)
 
 
 def vector_in(ports: Ports, key: str, vector: bytes) -> QueryVector | None:

@@ -93,6 +93,8 @@ class Memory:
         await self.ports.recalls.aclose()
         if self.ports.vault is not None:
             self.ports.vault.close()
+        if self.ports.upkeep is not None:
+            self.ports.upkeep.close()
         for encoders in (self.ports.encoder, self.ports.kept):
             if encoders is not None:
                 await encoders.aclose()
@@ -119,6 +121,11 @@ class Memory:
         with self._counted():
             await self._reconciler.open_store()
             return await verb(self.ports)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is under way."""
+        return self._under_way > 0
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
+from holdfast.engine.uses import confirm_use
 from holdfast.model.memory import Note
 
 MOST_NEIGHBOURS = 10
@@ -32,6 +33,17 @@ class Node:
     connections: tuple[Connection, ...]
     neighbours: tuple[Note, ...]
     changes: int
+
+
+async def use_node(ports: Ports, caller: Caller, node_id: str) -> Node:
+    """As `recall_node`, for somebody who has a use for the note: that is recorded, once for each day.
+
+    Raises:
+        MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such note to show.
+    """
+    found = await recall_node(ports, node_id)
+    await confirm_use(ports, caller, found.note.id)
+    return found
 
 
 async def recall_node(ports: Ports, node_id: str) -> Node:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
+from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
@@ -73,7 +74,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     shown += [(item.note.id, 0.0) for item in found.related]
     event, unrated = await kept_event(ports, caller, asking, shown)
     tip = await ports.tips.take(ports.index)
-    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated, tip)
+    due = await due_notice(ports)
+    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, asking.window)
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)

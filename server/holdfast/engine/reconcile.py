@@ -11,10 +11,13 @@ import structlog
 
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
+from holdfast.engine.due import maintenance_row
 from holdfast.engine.feedback import feedback_row
 from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
+from holdfast.engine.runs import run_row
+from holdfast.engine.uses import use_row
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import FileRow
@@ -170,7 +173,7 @@ class Reconciler:
                     await self.ports.index.aclose()
 
     async def _replay_journal(self) -> None:
-        """History of changes, and feedback. That a file was given its id is no change of its note."""
+        """History of changes, feedback, uses and runs. That a file was given its id is no change of its note."""
         records = await self.ports.store.journal()
         done = {change for record in records for change in record.get("done", ())}
         void = {change for record in records for change in record.get("void", ())} - done  # its own writer knows best
@@ -182,7 +185,9 @@ class Reconciler:
             if not is_page_key(file["note"])
         ]
         given = [row for record in records if (row := feedback_row(record)) is not None]
-        await self.ports.index.apply(Update(history=rows, feedback=given))
+        uses = [use for record in records if (use := use_row(record)) is not None]
+        runs = [run for record in records if (run := run_row(record) or maintenance_row(record)) is not None]
+        await self.ports.index.apply(Update(history=rows, feedback=given, uses=uses, runs=runs))
 
     async def _look(self) -> None:
         started, wall = time.monotonic(), time.time_ns()

@@ -12,6 +12,7 @@ from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve, resolve_all
+from holdfast.engine.tending import core_notices
 from holdfast.errors import InvalidArgumentError, ProtectedNoteError
 from holdfast.index.projection import digest, retry_key
 from holdfast.index.rows import IndexedNote
@@ -140,9 +141,10 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
         ]
         born = [self_change(ports.now)] if selfless and await is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
-        await commit(ports, caller, "remember", changes, vectors, {"guards": guards})
+        await commit(ports, caller, "remember", changes, vectors, _detail(caller, request, guards))
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
-    notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice) if text)
+    core = await core_notices(ports, note.id) if note.tier == "core" else []
+    notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice, *core) if text)
     return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), notices)
 
 
@@ -167,6 +169,12 @@ def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
         event_time=when("event_time", request.event_time),
         about_self=request.about_self,
     )
+
+
+def _detail(caller: Caller, request: Remember, guards: Sequence[str]) -> dict[str, object]:
+    """`unplaced` tells a note that had to be stored without a space from one that is to be global."""
+    unplaced = caller.space is None and not (request.space and request.space.strip())
+    return {"guards": guards, **({"unplaced": True} if unplaced else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,16 +124,14 @@ async def progress(ports: Ports) -> list[Progress]:
         mine = identity(ports.encoder)
         answering = next((speaker.key for speaker in speakers(ports)), None)
         notes = view.count_notes()
-        return [
-            _progress(row, view.count_pending(row.key), notes, mine.key if mine else None, answering)
-            for row in ports.index.vector_sets
-        ]
+        return [_progress(row, view.count_pending(row.key), notes, mine, answering) for row in ports.index.vector_sets]
 
     return await ports.index.read(read)
 
 
-def _progress(row: SetRow, pending: int, notes: int, wanted: str | None, answering: str | None) -> Progress:
-    told = read_set(row.described)
+def _progress(row: SetRow, pending: int, notes: int, own: VectorSet | None, answering: str | None) -> Progress:
+    wanted = own.key if own else None
+    told = own if row.key == wanted else read_set(row.described)
     provider, model, dimension = (told.provider, told.model, told.dimension) if told else ("", "", 0)
     return Progress(
         row.key, provider, model, dimension, notes - pending, notes, row.ready, row.key == wanted, row.key == answering

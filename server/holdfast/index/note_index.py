@@ -264,6 +264,13 @@ class NoteIndex:
         """The vector sets as of what was read last, by whatever request; the one that was begun last first."""
         return self._sets
 
+    @property
+    def vector_search(self) -> str:
+        """How vectors are compared: by sqlite-vec, loaded officially or through ctypes, or by numpy alone."""
+        return (
+            {"official": "official", "auto": "ctypes"}.get(vector_extension(), "numpy") if self._extension else "numpy"
+        )
+
     async def tell_once(self, name: str) -> bool:
         """Whether nobody has asked this of the database before."""
         return await self._write(

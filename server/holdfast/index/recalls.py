@@ -134,6 +134,19 @@ class RecallLog:
         """
         return await self._find_all(_RECENT, (principal, most))
 
+    async def prune(self) -> int:
+        """Let go of what cannot be rated any more; returns how many recalls went.
+
+        Raises:
+            StorageError: the log cannot be written now.
+        """
+        try:
+            database = await self._open()
+            return await database.write(_prune)
+        except (sqlite3.Error, OSError) as error:
+            await self.aclose()
+            raise StorageError("The log of recent recalls cannot be written.") from error
+
     async def _find(self, statement: str, values: tuple[str, ...]) -> RecallEvent | None:
         return next(iter(await self._find_all(statement, values)), None)
 
@@ -199,8 +212,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
         "server TEXT NOT NULL) WITHOUT ROWID"
     )
     connection.execute("CREATE INDEX IF NOT EXISTS recalls_at ON recalls (at)")
-    connection.execute(
+    _prune(connection)
+
+
+def _prune(connection: sqlite3.Connection) -> int:
+    return connection.execute(
         "DELETE FROM recalls WHERE at < strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?) "
         "OR at < (SELECT at FROM recalls ORDER BY at DESC LIMIT 1 OFFSET ?)",
         (f"-{KEPT_DAYS} days", MOST_KEPT),
-    )
+    ).rowcount

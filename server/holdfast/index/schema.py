@@ -94,6 +94,24 @@ def _vector_sets(connection: sqlite3.Connection) -> None:
     )
 
 
+def _lifecycle(connection: sqlite3.Connection) -> None:
+    _run(
+        connection,
+        """
+        CREATE TABLE IF NOT EXISTS uses (
+            note TEXT NOT NULL, day TEXT NOT NULL, at TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (note, day)
+        ) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS importance (note TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS job_runs (
+            name TEXT NOT NULL, seq INTEGER NOT NULL, at TEXT NOT NULL, outcome TEXT NOT NULL,
+            changed INTEGER NOT NULL, milliseconds INTEGER NOT NULL, PRIMARY KEY (name, seq)
+        ) WITHOUT ROWID;
+        INSERT OR IGNORE INTO uses SELECT note, substr(at, 1, 10), min(at), min(seq) FROM feedback
+            WHERE signal = 1 AND explicit GROUP BY note, substr(at, 1, 10);
+        """,
+    )
+
+
 _INDEXES = {
     "notes_session": "notes (space, session, coalesce(seq, -1), created, id) WHERE session IS NOT NULL",
     "notes_space": "notes (space, created, id)",
@@ -126,7 +144,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes, _feedback, _vector_sets)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes, _feedback, _vector_sets, _lifecycle)
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -114,17 +114,42 @@ def queue_again(connection: sqlite3.Connection) -> None:
 
 def count_pending(connection: sqlite3.Connection, key: str) -> int:
     """How many notes have no vector of this set; all of them where the set is not known."""
-    known = connection.execute("SELECT 1 FROM vector_sets WHERE key = ?", (key,)).fetchone()
-    if known is None:
+    if not _is_known(connection, key):
         return int(connection.execute("SELECT count(*) FROM notes").fetchone()[0])
     return int(connection.execute("SELECT count(*) FROM pending WHERE vector_set = ?", (key,)).fetchone()[0])
 
 
+def count_lacking(connection: sqlite3.Connection, key: str) -> int:
+    """How many notes have no vector of this set; fewer than wait where some are only to be made anew."""
+    waiting = count_pending(connection, key)
+    if waiting == 0:
+        return 0
+    if waiting <= STALE:
+        found = connection.execute(
+            "SELECT count(*) FROM pending p WHERE p.vector_set = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM vectors v WHERE v.vector_set = ?1 AND v.note = p.note)",
+            (key,),
+        ).fetchone()
+        return int(found[0]) or (0 if _is_known(connection, key) else waiting)
+    there = connection.execute("SELECT count(DISTINCT note) FROM vectors WHERE vector_set = ?", (key,)).fetchone()
+    return max(0, int(connection.execute("SELECT count(*) FROM notes").fetchone()[0]) - int(there[0]))
+
+
+def queue_all(connection: sqlite3.Connection, key: str) -> None:
+    """Have the vectors of all notes made anew; those there are answer until then."""
+    connection.execute(
+        "INSERT OR IGNORE INTO pending SELECT key, n.rowid FROM vector_sets, notes n WHERE key = ?", (key,)
+    )
+
+
+def _is_known(connection: sqlite3.Connection, key: str) -> bool:
+    return connection.execute("SELECT 1 FROM vector_sets WHERE key = ?", (key,)).fetchone() is not None
+
+
 def pending_vectors(connection: sqlite3.Connection, key: str, most: int) -> list[PendingVector]:
     """Notes that have no vector of this set, in the order they came."""
-    known = connection.execute("SELECT 1 FROM vector_sets WHERE key = ?", (key,)).fetchone()
     waiting = "SELECT note FROM pending WHERE vector_set = ?1 ORDER BY note LIMIT ?2"
-    if known is None:
+    if not _is_known(connection, key):
         waiting = "SELECT rowid AS note FROM notes WHERE ?1 = ?1 ORDER BY rowid LIMIT ?2"
     rows = connection.execute(
         f"SELECT id, encode_hash, title, content FROM ({waiting}) w JOIN notes n ON n.rowid = w.note ORDER BY w.note",  # noqa: S608 - own clauses

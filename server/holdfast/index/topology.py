@@ -86,10 +86,9 @@ def hubs(
 
 
 def _uses(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """Days on which somebody said that the note helped."""
+    """Days on which the note was confirmed to be of use."""
     rows = connection.execute(
-        "SELECT note, count(DISTINCT substr(at, 1, 10)) FROM feedback "
-        "WHERE signal = 1 AND explicit AND note IN (SELECT value FROM json_each(?)) GROUP BY note",
+        "SELECT note, count(*) FROM uses WHERE note IN (SELECT value FROM json_each(?)) GROUP BY note",
         (json.dumps(list(ids)),),
     )
     return dict(rows.fetchall())

@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from holdfast.index.lifecycle import JobRun, UseRow, put_importance, put_runs, put_uses
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_vectors, remove_notes
 from holdfast.index.questions import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
-from holdfast.index.sets import SetRow, drop_set, open_set, settle_sets
+from holdfast.index.sets import SetRow, drop_set, open_set, queue_all, settle_sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ class Update:
     question_vectors: Sequence[QuestionVector] = ()
     opened: Sequence[SetRow] = ()
     dropped: Sequence[str] = ()
+    requeued: Sequence[str] = ()  # sets whose vectors are all made anew
+    uses: Sequence[UseRow] = ()
+    runs: Sequence[JobRun] = ()
+    importance: Sequence[tuple[str, float]] = ()  # note and score
 
 
 def apply_update(
@@ -47,6 +52,8 @@ def apply_update(
     """Write an update under the change number `seq`; `put` writes its notes."""
     for row in update.opened:
         open_set(connection, row, seq)
+    for key in update.requeued:
+        queue_all(connection, key)
     remove_notes(connection, update.gone, seq)
     connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in update.gone_files])
     put(connection, update.notes, seq)
@@ -61,5 +68,9 @@ def apply_update(
     settle_sets(connection, {made.vector_set for made in update.vectors})
     put_feedback(connection, update.feedback, seq)
     put_question_vectors(connection, update.question_vectors)
+    helped = [UseRow(row.note, row.at, row.seq) for row in update.feedback if row.explicit and row.signal > 0]
+    put_uses(connection, [*update.uses, *helped])
+    put_runs(connection, update.runs)
+    put_importance(connection, update.importance, update.gone)
     for key in update.dropped:
         drop_set(connection, key)

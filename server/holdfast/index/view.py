@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import listings, topology
+from holdfast.index import lifecycle, listings, topology
+from holdfast.index.lifecycle import JobRun, Living
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
-from holdfast.index.sets import count_pending, is_stale
+from holdfast.index.sets import count_lacking, count_pending, is_stale
+from holdfast.index.statistics import Statistics, statistics
 from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow
 from holdfast.model.query import Filter, Found, QueryVector
@@ -120,6 +122,10 @@ class IndexView:
         """How many notes there are."""
         return int(self._connection.execute("SELECT count(*) FROM notes").fetchone()[0])
 
+    def count_lacking(self, key: str) -> int:
+        """How many notes have no vector of this set to be compared with, not even one that is to be made anew."""
+        return count_lacking(self._connection, key)
+
     def is_stale(self, key: str) -> bool:
         """See `holdfast.index.sets.is_stale`."""
         return is_stale(self._connection, key)
@@ -171,6 +177,35 @@ class IndexView:
     def beliefs(self) -> list[str]:
         """The paths of all beliefs."""
         return topology.beliefs(self._connection)
+
+    def living(self, first: int, last: int, tiers: Sequence[str]) -> list[Living]:
+        """See `holdfast.index.lifecycle`, as for the following."""
+        return lifecycle.living(self._connection, first, last, tiers)
+
+    def living_among(self, ids: Sequence[str]) -> list[Living]:
+        return lifecycle.living_among(self._connection, ids)
+
+    def last_row(self) -> int:
+        return lifecycle.last_row(self._connection)
+
+    def surplus_core(self, most: int, spared: str) -> list[str]:
+        return lifecycle.surplus_core(self._connection, most, spared)
+
+    def without_space(self, first: int, last: int) -> list[tuple[str, str, tuple[str, ...]]]:
+        return lifecycle.without_space(self._connection, first, last)
+
+    def statistics(self) -> Statistics:
+        """See `holdfast.index.statistics`."""
+        return statistics(self._connection)
+
+    def used_on(self, note: str, day: str) -> bool:
+        return lifecycle.used_on(self._connection, note, day)
+
+    def count_behind(self, first: str, most: int) -> int:
+        return lifecycle.count_behind(self._connection, first, most)
+
+    def job_runs(self, name: str) -> tuple[int, list[JobRun]]:
+        return lifecycle.job_runs(self._connection, name)
 
     def is_sound(self) -> bool:
         """Whether SQLite finds the index in order."""

@@ -15,6 +15,8 @@ from holdfast.engine.gated import Confirmations
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
 from holdfast.tools.admin_moves import add_moves
+from holdfast.tools.admin_encoding import add_encoding
+from holdfast.tools.admin_looks import Listing, add_looks
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
@@ -64,14 +66,21 @@ class RestoreResult(TypedDict):
     notices: list[str]
 
 
-def admin_server(desk: Desk) -> FastMCP[Any]:
-    """A server of the admin namespace alone, to be mounted where the gate is open."""
+def admin_server(desk: Desk, *, listed: Listing | None = None) -> FastMCP[Any]:
+    """A server of the admin namespace alone, to be mounted where the gate is open.
+
+    Args:
+        desk: where requests are answered.
+        listed: lists the tools of the whole server, where this is a part of one.
+    """
     server: FastMCP[Any] = FastMCP("holdfast-admin", middleware=[PlainErrors()], mask_error_details=True)
     _add_backup(server, desk)
     _add_restore_backup(server, desk)
     _add_vault(server, desk)
     _add_accept_integrity(server, desk)
     add_moves(server, desk)
+    add_looks(server, desk, listed or server.list_tools)
+    add_encoding(server, desk)
     return server
 
 

@@ -13,12 +13,13 @@ from typing_extensions import TypedDict
 
 from holdfast.engine.feedback import Feedback, FeedbackSource, submit_feedback
 from holdfast.engine.memory import Memory
-from holdfast.engine.node import recall_node
+from holdfast.engine.node import use_node
 from holdfast.engine.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.model.memory import EdgeType, NoteType, Tier
+from holdfast.settings import Settings
 from holdfast.tools import render
 from holdfast.tools.errors import answered
 from holdfast.tools.results import FeedbackResult, NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
@@ -62,6 +63,7 @@ class Desk:
     memory: Memory
     space: str | None
     space_from: str
+    settings: Settings | None = None
 
     def caller(self, context: Context) -> Caller:
         return Caller(self.space, self.space_from, client_name(context))
@@ -165,9 +167,11 @@ def _add_recall_node(server: FastMCP, desk: Desk) -> None:
         output_schema=schema_of(NodeResult),
     )
     async def _recall_node(
+        context: Context,
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],
     ) -> ToolResult:
-        return render.node(await answered(desk.memory.attend(lambda ports: recall_node(ports, node_id))))
+        who = desk.caller(context)
+        return render.node(await answered(desk.memory.attend(lambda ports: use_node(ports, who, node_id))))
 
 
 def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:

@@ -1,0 +1,103 @@
+"""The admin namespace's resources for looking: counts, health, jobs, quarantine, settings, tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from fastmcp import FastMCP
+from fastmcp.tools import Tool
+
+from holdfast.engine import looks
+from holdfast.engine.ports import Ports
+from holdfast.model.secrets import redact
+from holdfast.settings import SETTINGS, Late, Settings
+from holdfast.tools.agent import Desk
+from holdfast.tools.errors import readable
+
+Listing = Callable[[], Awaitable[Sequence[Tool]]]
+JSON = "application/json"
+MASK = "***"
+
+_SECRET = re.compile(r"(?:.*_)?(?:key|keys|token|tokens|secret|password|passphrase)", re.IGNORECASE)
+_PASSWORD = re.compile(r"//[^/@\s]*@")
+
+LOOKS: tuple[tuple[str, str, Callable[[Ports], Awaitable[object]]], ...] = (
+    ("stats", "Counts of notes, links and vectors, bytes on disk, last maintenance.", looks.stats),
+    ("health", "Whether everything works: encoder, queue, sqlite-vec, watcher, disk, quarantine.", looks.health),
+    ("jobs", "What is done each day by itself, and how far the vectors are.", looks.jobs),
+    ("quarantine", "Files that cannot be read as notes, with the reason.", looks.quarantine),
+)
+
+
+def add_looks(server: FastMCP[Any], desk: Desk, listed: Listing) -> None:
+    """Put the resources on a server.
+
+    Args:
+        server: of the admin namespace.
+        desk: where requests are answered.
+        listed: lists the tools of the whole server.
+    """
+    for name, description, look in LOOKS:
+        _add_look(server, desk, name, description, look)
+
+    @server.resource("admin://config", name="config", description="Every setting as it is in force.", mime_type=JSON)
+    def _config() -> str:
+        return _json(told_settings(desk.settings) if desk.settings else {})
+
+    @server.resource("admin://tools", name="tools", description="Each tool: its size and hints.", mime_type=JSON)
+    async def _tools() -> str:
+        return _json([_told_tool(tool) for tool in await listed()])
+
+
+def _add_look(
+    server: FastMCP[Any], desk: Desk, name: str, description: str, look: Callable[[Ports], Awaitable[object]]
+) -> None:
+    @server.resource(f"admin://{name}", name=name, description=description, mime_type=JSON)
+    async def _look() -> str:
+        return _json(await readable(desk.memory.attend(look)))
+
+
+def told_settings(settings: Settings) -> dict[str, object]:
+    """All settings by their environment variables, secrets masked; also the keys of config.yaml that nobody reads."""
+    known = {setting.key: setting.variable for setting in SETTINGS}
+    values = {item.name: _masked(item.name, getattr(settings, item.name)) for item in fields(settings)}
+    return {known.get(name, name): value for name, value in values.items()}
+
+
+def _masked(name: str, value: object) -> object:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case Late(text=text, problem=problem):
+            return f"not set: {problem}" if problem else MASK if text else ""
+        case Mapping():
+            return {key: MASK if given else "" for key, given in value.items()}
+        case _ if _SECRET.fullmatch(name):
+            return MASK if value else ""
+        case tuple() | list():
+            return [_masked("", item) for item in value]
+        case _:
+            return redact(_PASSWORD.sub(f"//{MASK}@", str(value))).text
+
+
+def _told_tool(tool: Tool) -> dict[str, object]:
+    whole = tool.to_mcp_tool().model_dump(mode="json", by_alias=True, exclude_none=True)
+    bare = {key: value for key, value in whole.items() if key != "outputSchema"}
+    return {
+        "name": tool.name,
+        "characters": _size(bare),
+        "with_output_schema": _size(whole),
+        "annotations": whole.get("annotations", {}),
+    }
+
+
+def _size(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, indent=1)

@@ -1,0 +1,53 @@
+"""A process that tends a folder: `python jobs_worker.py <home> [stall]`; with `stall` its first job never ends.
+
+It says `at work` when it begins a job that stalls, and `waits` when another process is at it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from unittest.mock import patch
+
+import anyio
+
+from holdfast.app import build_memory
+from holdfast.engine import housekeeping
+from holdfast.engine.housekeeping import House, Job
+from holdfast.engine.jobs import JOBS
+from holdfast.engine.ports import Caller
+from holdfast.engine.remember import Remember, remember
+from holdfast.settings import load_settings
+from holdfast.store.upkeep import Upkeep
+
+
+async def _stall(_house: House) -> int:
+    print("at work", flush=True)  # noqa: T201 - its parent listens
+    await anyio.sleep_forever()
+    return 0
+
+
+@asynccontextmanager
+async def _telling(upkeep: Upkeep) -> AsyncIterator[bool]:
+    async with upkeep._lock.hold_if_free() as mine:
+        if not mine:
+            print("waits", flush=True)  # noqa: T201 - its parent listens
+        yield mine
+
+
+async def main(home: str, *, stall: bool) -> None:
+    jobs = (Job("importance", "", _stall), *JOBS[1:]) if stall else JOBS
+    with patch("holdfast.app.JOBS", jobs):
+        memory = build_memory(load_settings({"HOLDFAST_HOME": home, "HOLDFAST_ENCODER": "none"}))
+    async with memory.running():
+        await memory.attend(lambda ports: remember(ports, Caller(None, "", "worker"), Remember("A crane lifts.")))
+        await anyio.sleep_forever()
+
+
+if __name__ == "__main__":
+    with (
+        patch.multiple(housekeeping, START_SECONDS=0.0, LOOK_SECONDS=0.02, ELSEWHERE_SECONDS=0.02),
+        patch.object(Upkeep, "turn", _telling),
+    ):
+        anyio.run(lambda: main(sys.argv[1], stall="stall" in sys.argv))
