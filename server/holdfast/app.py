@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -91,17 +92,32 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What is served of a memory: `main` for all, `admin` for those behind the gate; None where it is closed."""
+
+    main: FastMCP[Any]
+    admin: FastMCP[Any] | None
+
+
 def build_server(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> FastMCP[Any]:
-    """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served.
+    """The MCP server of a memory; see `build_servers`."""
+    return build_servers(settings, memory, http=http, admin=admin).main
+
+
+def build_servers(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> Servers:
+    """The MCP servers of a memory, which runs (`Memory.running`) for as long as they are served.
 
     Args:
         settings: all settings.
-        memory: what it serves.
-        http: it is served over HTTP.
-        admin: the admin namespace is to be there; over HTTP, where nobody is known, it never is.
+        memory: what they serve.
+        http: they are served over HTTP. Then each request needs a token, if the settings know of any; with one of
+            the scope `memory:admin` the admin namespace is there.
+        admin: without HTTP, the admin namespace is to be there.
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.auth import Gate, Scopes  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
@@ -109,11 +125,12 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     from holdfast.tools.security import add_security_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
+    guarded = http and settings.authenticates
     server = MemoryServer(
         "holdfast",
         instructions=INSTRUCTIONS,
         version=__version__,
-        middleware=[PlainErrors()],
+        middleware=[PlainErrors(), Scopes()] if guarded else [PlainErrors()],
         mask_error_details=True,
     )
     if http:
@@ -126,11 +143,16 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     add_checkpoint_tools(server, desk)
     add_security_tools(server, desk)
     add_later(server, desk)
-    if admin and not http:
-        from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+    if not (guarded or (admin and not http)):
+        return Servers(server, None)
+    from fastmcp.server.providers import FastMCPProvider  # noqa: PLC0415 - as below
 
-        server.mount(admin_server(desk))
-    return server
+    from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+
+    behind = admin_server(desk, __version__)
+    provider = FastMCPProvider(behind)
+    server.add_provider(provider.wrap_transform(Gate()) if guarded else provider)
+    return Servers(server, behind)
 
 
 def _place(settings: Settings) -> tuple[str | None, str]:
