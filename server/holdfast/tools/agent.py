@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastmcp import Context, FastMCP
+from fastmcp.server.auth import AccessToken
 from fastmcp.tools import ToolResult
 from mcp_types import ToolAnnotations
 from pydantic import Field
@@ -58,17 +59,21 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where requests are answered: a memory, and the space that its server works in."""
+    """Where requests are answered: a memory, the space that its server works in, and whether requests need tokens."""
 
     memory: Memory
     space: str | None
     space_from: str
+    guarded: bool = False
 
     def caller(self, context: Context) -> Caller:
-        access = asking()
+        return self.asker(asking(), client_name(context))
+
+    def asker(self, access: AccessToken | None, source: str) -> Caller:
+        """Who asks with this token, through this program."""
         own = space_of(access)
         space, how = (own, "the token's default") if own is not None else (self.space, self.space_from)
-        return Caller(space, how, client_name(context), principal_of(access))
+        return Caller(space, how, source, principal_of(access))
 
 
 def add_agent_tools(server: FastMCP, desk: Desk) -> None:
