@@ -57,13 +57,23 @@ class Web:
 
     def __init__(self, url: str, era: str, token: str | None) -> None:
         self._era, self._url, self._last = era, url, 0
-        self._client = httpx.Client(trust_env=False, timeout=PATIENCE, headers=ACCEPT | (bearer(token) if token else {}))
+        self._client = httpx.Client(
+            trust_env=False, timeout=PATIENCE, headers=ACCEPT | (bearer(token) if token else {})
+        )
         self.status = 0
         if era == "legacy":
             answer = self._post("initialize", INITIALIZE, {})
             if "mcp-session-id" in answer.headers:
                 self._client.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
                 self._client.headers["mcp-protocol-version"] = INITIALIZE["protocolVersion"]
+
+    @property
+    def has_session(self) -> bool:
+        return "mcp-session-id" in self._client.headers
+
+    def become(self, token: str) -> None:
+        """Go on with another token."""
+        self._client.headers.update(bearer(token))
 
     def close(self) -> None:
         self._client.close()
