@@ -16,6 +16,7 @@ TOKENS = {
     "writer": ["memory:read", "memory:write"],
     "keeper": ["memory:admin"],
 }
+TLS = httpx.create_ssl_context()  # made once: it takes longer than a request
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
