@@ -94,9 +94,9 @@ def test_signed_tokens_need_keys_issuer_and_audience(tmp_path: Path, issuer: Iss
     [
         ("HOLDFAST_AUTH_ALGORITHM", "HS256"),
         ("HOLDFAST_AUTH_ALGORITHM", "none"),
-        ("HOLDFAST_PUBLIC_URL", "ftp://zanzibar"),
-        ("HOLDFAST_PUBLIC_URL", "https://user@zanzibar"),
-        ("HOLDFAST_AUTH_JWKS_URL", "file:///zanzibar"),
+        ("HOLDFAST_PUBLIC_URL", "ftp://zanzibar.example"),
+        ("HOLDFAST_PUBLIC_URL", "https://user@zanzibar.example"),
+        ("HOLDFAST_AUTH_JWKS_URL", "file:///zanzibar.example"),
         ("HOLDFAST_RATE_LIMIT", "-1"),
     ],
 )
