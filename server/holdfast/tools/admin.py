@@ -14,13 +14,14 @@ from typing_extensions import TypedDict
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
-from holdfast.tools.admin_moves import add_moves
 from holdfast.tools.admin_encoding import add_encoding
 from holdfast.tools.admin_looks import Listing, add_looks
+from holdfast.tools.admin_moves import add_moves
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
 from holdfast.tools.results import schema_of
+from holdfast.tools.server import MemoryServer
 
 BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
 something risky."""
@@ -66,14 +67,15 @@ class RestoreResult(TypedDict):
     notices: list[str]
 
 
-def admin_server(desk: Desk, *, listed: Listing | None = None) -> FastMCP[Any]:
-    """A server of the admin namespace alone, to be mounted where the gate is open.
+def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | None = None) -> FastMCP[Any]:
+    """A server of the admin namespace alone, to be mounted where the gate is open, or served by itself.
 
     Args:
         desk: where requests are answered.
+        version: what the server calls itself.
         listed: lists the tools of the whole server, where this is a part of one.
     """
-    server: FastMCP[Any] = FastMCP("holdfast-admin", middleware=[PlainErrors()], mask_error_details=True)
+    server = MemoryServer("holdfast-admin", version=version, middleware=[PlainErrors()], mask_error_details=True)
     _add_backup(server, desk)
     _add_restore_backup(server, desk)
     _add_vault(server, desk)
