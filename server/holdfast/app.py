@@ -119,7 +119,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     if http:
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
-        space, how = _place(settings)
+        space, how = place(settings)
     desk = Desk(memory, space, how)
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
@@ -133,7 +133,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     return server
 
 
-def _place(settings: Settings) -> tuple[str | None, str]:
+def place(settings: Settings) -> tuple[str | None, str]:
     """The space that a stdio server works in; its folder may have been deleted under it."""
     try:
         return work_space(settings.space, Path.cwd(), Path.home())
