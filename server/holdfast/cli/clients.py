@@ -83,6 +83,6 @@ def entry_for(client: Client, command: list[str], variables: Mapping[str, str], 
     entry |= {"command": command[0], "args": [*command[1:], *(["--admin"] if admin else [])]}
     if client.form == "toml":
         entry |= {"required": True, "startup_timeout_sec": START_SECONDS}
-        # what destroys is only there with the admin namespace, and is asked about then
-        entry |= {} if admin else {"default_tools_approval_mode": "approve"}
+        # what destroys is there with the admin namespace alone; "auto" goes by what the tools say of themselves
+        entry |= {"default_tools_approval_mode": "auto" if admin else "approve"}
     return entry | ({"env": dict(variables)} if variables else {})

@@ -63,7 +63,7 @@ def appended(text: str, path: Path, values: Mapping[str, Any]) -> str:
 def _tables(lines: Sequence[str]) -> list[_Table]:
     heads = [(number, path) for number, line in enumerate(lines) if (path := _header(line))]
     ends = [number for number, _ in heads[1:]] + [len(lines)]
-    return [_Table(path, first, _last_key(lines, first, end)) for (first, path), end in zip(heads, ends, strict=True)]
+    return [_Table(path, first, _last_key(lines, first, end)) for (first, path), end in zip(heads, ends, strict=False)]
 
 
 def _last_key(lines: Sequence[str], first: int, end: int) -> int:
