@@ -16,7 +16,7 @@ from holdfast import __version__
 from holdfast.cli.checks import Finding, check_clients, check_encoder, check_folder, check_settings, check_sqlite
 from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
-from holdfast.engine.integrity import Problem, Report, accept_integrity, integrity_check
+from holdfast.engine.integrity import Problem, Report, accept_integrity, integrity_check, note_sights
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
 from holdfast.engine.stats import Stats, stats
@@ -63,7 +63,7 @@ def _all(*, accept: bool) -> Iterator[Finding]:
     yield Finding("holdfast", "ok", f"{__version__}, Python {platform.python_version()}")
     yield from check_sqlite()
     try:
-        settings = settings_here()
+        settings = settings_here(warn=False)
     except SettingsError as error:
         yield Finding("settings", "fail", error.sentence, error.remedy)
     else:
@@ -96,6 +96,7 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[Finding]:
 
 async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
     accepted: tuple[str, ...] = ()
+    await memory.attend(note_sights)  # as a server does when it has started
     if accept:
         accepted = await memory.attend(lambda ports: accept_integrity(ports, who))
     numbers = await memory.attend(stats)

@@ -21,12 +21,17 @@ Answer = TypeVar("Answer")
 SOURCE = "holdfast-cli"
 
 
-def settings_here() -> Settings:
-    """The settings of this run, with logs as they say, and nobody else allowed to read what is made."""
+def settings_here(*, warn: bool = True) -> Settings:
+    """The settings of this run, with logs as they say, and nobody else allowed to read what is made.
+
+    Args:
+        warn: log what of them nobody reads.
+    """
     settings = load_settings(os.environ)
     os.umask(0o077)
     configure_logs(settings.log_level)
-    warn_of_unknown(settings)
+    if warn:
+        warn_of_unknown(settings)
     return settings
 
 
