@@ -30,6 +30,7 @@ from holdfast.model.secrets import redact
 from holdfast.settings import Settings, quieten_framework, spare_threads, work_space
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
+from holdfast.store.moving import Moving
 from holdfast.store.notes import NoteFiles
 from holdfast.store.vault import Vault
 
@@ -84,6 +85,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             recency_days=settings.recency_half_life_days,
             check_on_start=settings.integrity_check_on_start,
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
+            moving=Moving(folder, files, store, now),
             daily_backups=settings.vault_enabled,
             kept=KeptEncoders(partial(_kept, settings, cache)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" else None,

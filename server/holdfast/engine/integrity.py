@@ -35,6 +35,7 @@ Scope = Literal["now", "daily", "graph", "all"]
 
 MOST_NAMED = 50  # orphans, and cores, whose ids are told
 OWN_OPS = ("belief_update", "run_maintenance")  # their links are no sign of haste
+MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
 
 log = structlog.get_logger()
 
@@ -217,7 +218,7 @@ async def _how(ports: Ports, path: str, base: Baseline) -> str:
 
 async def _graph(ports: Ports) -> _Graph:
     def look(view: View) -> tuple[int, list[str], list[Hub], list[tuple[str, str, str]], list[str], bool]:
-        hubs = view.hubs(CORE_LINKS, CORE_USES, AUTO_REASONS, OWN_OPS)
+        hubs = view.hubs(CORE_LINKS, CORE_USES, AUTO_REASONS, OWN_OPS, MOVING_OPS)
         return (*view.orphans(MOST_NAMED), hubs, view.hashes(), view.beliefs(), view.is_sound())
 
     orphans, named, hubs, hashes, beliefs, sound = await ports.index.read(look)

@@ -28,9 +28,11 @@ from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.recency import DAYS
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
+from holdfast.store.exporting import Exported
 from holdfast.store.filesystem import Entry
 from holdfast.store.manifest import Backup
 from holdfast.store.pages import Mark
+from holdfast.store.sources.reading import Source
 from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
 from holdfast.store.vault import Effect, Restored
 
@@ -92,6 +94,7 @@ class View(Protocol):
     def feedback(self, note_id: str) -> list[FeedbackRow]: ...
     def pending_questions(self, key: str, since: str, most: int) -> list[Question]: ...
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]: ...
+    def with_history(self, ids: Sequence[str]) -> set[str]: ...
     def links(self, ids: Sequence[str]) -> list[LinkRow]: ...
     def successors(self, ids: Sequence[str]) -> dict[str, list[str]]: ...
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]: ...
@@ -107,7 +110,14 @@ class View(Protocol):
     def kinds(self) -> list[Kinds]: ...
     def latest_changes(self, most: int) -> list[tuple[HistoryRow, bool]]: ...
     def orphans(self, most: int) -> tuple[int, list[str]]: ...
-    def hubs(self, least: int, most_uses: int, own_reasons: Sequence[str], own_ops: Sequence[str]) -> list[Hub]: ...
+    def hubs(
+        self,
+        least: int,
+        most_uses: int,
+        own_reasons: Sequence[str],
+        own_ops: Sequence[str],
+        moving_ops: Sequence[str],
+    ) -> list[Hub]: ...
     def hashes(self) -> list[tuple[str, str, str]]: ...
     def beliefs(self) -> list[str]: ...
     def is_sound(self) -> bool: ...
@@ -172,6 +182,13 @@ class Vault(Protocol):
     def close(self) -> None: ...
 
 
+class Moving(Protocol):
+    """Moving in and out; see `holdfast.store.moving.Moving`."""
+
+    async def open(self, path: str, kind: str | None, space: str, *, anywhere: bool) -> Source: ...
+    async def export(self, name: str | None) -> Exported: ...
+
+
 class Encoder(Protocol):
     """Turns text into vectors of one set; see `holdfast.encode.builtin` and `holdfast.encode.remote`.
 
@@ -204,6 +221,7 @@ class Ports:
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
     process who want to know what happens. `vault` is None where the storage makes its own backups.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
+    `moving` is None where the storage is moved in and out of by its own means.
     `nearby` looks for a better encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
@@ -225,6 +243,7 @@ class Ports:
     vault: Vault | None = None
     daily_backups: bool = False
     kept: Kept | None = None
+    moving: Moving | None = None
     nearby: Callable[[], Awaitable[str]] | None = None
     tips: Tips = field(default_factory=Tips)
 

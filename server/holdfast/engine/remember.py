@@ -123,7 +123,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
         guards.append(f"session:{digest(note.space, note.session)}")
     keys = {note.id, *guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded}
-    selfless = await _is_selfless(ports)
+    selfless = await is_selfless(ports)
     if selfless:
         keys.add(SELF_ID)
         vectors[SELF_ID] = await encode_note(ports, _SELF_TITLE, _SELF_TEXT)
@@ -142,7 +142,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
             for item in old
             if item.note.superseded_by is None
         ]
-        born = [_self_change(ports.now)] if selfless and await _is_selfless(ports) else []
+        born = [self_change(ports.now)] if selfless and await is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
         await commit(ports, caller, "remember", changes, vectors, {"guards": guards})
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
@@ -249,12 +249,13 @@ async def _replace_by_twin(ports: Ports, caller: Caller, twin: str, old: Sequenc
         await commit(ports, caller, "remember", retired)
 
 
-async def _is_selfless(ports: Ports) -> bool:
+async def is_selfless(ports: Ports) -> bool:
     """Whether there is no Self note, not even one whose file cannot be read just now."""
     return not await ports.index.notes([SELF_ID]) and not await ports.index.files_of([SELF_ID])
 
 
-def _self_change(now: str) -> Change:
+def self_change(now: str) -> Change:
+    """The Self note as it begins."""
     note = Note(
         id=SELF_ID, content=_SELF_TEXT, title=_SELF_TITLE, created=now, updated=now, type="person", tier="core",
         source="holdfast", about_self=True,

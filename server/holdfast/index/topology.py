@@ -36,7 +36,12 @@ def orphans(connection: sqlite3.Connection, most: int) -> tuple[int, list[str]]:
 
 
 def hubs(
-    connection: sqlite3.Connection, least: int, most_uses: int, own_reasons: Sequence[str], own_ops: Sequence[str]
+    connection: sqlite3.Connection,
+    least: int,
+    most_uses: int,
+    own_reasons: Sequence[str],
+    own_ops: Sequence[str],
+    moving_ops: Sequence[str],
 ) -> list[Hub]:
     """Notes with at least `least` links to them that somebody asked for, and fewer uses than `most_uses`.
 
@@ -46,6 +51,7 @@ def hubs(
         most_uses: days on which the note is known to have helped.
         own_reasons: what links say that were made by themselves.
         own_ops: verbs whose links are no sign of haste; a link is theirs if its note was changed by one then.
+        moving_ops: verbs that bring notes with the links that these had elsewhere, all at once.
     """
     rows = connection.execute(
         "SELECT t.id, t.type, t.path, l.source, coalesce(nullif(l.created, ''), o.created) AS at "
@@ -55,8 +61,17 @@ def hubs(
         "AND NOT EXISTS (SELECT 1 FROM history h WHERE h.note = l.owner AND l.created <> '' "
         " AND h.op IN (SELECT value FROM json_each(?)) "
         " AND abs(strftime('%s', h.at) - strftime('%s', l.created)) <= ?) "
+        "AND NOT EXISTS (SELECT 1 FROM history h WHERE h.note = l.owner AND l.created <= h.at "
+        " AND h.op IN (SELECT value FROM json_each(?))) "
         "ORDER BY t.id, at, l.source",
-        (least, SELF_ID, json.dumps(list(own_reasons)), json.dumps(list(own_ops)), _NEAR_SECONDS),
+        (
+            least,
+            SELF_ID,
+            json.dumps(list(own_reasons)),
+            json.dumps(list(own_ops)),
+            _NEAR_SECONDS,
+            json.dumps(list(moving_ops)),
+        ),
     )
     found: dict[str, tuple[str, str, list[tuple[str, str]]]] = {}
     for note, kind, path, source, at in rows:

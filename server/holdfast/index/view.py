@@ -78,6 +78,13 @@ class IndexView:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""
         return note_rows(self._connection, list(ids))
 
+    def with_history(self, ids: Sequence[str]) -> set[str]:
+        """Which of these ids a note has or had, whatever became of it."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT note FROM history WHERE note IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+        )
+        return {note for (note,) in rows}
+
     def links(self, ids: Sequence[str]) -> list[LinkRow]:
         """Edges that leave or reach these notes and whose both ends are there."""
         return links_of(self._connection, ids)
@@ -150,9 +157,16 @@ class IndexView:
         """See `holdfast.index.topology.orphans`."""
         return topology.orphans(self._connection, most)
 
-    def hubs(self, least: int, most_uses: int, own_reasons: Sequence[str], own_ops: Sequence[str]) -> list[Hub]:
+    def hubs(
+        self,
+        least: int,
+        most_uses: int,
+        own_reasons: Sequence[str],
+        own_ops: Sequence[str],
+        moving_ops: Sequence[str],
+    ) -> list[Hub]:
         """See `holdfast.index.topology.hubs`."""
-        return topology.hubs(self._connection, least, most_uses, own_reasons, own_ops)
+        return topology.hubs(self._connection, least, most_uses, own_reasons, own_ops, moving_ops)
 
     def hashes(self) -> list[tuple[str, str, str]]:
         """Id, path and content hash of every note."""

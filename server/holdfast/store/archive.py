@@ -111,6 +111,10 @@ class ArchiveWriter:
                 self._add_bytes(path, changed, os.fstat(file.fileno()).st_mtime_ns)
         return changed != data
 
+    def add_first(self, path: str, data: bytes) -> None:
+        """Add what tells of the other files, and is none of them."""
+        self._tar.addfile(_member(path, len(data), 0), io.BytesIO(data))
+
     def _add_bytes(self, path: str, data: bytes, modified_ns: int) -> None:
         self._tar.addfile(_member(path, len(data), modified_ns), io.BytesIO(data))
         self.files[path] = Packed(hashlib.sha256(data).hexdigest(), len(data), modified_ns)
@@ -182,22 +186,47 @@ def check_sum(file: BinaryIO, manifest: Manifest) -> None:
 
 
 @contextmanager
-def unpacking(file: BinaryIO, manifest: Manifest, take: Taker) -> Iterator[Callable[[], bool]]:
+def unpacking(file: BinaryIO, manifest: Manifest, take: Taker, *, embedded: int = -1) -> Iterator[Callable[[], bool]]:
     """Read an archive file by file; the block calls what it is given until that says that there is no more.
+
+    Args:
+        file: the archive.
+        manifest: what is in it.
+        take: where its files go.
+        embedded: bytes of the manifest where that is the archive's first file, as in an export.
 
     Raises:
         IntegrityError: it holds anything but the files of its manifest, each once and unharmed.
     """
-    most = manifest.backup.size + _OVERHEAD * (len(manifest.files) + 2)
+    most = manifest.backup.size + _OVERHEAD * (len(manifest.files) + 3) + max(0, embedded)
     missing = dict(manifest.files)
     with gzip.GzipFile(fileobj=file) as packed:
         try:
             with tarfile.open(mode="r|", fileobj=_Bounded(packed, most)) as archive:
+                if embedded >= 0:
+                    archive.next()
                 yield lambda: _take_next(archive, missing, take)
         except _HARM as error:
             raise IntegrityError("The backup's archive cannot be read.", "Nothing was changed.") from error
     if missing:
         raise IntegrityError("The backup's archive lacks files of its manifest.", "Nothing was changed.")
+
+
+def first_file(file: BinaryIO, name: str, most: int) -> bytes | None:
+    """The first file of an archive, if it has this name and no more than `most` bytes; else None.
+
+    Raises:
+        IntegrityError: it is no archive of ours.
+    """
+    try:
+        with gzip.GzipFile(fileobj=file) as packed, tarfile.open(mode="r|", fileobj=packed) as archive:
+            member = archive.next()
+            if member is None or member.name != name or not _is_plain(member) or member.size > most:
+                return None
+            source = archive.extractfile(member)
+            return None if source is None else source.read()
+    except (*_HARM, OSError) as error:
+        raise IntegrityError("The archive cannot be read.", "Nothing was changed.") from error
 
 
 def _take_next(archive: tarfile.TarFile, missing: dict[str, Packed], take: Taker) -> bool:

@@ -100,6 +100,11 @@ def frontmatter_of(note: Note) -> dict[str, Any]:
     }
 
 
+def frontmatter_keys() -> frozenset[str]:
+    """Every key that is ours."""
+    return frozenset(frontmatter_of(Note(id="", content="", title="", created="", updated="")))
+
+
 def new_document(note: Note) -> Document:
     """The canonical file of a note that has none yet."""
     return Document(body=_body(note.content)).with_values(

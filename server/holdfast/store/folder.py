@@ -30,6 +30,8 @@ class Folder:
         self.conflicts = home / "trash" / "conflicts"
         self.vault = home / "vault"
         self.restore_plan = home / "vault" / "restore.json"
+        self.exports = home / "exports"
+        self.imports = home / "imports"  # what an admin who is elsewhere may import from
         self.locks = home / "locks"
         self.derived = home / ".holdfast"
         self.pages = tuple(home / name for name in (NOW_FOLDER, DAILY, CAPSULES))

@@ -1,0 +1,256 @@
+"""Moving in: another memory becomes notes of this one, after a dry run, in small changes, never anything twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.engine.arguments import space
+from holdfast.engine.arrivals import Ready, Threads, clean_page, made_ready, why
+from holdfast.engine.commit import check_known, commit
+from holdfast.engine.gated import Confirmations, journalled
+from holdfast.engine.memory import Memory
+from holdfast.engine.ports import Caller, Moving, Ports
+from holdfast.engine.remember import is_selfless, self_change
+from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
+from holdfast.index.rows import IndexedNote
+from holdfast.model.ids import SELF_ID
+from holdfast.model.moving import Arrival, ArrivedFile, ArrivedPage, Item, LeftOut
+from holdfast.model.pages import DAILY, page_key
+from holdfast.store.exporting import Exported
+from holdfast.store.sources.reading import Source
+from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
+
+MOST_TOLD = 200  # of what was refused, and of what was not mapped
+IMPORT, EXPORT = "admin_import", "admin_export"
+
+Progress = Callable[[int, int], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFrom:
+    """What to import. `anywhere` says that the caller may name any path of this machine."""
+
+    path: str
+    kind: str | None = None
+    space: str | None = None
+    confirm: str | None = None
+    anywhere: bool = False
+
+
+@dataclass(slots=True)
+class Report:
+    """What an import made, or would make.
+
+    `notes` are new ones and `links` the edges that they bring. `known` came before; of these `differing` are not the
+    same here and there any more, and were left as they are. `gone` came before and were deleted or merged here since.
+    `pages` are texts beside the notes, `secrets` kinds of what was taken out, `refused` things that are broken,
+    `unmapped` what has no place here. The counts are whole, the lists are not beyond `MOST_TOLD`.
+    """
+
+    kind: str = ""
+    notes: int = 0
+    links: int = 0
+    pages: int = 0
+    known: int = 0
+    differing: int = 0
+    gone: int = 0
+    refused_count: int = 0
+    unmapped_count: int = 0
+    refused: list[LeftOut] = field(default_factory=list)
+    unmapped: list[LeftOut] = field(default_factory=list)
+    secrets: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self, where: str, reason: str) -> None:
+        self.refused_count += 1
+        if len(self.refused) < MOST_TOLD:
+            self.refused.append(LeftOut(where, reason))
+
+    def leave_out(self, where: str, reasons: Sequence[str]) -> None:
+        self.unmapped_count += len(reasons)
+        room = MOST_TOLD - len(self.unmapped)
+        self.unmapped += [LeftOut(where, reason, broken=False) for reason in reasons[: max(0, room)]]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """An import that is done, or with a token one that was only tried."""
+
+    report: Report
+    confirm: str | None
+
+
+async def import_memory(
+    memory: Memory, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress
+) -> Imported:
+    """Say what an import would bring; with the token that this gives, do it. One that was interrupted goes on.
+
+    Raises:
+        InvalidArgumentError: there is nothing to import, or the token is not one of this call, or what is to be
+            imported has changed since it was given.
+        StorageError, ConflictError: what was imported until then stays; call again to go on.
+    """
+    await memory.attend(_nothing)  # a folder that is open
+    ports = memory.ports
+    of = space("space", request.space) if request.space and request.space.strip() else ""
+
+    async def run() -> Imported:
+        source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
+        try:
+            about = (caller.principal, IMPORT, request.path, request.kind or "", of, source.mark)
+            if request.confirm is not None:
+                tokens.take(request.confirm, about, ports.clock())
+            importing = _Importing(memory, caller, writes=request.confirm is not None)
+            report = await importing.run(source, progress)
+            return Imported(report, None if request.confirm is not None else tokens.give(about, ports.clock()))
+        finally:
+            await source.aclose()
+
+    dry = {"dry_run": True} if request.confirm is None else {}
+    return await journalled(ports, caller, IMPORT, dry, run, _told)
+
+
+async def export_memory(ports: Ports, caller: Caller, name: str | None) -> Exported:
+    """Write the folder as it is now to `exports/`.
+
+    Raises:
+        InvalidArgumentError: the name cannot be used.
+        StorageError: the disk refused; there is no new export.
+    """
+    return await journalled(
+        ports, caller, EXPORT, {}, lambda: _moving(ports).export(name), lambda made: {"export": made.path}
+    )
+
+
+async def _nothing(_ports: Ports) -> None:
+    """What comes before every request is enough."""
+
+
+def _told(done: Imported) -> Mapping[str, object]:
+    report = done.report
+    return {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
+
+
+def _moving(ports: Ports) -> Moving:
+    if ports.moving is None:
+        raise StorageError("This storage is not moved in or out of like this.", "Use the means of its database.")
+    return ports.moving
+
+
+class _Importing:
+    """One run over a source. Notes are stored a few at a time, each time whole: it can end anywhere."""
+
+    def __init__(self, memory: Memory, caller: Caller, *, writes: bool) -> None:
+        self._memory = memory
+        self._caller = caller
+        self._writes = writes
+        self._report = Report()
+        self._threads = Threads()
+
+    async def run(self, source: Source, progress: Progress) -> Report:
+        self._report.kind = source.kind
+        done = 0
+        while items := await source.read():
+            await self._take(items)
+            done += sum(not isinstance(item, LeftOut) or item.broken for item in items)
+            await progress(min(done, source.total), source.total)
+        return self._report
+
+    async def _take(self, items: Sequence[Item]) -> None:
+        ready: list[Ready] = []
+        for item in items:
+            match item:
+                case Arrival() | ArrivedFile():
+                    try:
+                        ready.append(made_ready(self._memory.ports, item, self._threads))
+                    except HoldfastError as error:
+                        self._report.refuse(item.where, why(error))
+                case ArrivedPage():
+                    await self._take_page(item)
+                case LeftOut(where=where, reason=reason, broken=True):
+                    self._report.refuse(where, reason)
+                case LeftOut(where=where, reason=reason):
+                    self._report.leave_out(where, [reason])
+        if ready:
+            fresh, known, gone = await self._memory.attend(lambda ports: self._store(ports, ready))
+            self._count(ready, fresh, known, gone)
+
+    async def _store(
+        self, ports: Ports, ready: Sequence[Ready]
+    ) -> tuple[set[str], Mapping[str, IndexedNote], set[str]]:
+        """Store what is new; returns which that is, what is here already, and what was here."""
+        ids = list(dict.fromkeys(item.note.id for item in ready))
+        if not self._writes:
+            known, before = await ports.index.read(lambda view: (view.notes(ids), view.with_history(ids)))
+            return set(ids) - known.keys() - before, known, before - known.keys()
+        async with ports.store.hold({*ids, SELF_ID}) as made:
+            await check_known(ports, made)
+            known, before = await ports.index.read(lambda view: (view.notes(ids), view.with_history(ids)))
+            fresh = set(ids) - known.keys() - before
+            changes = {item.note.id: Change(None, item.note, item.raw) for item in ready if item.note.id in fresh}
+            if changes:
+                if SELF_ID not in changes and await is_selfless(ports):
+                    changes[SELF_ID] = self_change(ports.now)
+                await commit(ports, self._caller, "import", list(changes.values()), None, {"admin": IMPORT})
+        return fresh, known, before - known.keys()
+
+    def _count(self, ready: Sequence[Ready], fresh: set[str], known: Mapping[str, IndexedNote], gone: set[str]) -> None:
+        report = self._report
+        counted: set[str] = set()
+        for item in ready:
+            note = item.note
+            if note.id in counted:
+                report.refuse(item.where, "another one of this source has the same id")
+                continue
+            counted.add(note.id)
+            if note.id in fresh:
+                report.notes += 1
+                report.links += len(note.connections)
+                report.secrets.update(item.labels)
+                report.leave_out(item.where, item.unmapped)
+            elif note.id in gone:
+                report.gone += 1
+            else:
+                report.known += 1
+                report.differing += known[note.id].note.content != note.content
+
+    async def _take_page(self, page: ArrivedPage) -> None:
+        report = self._report
+        if not page.data.strip():
+            return
+        try:
+            data, labels = clean_page(self._memory.ports, page.data)
+            new = await self._memory.attend(lambda ports: self._store_page(ports, page.path, data))
+        except LimitExceededError as error:
+            report.refuse(page.where, why(error))
+            return
+        except InvalidArgumentError as error:
+            report.leave_out(page.where, [str(error)])
+            return
+        if new:
+            report.pages += 1
+            report.secrets.update(labels)
+        else:
+            report.known += 1
+
+    async def _store_page(self, ports: Ports, path: str, data: bytes) -> bool:
+        """Whether a page is new here.
+
+        Raises:
+            InvalidArgumentError: there is another one that it cannot be added to.
+        """
+        async with ports.store.hold({page_key(path)}):
+            page = (await ports.store.pages([path])).get(path)
+            if page is not None and data.strip() in page.data:
+                return False
+            after = data
+            if page is not None and page.data.strip():
+                if not path.startswith(f"{DAILY}/"):
+                    raise InvalidArgumentError("there is another one here, which is left as it is")
+                after = page.data.rstrip(b"\n") + b"\n\n" + data
+            if len(after) > LARGEST_PAGE:
+                raise LimitExceededError(f"The log of the day would be longer than {LARGEST_PAGE >> 20} MiB.")
+            if self._writes:
+                await commit(ports, self._caller, "import", [PageChange(path, page, after)], None, {"admin": IMPORT})
+        return True

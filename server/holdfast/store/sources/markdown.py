@@ -1,0 +1,154 @@
+"""A folder of plain markdown, an Obsidian vault for instance: each file is a note, links between them are edges."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from holdfast.model.memory import NOTE_TYPES, TIERS, title_of
+from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie
+from holdfast.store.codec import frontmatter_keys
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.frontmatter import Document
+from holdfast.store.sources.reading import (
+    BrokenError,
+    Files,
+    Source,
+    list_files,
+    number_in,
+    read_document,
+    tags_in,
+    text_in,
+    time_in,
+)
+from holdfast.store.stored import EPOCH, time_of
+
+SUFFIX = ".md"
+_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`", re.DOTALL)
+_WIKI = re.compile(r"\[\[([^\[\]|#^\n]+)(?:[#^|][^\[\]\n]*)?\]\]")
+_LINK = re.compile(r"\]\(<?([^()<>\s]+\.md)(?:#[^()\s]*)?>?(?:\s+\"[^\"]*\")?\)")
+_CREATED = ("created", "date", "date created", "created_at")
+_UPDATED = ("updated", "modified", "date modified", "last_modified")
+_MAPPED = {"title", "tags", "type", "tier", "space", "confidence", "subject", "event_time", "created", "updated"}
+_MOST_TOLD = 20  # of one file
+
+
+class Names:
+    """From what a link says to the file that it means."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = {path.lower(): path for path in reversed(paths)}
+        self._names: dict[str, list[str]] = {}
+        for path in paths:
+            self._names.setdefault(posixpath.basename(path).lower(), []).append(path)
+
+    def find(self, said: str, source: str) -> str | None:
+        """The file that a link in `source` leads to; None where there is none.
+
+        A path is taken from the link's own folder, else from the top; a bare name is looked for everywhere: in the
+        link's folder first, then where the path is shortest.
+        """
+        name = said.strip().replace("\\", "/")
+        name = name if name.lower().endswith(SUFFIX) else name + SUFFIX
+        folder = posixpath.dirname(source)
+        for path in (posixpath.normpath(posixpath.join(folder, name)), posixpath.normpath(name.lstrip("/"))):
+            if path.lower() in self._paths:
+                return self._paths[path.lower()]
+        if "/" in name:
+            return None
+        alike = self._names.get(name.lower(), [])
+        return min(alike, key=lambda path: (len(path), path), default=None)
+
+
+def open_markdown(root: Path, disk: FileSystem, space: str) -> Source:
+    """Open a folder, or one file of it. Things are known by their paths in it, and by its name or the space.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    files = list_files(root)
+    notes = [path for path in files.paths if path.lower().endswith(SUFFIX)]
+    return Source("markdown", files.mark, len(notes), lambda: _items(files, notes, disk, space))
+
+
+def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Generator[Item, None, None]:
+    yield from files.left_out
+    others = len(files.paths) - len(notes)
+    if others:
+        yield LeftOut("", f"{others:,} files that are no markdown stay there", broken=False)
+    names = Names(notes)
+    of = f"markdown:{space or files.root.name}:"
+    for path in notes:
+        try:
+            document = read_document(disk, files.absolute(path))
+            signature = disk.signature(files.absolute(path))
+            yield _arrival(document, path, of, space, names, time_of(signature) if signature else EPOCH)
+        except BrokenError as error:
+            yield LeftOut(path, str(error))
+
+
+def _arrival(document: Document, path: str, of: str, space: str, names: Names, modified: str) -> Arrival:
+    values = document.values
+    content = document.body.strip("\n")
+    if not content.strip():
+        raise BrokenError("it has no text")
+    created = time_in(values, *_CREATED) or modified
+    kind, tier = text_in(values, "type").lower(), text_in(values, "tier").lower()
+    confidence = number_in(values, "confidence")
+    ties, unmapped = _ties(content, path, of, names)
+    return Arrival(
+        key=of + path,
+        where=path,
+        content=content,
+        title=text_in(values, "title") or _title(content, path),
+        created=created,
+        updated=time_in(values, *_UPDATED) or max(created, modified),
+        type=kind if kind in NOTE_TYPES else "fact",
+        tier=tier if tier in TIERS else "working",
+        space=text_in(values, "space") or space,
+        tags=tags_in(values),
+        confidence=1.0 if confidence is None else confidence,
+        subject=text_in(values, "subject"),
+        event_time=time_in(values, "event_time"),
+        ties=ties,
+        extra=_extra(values, kind),
+        unmapped=unmapped,
+    )
+
+
+def _title(content: str, path: str) -> str:
+    """The file's name, as its owner knows the note; the first heading where that has no words."""
+    name = posixpath.basename(path)[: -len(SUFFIX)].strip()
+    return name if any(letter.isalnum() for letter in name) else title_of(content)
+
+
+def _extra(values: Any, kind: str) -> dict[str, Any]:
+    """Keys that are not ours stay as they are; ours with a value that cannot be taken over go below one key."""
+    own = frontmatter_keys()
+    extra = {key: value for key, value in values.items() if key not in own}
+    kept = {key: value for key, value in values.items() if key in own - _MAPPED and value is not None}
+    if kind and kind not in NOTE_TYPES:
+        kept["type"] = values["type"]
+    return extra | ({IMPORTED_KEYS: kept} if kept else {})
+
+
+def _ties(content: str, path: str, of: str, names: Names) -> tuple[tuple[Tie, ...], tuple[str, ...]]:
+    """Edges for the links of a text, and what is to be told of those that lead nowhere."""
+    text = _CODE.sub(" ", content)
+    said = [*(found[1] for found in _WIKI.finditer(text)), *(unquote(found[1]) for found in _LINK.finditer(text))]
+    ties: dict[str, Tie] = {}
+    lost: dict[str, None] = {}
+    for link in said:
+        target = None if "://" in link else names.find(link, path)
+        if target is None:
+            lost[link.strip()] = None
+        elif target != path:
+            ties.setdefault(target, Tie(of + target))
+    told = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_TOLD]]
+    if len(lost) > _MOST_TOLD:
+        told.append(f"{len(lost) - _MOST_TOLD:,} more links lead to no file of this folder")
+    return tuple(ties.values()), tuple(told)

@@ -1,0 +1,176 @@
+"""An Ormah folder: one markdown file for each memory in `nodes/`, with ids, tiers, connections and validity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.model.memory import NOTE_TYPES, TIERS
+from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie, edge_type
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.sources.reading import (
+    BrokenError,
+    Files,
+    Source,
+    list_files,
+    number_in,
+    read_document,
+    tags_in,
+    text_in,
+    time_in,
+)
+
+NODES = "nodes/"
+_HEAD = 4096  # bytes of a file in which its id stands
+_ID = re.compile(rb"^id:[ \t]*['\"]?([^'\"\s]+)", re.MULTILINE)
+_OUTDATED = re.compile(r"\[Outdated: (.*?)\]\s*\Z", re.DOTALL)
+_TAKEN = {
+    "id", "type", "tier", "source", "created", "updated", "confidence", "valid_until", "title", "space", "tags",
+    "connections",
+}  # fmt: skip
+
+
+def is_ormah(root: Path) -> bool:
+    """Whether a folder looks like Ormah's: `nodes/` with files named `<type>_..._<short id>.md`."""
+    nodes = root / "nodes"
+    name = re.compile(r"[a-z]+_.*_[0-9a-f]{8}\.md")
+    return nodes.is_dir() and any(name.fullmatch(path.name) for path in nodes.iterdir())
+
+
+def open_ormah(root: Path, disk: FileSystem) -> Source:
+    """Open an Ormah folder, given as itself or as its `nodes/`.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    top = root if (root / "nodes").is_dir() else root.parent if root.name == "nodes" else root
+    files = list_files(top)
+    below = NODES if (top / "nodes").is_dir() else ""
+    nodes = [path for path in files.paths if path.startswith(below) and path.endswith(".md")]
+    return Source("ormah", files.mark, len(nodes), lambda: _items(files, nodes, below, disk))
+
+
+def _items(files: Files, nodes: list[str], below: str, disk: FileSystem) -> Generator[Item, None, None]:
+    yield from files.left_out
+    yield from _beside(files, below)
+    known: set[str] = set()
+    selves: dict[str, set[str]] = {}  # by id of a Self node: what it defines
+    for path in nodes:
+        try:
+            head = _head(disk, files.absolute(path))
+            found = _ID.search(head)
+            known.add(found[1].decode("utf-8", "replace") if found else "")
+            if b"system:self" in head:
+                values = read_document(disk, files.absolute(path)).values
+                selves[text_in(values, "id")] = _defined(values)
+        except BrokenError:
+            continue  # told when it is its turn
+    about_self = {target for targets in selves.values() for target in targets}
+    seen: set[str] = set()
+    for path in nodes:
+        try:
+            arrival = _arrival(read_document(disk, files.absolute(path)), path, known, selves, about_self)
+        except BrokenError as error:
+            yield LeftOut(path, str(error))
+            continue
+        yield LeftOut(path, "another file has the same id") if arrival.key in seen else arrival
+        seen.add(arrival.key)
+
+
+def _head(disk: FileSystem, path: Path) -> bytes:
+    """The beginning of a file.
+
+    Raises:
+        BrokenError: it cannot be read.
+    """
+    try:
+        return disk.read(path, _HEAD)
+    except OSError as error:
+        raise BrokenError(f"it cannot be read: {error.strerror}") from error
+
+
+def _beside(files: Files, below: str) -> Iterator[LeftOut]:
+    deleted = sum(path.startswith("deleted/") for path in files.paths)
+    if deleted:
+        yield LeftOut("deleted/", f"{deleted:,} deleted memories stay there", broken=False)
+    if below and "index.db" in files.paths:
+        yield LeftOut("index.db", "feedback, merge history and proposals are not taken over", broken=False)
+
+
+def _defined(values: Any) -> set[str]:
+    return {text_in(item, "target") for item in _connections(values) if edge_type(text_in(item, "edge")) == "defines"}
+
+
+def _connections(values: Any) -> list[dict[str, Any]]:
+    found = values.get("connections")
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[str]], about_self: set[str]) -> Arrival:
+    values, content = document.values, document.body.strip("\n")
+    own = text_in(values, "id")
+    created = time_in(values, "created")
+    if not own or not created:
+        raise BrokenError("its frontmatter has no id or no date of creation")
+    if not content.strip():
+        raise BrokenError("it has no text")
+    unmapped: list[str] = []
+    kind = _choice(values, "type", NOTE_TYPES, "fact", unmapped)
+    tags = tags_in(values)
+    until = time_in(values, "valid_until")
+    outdated = _OUTDATED.search(content) if until else None
+    extra = {key: value for key, value in values.items() if key not in _TAKEN}
+    if kind != text_in(values, "type"):
+        extra[IMPORTED_KEYS] = {"type": text_in(values, "type")}
+    return Arrival(
+        key=f"ormah:{own}",
+        where=path,
+        content=content,
+        title=text_in(values, "title"),
+        created=created,
+        updated=time_in(values, "updated"),
+        type=kind,
+        tier=_choice(values, "tier", TIERS, "working", unmapped),
+        space=text_in(values, "space") or "global",
+        tags=tuple(tag for tag in tags if tag != "about_self"),
+        confidence=_confidence(values, unmapped),
+        source=text_in(values, "source"),
+        valid_until=until,
+        outdated_reason=outdated[1] if outdated else None,
+        about_self="about_self" in tags or own in about_self or own in selves,
+        ties=_ties(values, own, known, selves, unmapped),
+        extra=extra,
+        unmapped=tuple(unmapped),
+    )
+
+
+def _choice(values: Any, key: str, allowed: tuple[str, ...], default: str, unmapped: list[str]) -> str:
+    found = text_in(values, key)
+    if found and found not in allowed:
+        unmapped.append(f"its {key} is none of ours: {default} is taken")
+    return found if found in allowed else default
+
+
+def _confidence(values: Any, unmapped: list[str]) -> float:
+    found = number_in(values, "confidence")
+    if found is None and "confidence" in values:
+        unmapped.append("its confidence is no number from 0 to 1: 1 is taken")
+    return 1.0 if found is None else found
+
+
+def _ties(values: Any, own: str, known: set[str], selves: dict[str, set[str]], unmapped: list[str]) -> tuple[Tie, ...]:
+    """Its connections; that Self defines a memory is told by the memory."""
+    ties: dict[tuple[str, str], Tie] = {}
+    for item in _connections(values):
+        target, name = text_in(item, "target"), text_in(item, "edge") or "related_to"
+        kind = edge_type(name)
+        if target not in known or target == own:
+            unmapped.append("a connection leads to no memory of this folder")
+        elif not (kind == "defines" and own in selves):
+            weight = number_in(item, "weight")
+            reason = "" if kind else name
+            tie = Tie(f"ormah:{target}", kind or "related_to", 0.5 if weight is None else weight, reason)
+            ties.setdefault((tie.to, tie.type), tie)
+    return tuple(ties.values())

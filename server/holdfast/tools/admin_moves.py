@@ -1,0 +1,169 @@
+"""Moving in and out: `admin_import` and `admin_export`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastmcp import Context, FastMCP
+from fastmcp.tools import ToolResult
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from holdfast.engine.gated import Confirmations
+from holdfast.engine.importing import Imported, ImportFrom, Report, export_memory, import_memory
+from holdfast.model.moving import SourceKind
+from holdfast.tools.agent import Desk
+from holdfast.tools.errors import answered
+from holdfast.tools.fence import fenced, new_mark, on_one_line
+from holdfast.tools.results import schema_of
+
+IMPORT = """Bring in the notes of another memory: an Ormah or OMI folder, the reference memory server's JSONL file, a \
+folder of markdown such as an Obsidian vault, an export of Holdfast. The first call reads everything, says what would \
+come and gives a token; show that to the user, and with their consent call again with the token as `confirm`. Nothing \
+is imported twice, nothing here is overwritten; an import that was interrupted goes on when it is called again."""
+
+EXPORT = """Write all notes, logs and history, with checksums, to exports/ in the memory folder, for keeping or for \
+admin_import elsewhere. For safety before a risky step use admin_backup."""
+
+ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+_SHOWN = 10
+
+
+class LeftOutResult(TypedDict):
+    where: str
+    reason: str
+
+
+class ImportResult(TypedDict):
+    kind: str
+    dry_run: bool
+    confirm: str | None
+    notes: int
+    links: int
+    pages: int
+    known: int
+    differing: int
+    gone: int
+    secrets: dict[str, int]
+    refused_count: int
+    refused: list[LeftOutResult]
+    unmapped_count: int
+    unmapped: list[LeftOutResult]
+
+
+class ExportResult(TypedDict):
+    path: str
+    created: str
+    files: int
+    size: int
+    left_out: list[str]
+
+
+def add_moves(server: FastMCP[Any], desk: Desk) -> None:
+    """Put the tools for moving in and out on the admin server."""
+    _add_import(server, desk)
+    _add_export(server, desk)
+
+
+def _add_import(server: FastMCP[Any], desk: Desk) -> None:
+    tokens = Confirmations()
+
+    @server.tool(name="admin_import", description=IMPORT, annotations=ADDS, output_schema=schema_of(ImportResult))
+    async def _admin_import(
+        context: Context,
+        path: Annotated[str, Field(description="A file or folder; over HTTP, and if relative, in imports/.")],
+        kind: Annotated[SourceKind | None, Field(description="What it is, if that is not recognised.")] = None,
+        space: Annotated[str | None, Field(description="For notes that name none; default global.")] = None,
+        confirm: Annotated[str | None, Field(description="The token of the first call.")] = None,
+    ) -> ToolResult:
+        request = ImportFrom(path, kind, space, confirm, anywhere=_is_here(context))
+
+        async def progress(done: int, total: int) -> None:
+            await context.report_progress(done, total)
+
+        return _imported(await answered(import_memory(desk.memory, desk.caller(context), tokens, request, progress)))
+
+
+def _add_export(server: FastMCP[Any], desk: Desk) -> None:
+    @server.tool(name="admin_export", description=EXPORT, annotations=WRITES, output_schema=schema_of(ExportResult))
+    async def _admin_export(
+        context: Context,
+        path: Annotated[
+            str | None, Field(description="Its name in exports/: x.tar.gz for one file, x for a folder.")
+        ] = None,
+    ) -> ToolResult:
+        who = desk.caller(context)
+        made = await answered(desk.memory.attend_folder(lambda ports: export_memory(ports, who, path)))
+        head = made.manifest.backup
+        missing = len(head.left_out)
+        said = f" {missing} things in the folder are no readable files and not in it." if missing else ""
+        return ToolResult(
+            content=f"Exported {head.file_count:,} files, {head.size:,} bytes, to {made.path}.{said}",
+            structured_content=ExportResult(
+                path=made.path,
+                created=head.created_at,
+                files=head.file_count,
+                size=head.size,
+                left_out=list(head.left_out),
+            ),
+        )
+
+
+def _is_here(context: Context) -> bool:
+    """Whether the client runs this process itself, and so may read what it reads."""
+    return context.transport in (None, "stdio")
+
+
+def _imported(done: Imported) -> ToolResult:
+    report, dry = done.report, done.confirm is not None
+    lines = [_summary(report, dry=dry), *_problems(report)]
+    if dry:
+        lines.append(f"To do it, call again within five minutes with confirm={done.confirm}.")
+    return ToolResult(
+        content="\n".join(lines),
+        structured_content=ImportResult(
+            kind=report.kind,
+            dry_run=dry,
+            confirm=done.confirm,
+            notes=report.notes,
+            links=report.links,
+            pages=report.pages,
+            known=report.known,
+            differing=report.differing,
+            gone=report.gone,
+            secrets=dict(report.secrets),
+            refused_count=report.refused_count,
+            refused=[LeftOutResult(where=item.where, reason=item.reason) for item in report.refused],
+            unmapped_count=report.unmapped_count,
+            unmapped=[LeftOutResult(where=item.where, reason=item.reason) for item in report.unmapped],
+        ),
+    )
+
+
+def _summary(report: Report, *, dry: bool) -> str:
+    said = "Nothing was changed yet. It would bring" if dry else "Imported"
+    parts = [f"{said} {report.notes:,} notes with {report.links:,} links and {report.pages:,} pages ({report.kind})."]
+    if report.known:
+        parts.append(f"{report.known:,} came before and stay as they are; {report.differing:,} of them differ now.")
+    if report.gone:
+        parts.append(f"{report.gone:,} came before and were deleted or merged here since: they stay so.")
+    if report.secrets:
+        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(report.secrets.items()))
+        parts.append(f"Secrets are replaced by placeholders: {kinds}.")
+    return " ".join(parts)
+
+
+def _problems(report: Report) -> list[str]:
+    """What was refused and what has no place, the first of each between marks: names in it are a stranger's."""
+    lines: list[str] = []
+    for title, count, items in (
+        ("Broken and left out", report.refused_count, report.refused),
+        ("Not taken over", report.unmapped_count, report.unmapped),
+    ):
+        if count:
+            shown = [on_one_line(f"{item.where or '-'}: {item.reason}") for item in items[:_SHOWN]]
+            more = [f"and {count - len(shown):,} more"] if count > len(shown) else []
+            lines += [f"{title}: {count:,}.", fenced("\n".join([*shown, *more]), new_mark())]
+    return lines
