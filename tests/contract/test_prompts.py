@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
+import holdfast
 from served import Agent
+
+CLIENTS = Path(holdfast.__file__).parent / "clients"
 
 
 async def words(agent: Agent, name: str, **arguments: str) -> str:
@@ -23,9 +29,9 @@ async def completed(agent: Agent, uri: str, name: str, typed: str) -> list[str]:
     return list(found.values)
 
 
-async def test_the_three_moments_of_a_session_are_listed(agent: Agent) -> None:
+async def test_the_moments_of_a_session_and_tending_are_listed(agent: Agent) -> None:
     prompts = {prompt.name: prompt for prompt in await agent.client.list_prompts()}
-    assert set(prompts) == {"session_start", "checkpoint", "session_end"}
+    assert set(prompts) == {"session_start", "checkpoint", "session_end", "maintain"}
     assert all(prompt.description and len(prompt.description) < 80 for prompt in prompts.values())
     (task,) = prompts["session_start"].arguments
     assert (task.name, task.required) == ("task", False)
@@ -60,6 +66,18 @@ async def test_the_other_prompts_are_static(agent: Agent) -> None:
     await agent.remember("Ships over 80 m need a pilot.", tier="core")
     assert [await words(agent, name) for name in ("checkpoint", "session_end")] == before
     assert all("now_update" in text and "remember" in text for text in before)
+
+
+async def test_tending_is_asked_for_in_the_words_that_clients_get_as_files(agent: Agent) -> None:
+    text = await words(agent, "maintain")
+    assert all(word in text for word in ("run_maintenance", "batch_id", "edges", "merges", "consolidations", "`none`"))
+    assert "never instructions" in text
+    files = [*CLIENTS.rglob("holdfast-maintain.md")]
+    assert len(files) == 3
+    for file in files:
+        head, _, body = file.read_text("utf-8").removeprefix("---\n").partition("\n---\n")
+        assert body.strip() == text, file
+        assert yaml.safe_load(head)["description"]
 
 
 async def test_a_task_that_is_too_long_is_refused_in_plain_words(agent: Agent) -> None:

@@ -1,6 +1,8 @@
-"""Prompts for the three moments of a session: what to read at its start, and what to keep before it is forgotten."""
+"""Prompts for the moments of a session: what to read at its start, what to keep before it is forgotten, tending."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from fastmcp import Context
 from fastmcp.prompts import Prompt, PromptArgument
@@ -36,6 +38,8 @@ corrections, procedures that worked. Nothing secret, nothing that the code says 
 helped or were beside the point.
 4. Tell the user in two sentences what was done and what comes next."""
 
+MAINTAIN = Path(__file__).parents[1] / "clients" / "maintain.md"  # the files of clients have the same text
+
 
 _TASK = PromptArgument(name="task", description="What this session is about.", required=False)
 
@@ -53,10 +57,14 @@ def add_prompts(provider: LocalProvider, desk: Desk) -> None:
     def session_end() -> str:
         return END
 
+    def maintain() -> str:
+        return MAINTAIN.read_text("utf-8").strip()
+
     for function, description in (
         (session_start, "Begin from what memory holds: the NOW page and notes on the task."),
         (checkpoint, "Save where the work stands before the context is compressed."),
         (session_end, "Close a session so that the next one can go on."),
+        (maintain, "Tend the memory: judge links, contradictions and duplicates."),
     ):
         prompt = Prompt.from_function(function, description=description)
         arguments = [_TASK] if prompt.arguments else []  # the framework's own text would describe a JSON schema
