@@ -157,15 +157,32 @@ def test_ingest_stores_every_file_once_and_names_those_it_refuses(environment: d
     (folder / "long.md").write_text("long " * 60_000, "utf-8")
     (folder / ".git" / "hidden.md").write_text("Hidden.", "utf-8")
     (folder / "picture.png").write_bytes(b"\x89PNG")
-    first = told(environment, "", "ingest", str(folder), code=1)
-    assert sorted(Path(path).name for path in first["stored"]) == ["one.md", "two.txt"]
-    assert sorted(Path(path).name for path in first["refused"]) == ["bad.md", "long.md"]
+    (tried,) = told(environment, "", "ingest", str(folder), "--dry-run", code=1)
+    assert (tried["notes"], tried["dry_run"], notes_in(environment)) == (2, True, "")
+    (first,) = told(environment, "", "ingest", str(folder), code=1)
+    assert first["notes"] == 2
+    assert sorted(left["where"] for left in first["refused"]) == ["bad.md", "long.md"]
     assert "# Anchor\n\nIt is in the shed." in notes_in(environment)
-    ran(environment, "outdated", first["stored"][str(folder / "one.md")])
-    again = told(environment, "", "ingest", str(folder), code=1)
-    assert (again["stored"], sorted(again["known"].values())) == ({}, sorted(first["stored"].values()))
+    (hit,) = told(environment, "recall", "recall", "buoy green")["results"]
+    assert (hit["content"], hit["space"]) == ("The buoy is green.", "harbour")
+    ran(environment, "outdated", hit["id"])
+    (again,) = told(environment, "", "ingest", str(folder), code=1)
+    assert (again["notes"], again["known"]) == (0, 2)
+    ran(environment, "recall", "buoy green", code=1)
+    (other,) = told(environment, "", "ingest", str(_copied(folder, "elsewhere")))
+    assert other["notes"] == 1
+    (alone,) = told(environment, "", "ingest", str(folder / "one.md"))
+    assert (alone["notes"], alone["known"]) == (0, 1)
     assert "memory folder" in ran(environment, "ingest", environment["HOLDFAST_HOME"], code=2).stderr
     assert "no file" in ran(environment, "ingest", str(tmp_path / "none"), code=2).stderr
+
+
+def _copied(folder: Path, name: str) -> Path:
+    """Another folder with a file of the same name and other words."""
+    other = folder.parent / name
+    other.mkdir()
+    (other / "one.md").write_text("The chain is long.", "utf-8")
+    return other
 
 
 def test_whoever_closes_the_pipe_early_gets_no_trace(environment: dict[str, str]) -> None:

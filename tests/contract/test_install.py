@@ -218,6 +218,31 @@ def test_a_project_has_a_file_of_its_own(
     assert "--project" in install(environment, "claude-desktop", "--project", code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("client", "placed"),
+    [
+        ("claude-code", {"agents/holdfast-maintain.md", "commands/holdfast-maintain.md"}),
+        ("codex", {"prompts/holdfast-maintain.md"}),
+    ],
+)
+def test_agents_are_placed_and_taken_away_unless_they_were_changed(
+    environment: dict[str, str], tmp_path: Path, client: str, placed: set[str]
+) -> None:
+    folder = tmp_path / f".{client.partition('-')[0]}"
+    install(environment, client, "--agents", "--name", "mine")
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.md")}
+    assert set(found) == placed
+    for path in found.values():
+        assert "run_maintenance" in path.read_text("utf-8")
+        assert "mcp__holdfast__" not in path.read_text("utf-8")
+    changed = found.pop(min(found))
+    changed.write_text("My own words.", "utf-8")
+    ran(environment, "uninstall", client, "--agents", "--name", "mine")
+    assert list(folder.rglob("*.md")) == [changed]
+    assert "--agents" in install(environment, "cursor", "--agents", code=2).stderr
+    assert not (tmp_path / ".cursor").exists()
+
+
 @pytest.mark.parametrize("arguments", [("--name", "two words"), ("--env", "novalue"), ("--env", "9=x")])
 def test_a_wrong_name_or_variable_is_refused(environment: dict[str, str], arguments: tuple[str, ...]) -> None:
     assert arguments[0] in install(environment, "print", *arguments, code=2).stderr

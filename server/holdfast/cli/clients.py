@@ -23,6 +23,8 @@ class Client:
         project: its file in a project's folder; None where it has none.
         key: under which its file has the servers.
         typed: whether an entry says what transport it is.
+        agents: where it looks for subagents and slash commands; None where it has none.
+        project_agents: the same in a project's folder.
     """
 
     user: Path
@@ -30,6 +32,8 @@ class Client:
     key: str = SERVERS
     form: Form = "json"
     typed: bool = False
+    agents: Path | None = None
+    project_agents: Path | None = None
 
 
 def clients(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> dict[str, Client]:
@@ -45,12 +49,14 @@ def clients(environ: Mapping[str, str], home: Path, platform: str = sys.platform
     codex = environ.get("CODEX_HOME")
     return {
         "claude-code": Client(
-            (Path(claude) if claude else home) / ".claude.json", project=Path(".mcp.json"), typed=True
+            (Path(claude) if claude else home) / ".claude.json", project=Path(".mcp.json"), typed=True,
+            agents=Path(claude) if claude else home / ".claude", project_agents=Path(".claude"),
         ),
         "claude-desktop": Client(applications / "Claude" / "claude_desktop_config.json"),
         "codex": Client(
             (Path(codex) if codex else home / ".codex") / "config.toml",
             project=Path(".codex/config.toml"), key="mcp_servers", form="toml",
+            agents=Path(codex) if codex else home / ".codex",
         ),
         "cursor": Client(home / ".cursor" / "mcp.json", project=Path(".cursor/mcp.json")),
         "gemini": Client(home / ".gemini" / "settings.json", project=Path(".gemini/settings.json")),

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import get_args
 
 from holdfast.model.memory import NoteType, Tier
+from holdfast.model.moving import SourceKind
 
 FORMATS = ("openai", "anthropic", "mcp")
 FAMILIES = ("both", "ormah", "omi", "all")
@@ -58,7 +59,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     _add_node(commands.add_parser("node", help="show a note whole", epilog=EXIT_CODES))
     _add_outdated(commands.add_parser("outdated", help="retire a note", epilog=EXIT_CODES))
     _add_json(commands.add_parser("stats", help="say what is stored", epilog=EXIT_CODES))
-    _add_ingest(commands.add_parser("ingest", help="store markdown and text files as notes", epilog=EXIT_CODES))
+    _add_ingest(commands.add_parser("ingest", help="store files and other memories as notes", epilog=EXIT_CODES))
     _add_tools(commands.add_parser("tools", help="print the tools' definitions for other frameworks"))
     _add_install(commands.add_parser("install", help="add Holdfast to a client", epilog=EXIT_CODES))
     _add_entry(commands.add_parser("uninstall", help="take it out of a client", epilog=EXIT_CODES))
@@ -114,10 +115,10 @@ def _add_outdated(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_ingest(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files, and folders with all that is below them")
-    parser.add_argument("--space", help='a project; by default the one of this folder, "global" for none')
-    parser.add_argument("--type", default="fact", choices=get_args(NoteType), metavar="TYPE")
-    parser.add_argument("--tag", action="append", default=[])
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a folder with all that is below it")
+    parser.add_argument("--kind", choices=get_args(SourceKind), help="what it is, where that is not recognised")
+    parser.add_argument("--space", help="for notes that name none; by default the project of this folder")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
     _add_json(parser)
 
 
@@ -134,6 +135,7 @@ def _add_entry(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="PATH", help="the client's file, where it is not in its usual place")
     parser.add_argument("--project", action="store_true", help="for this folder's project alone")
     parser.add_argument("--name", default="holdfast", help="what the client calls it (default holdfast)")
+    parser.add_argument("--agents", action="store_true", help="also its subagents and slash commands, if it has such")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
 
 

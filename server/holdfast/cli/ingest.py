@@ -1,112 +1,74 @@
-"""ingest: markdown and text files become notes, each once, however often it is called."""
+"""ingest: files of others become notes, each once, however often it is called; see `holdfast.engine.importing`."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from holdfast.cli.session import caller_in, run, settings_here
-from holdfast.cli.terminal import DONE, NOTHING, as_json, clean, err, out
-from holdfast.engine.arguments import LARGEST_CONTENT
+from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, err, out
+from holdfast.engine.gated import Confirmations
+from holdfast.engine.importing import ImportFrom, Report, import_memory
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
-from holdfast.engine.remember import Duplicate, Remember, remember
-from holdfast.errors import ConflictError, InvalidArgumentError, LimitExceededError, SecretRefusedError
+from holdfast.errors import InvalidArgumentError
+from holdfast.model.memory import GLOBAL_SPACE
 
-SUFFIXES: Final = frozenset({".md", ".markdown", ".txt"})
-_ITS_OWN: Final = (ConflictError, InvalidArgumentError, SecretRefusedError)  # of one file: the others go on
-_MARK: Final = b"\xef\xbb\xbf"
-
-
-@dataclass(slots=True)
-class Ingested:
-    """What became of the files: `known` ones had been stored before, `refused` tells a sentence for each path."""
-
-    stored: dict[str, str] = field(default_factory=dict)
-    known: dict[str, str] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+MOST_TOLD: Final = 20
 
 
 def run_ingest(options: argparse.Namespace) -> int:
-    """Store every file; 1 where some were refused."""
+    """Import every path; 1 where something in them was refused."""
     settings = settings_here()
-    files = list(_files([Path(path) for path in options.paths], settings.home))
-    given = Remember("", type=options.type, space=options.space, tags=options.tag, once=True)
+    paths = [_checked(Path(path).resolve(), settings.home.resolve()) for path in options.paths]
     who = caller_in(settings)
-    done = run(settings, lambda memory: _ingest(memory, who, files, given))
-    _tell(options, done)
-    return NOTHING if done.refused else DONE
-
-
-async def _ingest(memory: Memory, who: Caller, files: Sequence[Path], given: Remember) -> Ingested:
-    done, screen = Ingested(), err()
-    for number, path in enumerate(files, 1):
-        screen.progress(number, len(files), "files")
-        try:
-            await _ingest_file(memory, who, path, given, done)
-        except _ITS_OWN as error:
-            done.refused[str(path)] = str(error)
-    screen.clear()
-    return done
-
-
-async def _ingest_file(memory: Memory, who: Caller, path: Path, given: Remember, done: Ingested) -> None:
-    request = replace(given, content=_text(path))
-    outcome = await memory.attend(lambda ports: remember(ports, who, request), anew=True)
-    among = done.known if isinstance(outcome, Duplicate) else done.stored
-    among[str(path)] = outcome.note.id
-
-
-def _files(paths: Sequence[Path], home: Path) -> Iterator[Path]:
-    """The files that are named, and those of named folders; never what is hidden, or the memory's own.
-
-    Raises:
-        InvalidArgumentError: a path leads to nothing, or to what is in the memory already.
-    """
-    home = home.resolve()
-    for path in paths:
-        if path.resolve().is_relative_to(home):
-            raise InvalidArgumentError("A path is in the memory folder.", "What is there is found already.")
-        if path.is_dir():
-            yield from _below(path, home)
-        elif path.is_file():
-            yield path
-        else:
-            raise InvalidArgumentError("A path leads to no file and no folder.", "Nothing was stored; check the paths.")
-
-
-def _below(top: Path, home: Path) -> Iterator[Path]:
-    for folder, inner, names in os.walk(top):
-        seen = (name for name in inner if not name.startswith("."))
-        inner[:] = sorted(name for name in seen if (Path(folder) / name).resolve() != home)
-        for name in sorted(names):
-            path = Path(folder) / name
-            if path.suffix.lower() in SUFFIXES and not name.startswith(".") and path.is_file():
-                yield path
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_CONTENT + len(_MARK) + 1).removeprefix(_MARK)
-        if len(data) > LARGEST_CONTENT:
-            raise LimitExceededError("The file is larger than a note may be.", "Split it.")
-        return data.decode("utf-8").replace("\r\n", "\n")
-    except OSError as error:
-        raise InvalidArgumentError(f"The file cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise InvalidArgumentError("The file is no UTF-8 text.", "Convert it first.") from error
-
-
-def _tell(options: argparse.Namespace, done: Ingested) -> None:
+    given = ImportFrom("", options.kind, options.space or who.space or GLOBAL_SPACE, anywhere=True)
+    asked = [replace(given, path=str(path)) for path in paths]
+    reports = run(settings, lambda memory: _ingest(memory, who, asked, dry=options.dry_run))
+    told = {request.path: report for request, report in zip(asked, reports, strict=True)}
     if options.json:
-        out().say(as_json(asdict(done)))
-        return
-    out().say(f"{len(done.stored):,} stored, {len(done.known):,} known already, {len(done.refused):,} refused")
-    screen = err()
-    for path, sentence in done.refused.items():
-        screen.say(f"{clean(path)}: {sentence}")
+        out().say(as_json([{"path": path, "dry_run": options.dry_run, **asdict(told[path])} for path in told]))
+    else:
+        _tell(out(), told, dry=options.dry_run)
+    return NOTHING if any(report.refused_count for report in reports) else DONE
+
+
+def _checked(path: Path, home: Path) -> Path:
+    """A path that leads to something that is not in the memory already."""
+    if not path.exists():
+        raise InvalidArgumentError("A path leads to no file and no folder.", "Nothing was stored; check the paths.")
+    if path.is_relative_to(home) or home.is_relative_to(path):
+        raise InvalidArgumentError("A path holds the memory folder, or lies in it.", "Name what is beside it.")
+    return path
+
+
+async def _ingest(memory: Memory, who: Caller, asked: Sequence[ImportFrom], *, dry: bool) -> list[Report]:
+    tokens, screen, reports = Confirmations(), err(), []
+
+    async def progress(done: int, total: int) -> None:
+        screen.progress(done, total, "files")
+
+    for request in asked:
+        done = await import_memory(memory, who, tokens, request, progress)
+        if not dry:
+            done = await import_memory(memory, who, tokens, replace(request, confirm=done.confirm), progress)
+        reports.append(done.report)
+    screen.clear()
+    return reports
+
+
+def _tell(screen: Screen, told: Mapping[str, Report], *, dry: bool) -> None:
+    for path, report in told.items():
+        verb = "would be stored" if dry else "stored"
+        screen.say(
+            f"{clean(path)} ({report.kind}): {report.notes:,} notes {verb}, {report.known:,} known already, "
+            f"{report.refused_count:,} refused"
+        )
+        for left in report.refused[:MOST_TOLD]:
+            screen.say(screen.paint(f"  {clean(left.where)}: {clean(left.reason)}", "yellow"))
+        if report.secrets:
+            found: dict[str, Any] = dict(report.secrets)
+            screen.say(f"  secrets that were replaced: {', '.join(f'{name} {count}' for name, count in found.items())}")

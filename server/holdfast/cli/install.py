@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from holdfast.cli import entries
+from holdfast.cli.agents import place_agents, remove_agents
 from holdfast.cli.clients import SERVERS, Client, clients, entry_for
-from holdfast.cli.terminal import DONE, Screen, as_json, clean, out
-from holdfast.errors import ClientConfigError, InvalidArgumentError
+from holdfast.cli.files import read_file, write_file
+from holdfast.cli.terminal import DONE, as_json, out
+from holdfast.errors import InvalidArgumentError
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PREFIX: Final = "HOLDFAST_"
 _OWN: Final = frozenset({"HOLDFAST_SPACE", "HOLDFAST_NOW", "HOLDFAST_CLIENTS"})  # of one project or one run
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
-_MARK: Final = "\ufeff"
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A client's file: its bytes, None where it is not there yet, and its text with plain newlines."""
-
-    path: Path
-    data: bytes | None
-    text: str
-
-    def spelled(self, text: str) -> bytes:
-        """Another text in the way that this file is written: with its byte order mark and its newlines."""
-        data = self.data or b""
-        mark = _MARK if data.startswith(_MARK.encode()) else ""
-        crlf = 0 < data.count(b"\n") == data.count(b"\r\n")
-        return (mark + (text.replace("\n", "\r\n") if crlf else text)).encode()
 
 
 def run_install(options: argparse.Namespace) -> int:
@@ -53,8 +34,11 @@ def run_install(options: argparse.Namespace) -> int:
     if options.client == "print":
         screen.say(as_json({SERVERS: {name: entry}}))
         return DONE
-    file = _read(_place(options, client))
-    _write(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
+    agents = _agents(options, client)
+    file = read_file(_place(options, client))
+    write_file(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
+    if agents is not None:
+        place_agents(screen, options.client, agents, name, dry_run=options.dry_run)
     for variable in left_out:
         screen.say(f"{variable} is set here and may hold a secret: it was not written; give it to the client yourself.")
     return DONE
@@ -62,11 +46,14 @@ def run_install(options: argparse.Namespace) -> int:
 
 def run_uninstall(options: argparse.Namespace) -> int:
     """Take the entry out."""
-    name, client = _name(options.name), _client(options)
+    name, client, screen = _name(options.name), _client(options), out()
     if options.client == "print":
         raise InvalidArgumentError("There is no client to take it out of.", "Name one.")
-    file = _read(_place(options, client))
-    _write(out(), file, entries.without_entry(client, file.text, name), dry_run=options.dry_run)
+    agents = _agents(options, client)
+    file = read_file(_place(options, client))
+    write_file(screen, file, entries.without_entry(client, file.text, name), dry_run=options.dry_run)
+    if agents is not None:
+        remove_agents(screen, options.client, agents, name, dry_run=options.dry_run)
     return DONE
 
 
@@ -98,6 +85,20 @@ def _place(options: argparse.Namespace, client: Client) -> Path:
     return client.project.resolve()
 
 
+def _agents(options: argparse.Namespace, client: Client) -> Path | None:
+    """Where the client looks for subagents and slash commands; None where none were asked for.
+
+    Raises:
+        InvalidArgumentError: nowhere.
+    """
+    if not options.agents:
+        return None
+    place = client.project_agents if options.project else client.agents
+    if place is None:
+        raise InvalidArgumentError("There are no agents for this client, or not for a project.", "Leave --agents out.")
+    return place.absolute()
+
+
 def _name(given: str) -> str:
     if not _NAME.fullmatch(given):
         raise InvalidArgumentError("--name has letters that not all clients take.", "Use letters, digits, - and _.")
@@ -118,71 +119,3 @@ def _variables(options: argparse.Namespace, environ: Mapping[str, str]) -> tuple
     if "HOLDFAST_HOME" in variables:  # the client starts the server who knows where
         variables["HOLDFAST_HOME"] = str(Path(variables["HOLDFAST_HOME"]).expanduser().absolute())
     return variables, [name for name in ours if name not in variables]
-
-
-def _read(path: Path) -> _File:
-    try:
-        data = path.read_bytes()
-        return _File(path, data, data.decode("utf-8").removeprefix(_MARK).replace("\r\n", "\n"))
-    except FileNotFoundError:
-        return _File(path, None, "")
-    except UnicodeDecodeError as error:
-        raise ClientConfigError("The client's file is no UTF-8; nothing was changed.", "Mend it by hand.") from error
-    except OSError as error:
-        raise ClientConfigError(f"The client's file cannot be read: {error.strerror}.") from error
-
-
-def _write(screen: Screen, file: _File, after: str, *, dry_run: bool) -> None:
-    """Show what changes, and change it."""
-    if file.text == after:
-        screen.say(f"{file.path}: nothing to change")
-        return
-    _show(screen, file, after)
-    if dry_run:
-        screen.say("Nothing was changed: this is what would be.")
-        return
-    if _read(file.path) != file:
-        raise ClientConfigError("The client's file was changed a moment ago; nothing was written.", "Try again.")
-    try:
-        backup = _back_up(file.path)
-        _replace(file.path, file.spelled(after))
-    except OSError as error:
-        raise ClientConfigError(
-            f"The client's file cannot be written: {error.strerror}; it is as it was.", "Check its permissions."
-        ) from error
-    screen.say(f"Written: {file.path}" + (f" (before: {backup.name})" if backup else ""))
-    screen.say("Start the client again to see it.")
-
-
-def _show(screen: Screen, file: _File, after: str) -> None:
-    name = str(file.path)
-    for line in difflib.unified_diff(file.text.splitlines(), after.splitlines(), name, name, lineterm=""):
-        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-        screen.say(screen.paint(clean(line), style) if style else clean(line))
-
-
-def _back_up(path: Path) -> Path | None:
-    """A copy beside the file under a name that nothing has yet; None where there is no file."""
-    if not path.exists():
-        return None
-    stem = f"{path.name}.holdfast-backup-{datetime.now().astimezone():%Y%m%dT%H%M%S}"
-    names = (f"{stem}{'-' * bool(number)}{number or ''}" for number in range(1000))
-    backup = next(place for name in names if not (place := path.with_name(name)).exists())
-    shutil.copy2(path, backup)
-    return backup
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put bytes in a file's place, whole or not at all; it keeps its mode, a new one is nobody else's."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    waiting = path.with_name(f".{path.name}.holdfast-{os.getpid()}")
-    try:
-        with open(os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123 - a mode
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, waiting)
-        waiting.replace(path)
-    finally:
-        waiting.unlink(missing_ok=True)

@@ -38,10 +38,7 @@ _SELF_TEXT = "The person this memory belongs to. Notes about them are linked fro
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """What is to be remembered. `links` are (id or prefix, edge type); None for `space` takes the caller's.
-
-    `once` stores nothing where the same was ever stored, whatever became of it; else ten minutes count.
-    """
+    """What is to be remembered. `links` are (id or prefix, edge type); None for `space` takes the caller's."""
 
     content: str
     type: str = "fact"
@@ -56,7 +53,6 @@ class Remember:
     session: str | None = None
     subject: str | None = None
     event_time: str | None = None
-    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,7 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
         vectors[SELF_ID] = await encode_note(ports, _SELF_TITLE, _SELF_TEXT)
     async with ports.store.hold(keys) as made:
         await check_known(ports, made)
-        since = "" if request.once else instant(ports.clock() - timedelta(minutes=RETRY_MINUTES))
+        since = instant(ports.clock() - timedelta(minutes=RETRY_MINUTES))
         place = await ports.index.place(key, since, note.space, note.session)
         if place.twin is not None:
             await _replace_by_twin(ports, caller, place.twin, old)

@@ -217,7 +217,7 @@ class NoteIndex:
         )
 
     async def place(self, retry_key: str, since: str, space: str, session: str | None) -> Place:
-        """What a new note meets; see `Place`. With an empty `since` a twin is one of any time, retired or not."""
+        """What a new note meets; see `Place`."""
         return await self._read(lambda connection: place_of(connection, retry_key, since, space, session))
 
     async def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:

@@ -55,8 +55,8 @@ class Place:
 
 def place_of(connection: sqlite3.Connection, retry_key: str, since: str, space: str, session: str | None) -> Place:
     twin = connection.execute(
-        "SELECT id FROM notes WHERE retry_key = ? AND created >= ? AND (outdated = 0 OR ? = '') ORDER BY id LIMIT 1",
-        (retry_key, since, since),
+        "SELECT id FROM notes WHERE retry_key = ? AND created >= ? AND outdated = 0 ORDER BY id LIMIT 1",
+        (retry_key, since),
     ).fetchone()
     before = connection.execute(
         "SELECT id FROM notes WHERE space = ? AND merged_into IS NULL ORDER BY created DESC, id DESC LIMIT 1", (space,)

@@ -16,7 +16,7 @@ from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
 from holdfast.store.sources.export import is_export, open_archive, open_export
-from holdfast.store.sources.markdown import open_markdown
+from holdfast.store.sources.markdown import SUFFIXES, open_markdown
 from holdfast.store.sources.memory_server import is_memory_server, open_memory_server
 from holdfast.store.sources.omi import is_omi, open_omi
 from holdfast.store.sources.ormah import is_ormah, open_ormah
@@ -110,8 +110,10 @@ class Moving:
         if place.is_file():
             if place.name.endswith(ARCHIVE):
                 return "holdfast"
-            return "memory-server" if is_memory_server(place, self._files) else ""
+            if is_memory_server(place, self._files):
+                return "memory-server"
+            return "markdown" if place.name.lower().endswith(SUFFIXES) else ""
         for kind, fits in (("holdfast", is_export), ("ormah", is_ormah), ("omi", is_omi)):
             if fits(place):
                 return kind
-        return "markdown" if next(place.rglob("*.md"), None) is not None else ""
+        return "markdown" if any(path.name.lower().endswith(SUFFIXES) for path in place.rglob("*")) else ""

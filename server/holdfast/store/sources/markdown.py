@@ -1,4 +1,4 @@
-"""A folder of plain markdown, an Obsidian vault for instance: each file is a note, links between them are edges."""
+"""A folder of plain markdown or text, an Obsidian vault for instance: each file is a note, links are edges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from holdfast.store.sources.reading import (
 )
 from holdfast.store.stored import EPOCH, time_of
 
-SUFFIX = ".md"
+SUFFIX = ".md"  # of what a link without one means
+SUFFIXES = (SUFFIX, ".markdown", ".txt")
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`", re.DOTALL)
 _WIKI = re.compile(r"\[\[([^\[\]|#^\n]+)(?:[#^|][^\[\]\n]*)?\]\]")
 _LINK = re.compile(r"\]\(<?([^()<>\s]+\.md)(?:#[^()\s]*)?>?(?:\s+\"[^\"]*\")?\)")
@@ -53,7 +54,7 @@ class Names:
         link's folder first, then where the path is shortest.
         """
         name = said.strip().replace("\\", "/")
-        name = name if name.lower().endswith(SUFFIX) else name + SUFFIX
+        name = name if name.lower().endswith(SUFFIXES) else name + SUFFIX
         folder = posixpath.dirname(source)
         for path in (posixpath.normpath(posixpath.join(folder, name)), posixpath.normpath(name.lstrip("/"))):
             if path.lower() in self._paths:
@@ -65,13 +66,13 @@ class Names:
 
 
 def open_markdown(root: Path, disk: FileSystem, space: str) -> Source:
-    """Open a folder, or one file of it. Things are known by their paths in it, and by its name or the space.
+    """Open a folder, or one file of it. Things are known by their paths in it, by its name and by the space.
 
     Raises:
         OSError: it cannot be listed.
     """
     files = list_files(root)
-    notes = [path for path in files.paths if path.lower().endswith(SUFFIX)]
+    notes = [path for path in files.paths if path.lower().endswith(SUFFIXES)]
     return Source("markdown", files.mark, len(notes), lambda: _items(files, notes, disk, space))
 
 
@@ -79,9 +80,9 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
     yield from files.left_out
     others = len(files.paths) - len(notes)
     if others:
-        yield LeftOut("", f"{others:,} files that are no markdown stay there", broken=False)
+        yield LeftOut("", f"{others:,} files that are no markdown or text stay there", broken=False)
     names = Names(notes)
-    of = f"markdown:{space or files.root.name}:"
+    of = f"markdown:{f'{space}/' if space else ''}{files.root.name}:"
     for path in notes:
         try:
             document = read_document(disk, files.absolute(path))
@@ -122,7 +123,7 @@ def _arrival(document: Document, path: str, of: str, space: str, names: Names, m
 
 def _title(content: str, path: str) -> str:
     """The file's name, as its owner knows the note; the first heading where that has no words."""
-    name = posixpath.basename(path)[: -len(SUFFIX)].strip()
+    name = posixpath.splitext(posixpath.basename(path))[0].strip()
     return name if any(letter.isalnum() for letter in name) else title_of(content)
 
 

@@ -96,11 +96,16 @@ class Files:
 
 
 def list_files(root: Path) -> Files:
-    """Every regular file below a folder. What begins with a dot is passed over, links are told.
+    """Every regular file below a folder, or the one file that is named.
+
+    What begins with a dot is passed over, links are told.
 
     Raises:
         OSError: the folder cannot be listed.
     """
+    if root.is_file():
+        mark = hashlib.sha256(f"{_told(root.name)}\0{stamp(root)}\n".encode()).hexdigest()
+        return Files(root.parent, [root.name], mark=mark)
     found = Files(root)
     total = hashlib.sha256()
     stack = [""]
