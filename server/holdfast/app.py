@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,8 @@ from holdfast.store.vault import Vault
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
+
+    from holdfast.tools.agent import Desk
 
 INSTRUCTIONS = """Holdfast is the user's long-term memory, kept as markdown files. Start a session with now_read. \
 Recall before you answer anything that earlier sessions may have settled, and when you start on a task. Remember what \
@@ -93,17 +96,32 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What is served of a memory: `main` for all, `admin` for those behind the gate; None where it is closed."""
+
+    main: FastMCP[Any]
+    admin: FastMCP[Any] | None
+
+
 def build_server(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> FastMCP[Any]:
-    """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served.
+    """The MCP server of a memory; see `build_servers`."""
+    return build_servers(settings, memory, http=http, admin=admin).main
+
+
+def build_servers(settings: Settings, memory: Memory, *, http: bool = False, admin: bool = False) -> Servers:
+    """The MCP servers of a memory, which runs (`Memory.running`) for as long as they are served.
 
     Args:
         settings: all settings.
-        memory: what it serves.
-        http: it is served over HTTP.
-        admin: the admin namespace is to be there; over HTTP, where nobody is known, it never is.
+        memory: what they serve.
+        http: they are served over HTTP. Then each request needs a token, if the settings know of any; with one of
+            the scope `memory:admin` the admin namespace is there.
+        admin: without HTTP, the admin namespace is to be there.
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.auth import Scopes  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
@@ -111,28 +129,39 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     from holdfast.tools.security import add_security_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
+    guarded = http and settings.authenticates
     server = MemoryServer(
         "holdfast",
         instructions=INSTRUCTIONS,
         version=__version__,
-        middleware=[PlainErrors()],
+        middleware=[PlainErrors(), Scopes()] if guarded else [PlainErrors()],
         mask_error_details=True,
     )
     if http:
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = place(settings)
-    desk = Desk(memory, space, how)
+    desk = Desk(memory, space, how, guarded)
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
     add_security_tools(server, desk)
-    add_later(server, desk)
-    if admin and not http:
-        from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+    behind = _behind_the_gate(server, desk) if guarded or (admin and not http) else None
+    add_later(server, desk, behind)
+    return Servers(server, behind)
 
-        server.mount(admin_server(desk))
-    return server
+
+def _behind_the_gate(server: FastMCP[Any], desk: Desk) -> FastMCP[Any]:
+    """The admin namespace, put into a server; where requests have tokens, for those of administrators alone."""
+    from fastmcp.server.providers import FastMCPProvider  # noqa: PLC0415 - as below
+
+    from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+    from holdfast.tools.auth import Gate  # noqa: PLC0415
+
+    admin = admin_server(desk, __version__)
+    provider = FastMCPProvider(admin)
+    server.add_provider(provider.wrap_transform(Gate()) if desk.guarded else provider)
+    return admin
 
 
 def place(settings: Settings) -> tuple[str | None, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastmcp import Context, FastMCP
+from fastmcp.server.auth import AccessToken
 from fastmcp.tools import ToolResult
 from mcp_types import ToolAnnotations
 from pydantic import Field
@@ -20,6 +21,7 @@ from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.model.memory import EdgeType, NoteType, Tier
 from holdfast.tools import render
+from holdfast.tools.auth import asking, principal_of, space_of
 from holdfast.tools.errors import answered
 from holdfast.tools.results import FeedbackResult, NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
 
@@ -57,14 +59,21 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where requests are answered: a memory, and the space that its server works in."""
+    """Where requests are answered: a memory, the space that its server works in, and whether requests need tokens."""
 
     memory: Memory
     space: str | None
     space_from: str
+    guarded: bool = False
 
     def caller(self, context: Context) -> Caller:
-        return Caller(self.space, self.space_from, client_name(context))
+        return self.asker(asking(), client_name(context))
+
+    def asker(self, access: AccessToken | None, source: str) -> Caller:
+        """Who asks with this token, through this program."""
+        own = space_of(access)
+        space, how = (own, "the token's default") if own is not None else (self.space, self.space_from)
+        return Caller(space, how, source, principal_of(access))
 
 
 def add_agent_tools(server: FastMCP, desk: Desk) -> None:
@@ -112,10 +121,9 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
             subject=subject,
             event_time=event_time,
         )
-        outcome = await answered(
-            desk.memory.attend(lambda ports: remember(ports, desk.caller(context), request), anew=True)
-        )
-        return told(render.remembered(outcome, "as given" if request.space else desk.space_from))
+        who = desk.caller(context)
+        outcome = await answered(desk.memory.attend(lambda ports: remember(ports, who, request), anew=True))
+        return told(render.remembered(outcome, "as given" if request.space else who.space_from))
 
 
 def _add_recall(server: FastMCP, desk: Desk) -> None:

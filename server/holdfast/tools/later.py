@@ -33,24 +33,31 @@ if TYPE_CHECKING:
 Request = ServerRequestContext[Any, Any]
 
 
-def add_later(server: FastMCP[Any], desk: Desk) -> None:
-    """Let a server have all of them."""
-    later = Later(desk)
+def add_later(server: FastMCP[Any], desk: Desk, admin: FastMCP[Any] | None = None) -> None:
+    """Let a server have all of them, and the server of the admin namespace, if there is one, subscriptions."""
+    later = Later(desk, admin)
     server.add_provider(later)
     server.completion(later.complete)
+    _take_subscriptions(server, later)
+    if admin is not None:
+        _take_subscriptions(admin, later)
+    desk.memory.beside(later.watch)
+
+
+def _take_subscriptions(server: FastMCP[Any], later: Later) -> None:
     low = server._mcp_server  # noqa: SLF001 - the framework has no subscriptions of its own
     low.add_request_handler("resources/subscribe", SubscribeRequestParams, later.subscribe)
     low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, later.unsubscribe)
     low.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, later.listen)
-    desk.memory.beside(later.watch)
 
 
 class Later(Provider):
     """What a desk has to read."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, admin: FastMCP[Any] | None = None) -> None:
         super().__init__()
         self._desk = desk
+        self._admin = admin
         self._shelf: LocalProvider | None = None
         self._subscribed: Subscriptions | None = None
         self._subscribing = anyio.Event()
@@ -105,6 +112,6 @@ class Later(Provider):
         if self._subscribed is None:
             from holdfast.tools.subscriptions import Subscriptions  # noqa: PLC0415
 
-            self._subscribed = Subscriptions(self._desk)
+            self._subscribed = Subscriptions(self._desk, self._admin)
             self._subscribing.set()
         return self._subscribed
