@@ -1,6 +1,10 @@
-# Build:  docker build -t holdfast .
-# Run:    docker run --rm -i -v holdfast:/data holdfast
-FROM python:3.13-slim
+# Over stdio, for a client that starts it:
+#   docker build -t holdfast .
+#   docker run --rm -i -v holdfast:/data holdfast
+# Over HTTP, for others; it refuses to start without tokens, see "Over HTTP" in the README:
+#   docker build --target http -t holdfast-http .
+#   docker run --rm -p 8765:8765 -v holdfast:/data -e HOLDFAST_AUTH_TOKENS holdfast-http
+FROM python:3.13-slim AS base
 
 ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
@@ -21,3 +25,11 @@ USER holdfast
 # A root folder has no space of its own: notes are global unless a tool names one.
 WORKDIR /
 ENTRYPOINT ["holdfast"]
+
+FROM base AS http
+EXPOSE 8765
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8765/health', timeout=4)"]
+CMD ["--http", "--host", "0.0.0.0", "--port", "8765"]
+
+FROM base

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
 
 from holdfast import __version__
+from holdfast.cli.commands import add_commands, run_command
 from holdfast.errors import HoldfastError, SettingsError
 from holdfast.settings import load_settings
 
@@ -18,7 +20,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Long-term memory for AI agents: one MCP server over markdown files that you own.",
         epilog="Without arguments, on a pipe, it is a stdio server: that is how an MCP client starts it.",
     )
-    parser.add_argument("command", nargs="?", choices=["try"], help="try: a first run in a temporary folder")
+    add_commands(parser)
     parser.add_argument("--http", action="store_true", help="serve streamable HTTP at /mcp instead of stdio")
     parser.add_argument("--admin", action="store_true", help="add the admin tools and resources (stdio only)")
     parser.add_argument("--host", default="127.0.0.1", help="address for --http (default 127.0.0.1)")
@@ -35,24 +37,26 @@ def main(arguments: list[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
-        _run(options)
+        return _run(options)
     except HoldfastError as error:
         sys.stderr.write(f"holdfast: {error}\n")
         return 2
-    return 0
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> int:
     if options.command == "try":
         from holdfast.trial import run_trial  # noqa: PLC0415 - each way imports only what it needs
 
         run_trial()
-        return
+        return 0
+    if options.command is not None:
+        return run_command(options)
     if not options.http and not sys.stdin:
         raise SettingsError("There is no input to read requests from.", "Start it on a pipe, or with --http.")
     for number in (signal.SIGTERM, signal.SIGINT):  # until the server listens to them: nothing is promised yet
         signal.signal(number, lambda *_: os._exit(0))
     settings = load_settings(os.environ)
+    gc.disable()  # what imports make stays: to look through it again and again takes an eighth of the start
     from holdfast.running import configure_logs, serve_http, serve_stdio, warn_of_unknown  # noqa: PLC0415
 
     os.umask(0o077)  # what is kept is nobody else's business
@@ -62,6 +66,7 @@ def _run(options: argparse.Namespace) -> None:
         serve_http(settings, options.host, options.port, admin=options.admin)
     else:
         serve_stdio(settings, admin=options.admin)
+    return 0
 
 
 if __name__ == "__main__":

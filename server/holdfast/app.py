@@ -149,7 +149,7 @@ def build_servers(settings: Settings, memory: Memory, *, http: bool = False, adm
     if http:
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
-        space, how = _place(settings)
+        space, how = place(settings)
     desk = Desk(memory, space, how, guarded, settings)
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
@@ -173,7 +173,7 @@ def _behind_the_gate(server: FastMCP[Any], desk: Desk) -> FastMCP[Any]:
     return admin
 
 
-def _place(settings: Settings) -> tuple[str | None, str]:
+def place(settings: Settings) -> tuple[str | None, str]:
     """The space that a stdio server works in; its folder may have been deleted under it."""
     try:
         return work_space(settings.space, Path.cwd(), Path.home())

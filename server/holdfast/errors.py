@@ -16,7 +16,8 @@
     ├── QuarantinedError          the note's file cannot be read as a note
     ├── IndexSchemaError          the index was written by a newer Holdfast
     ├── EncoderError              the embedding model cannot be loaded or failed
-    └── SettingsError             a setting has a value that cannot be used
+    ├── SettingsError             a setting has a value that cannot be used
+    └── ClientConfigError         a client's own file cannot be read or changed
 
 Each carries one public sentence (what was wrong) and, where there is one, what the caller can do about it.
 Neither ever repeats the text of a note or the value of an argument.
@@ -109,3 +110,7 @@ class EncoderError(HoldfastError):
 
 class SettingsError(HoldfastError):
     """A setting or command line option has a value that cannot be used."""
+
+
+class ClientConfigError(HoldfastError):
+    """The file in which a client keeps its servers cannot be read, or not be changed safely; it is as it was."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -63,6 +64,7 @@ def serve_stdio(settings: Settings, *, admin: bool = False) -> None:
     """Serve one client over stdin and stdout until either ends or a signal comes; with the admin namespace if asked."""
     memory = build_memory(settings)
     server = build_server(settings, memory, admin=admin)
+    _collect_from_here()
     try:
         anyio.run(_until_signal, lambda: server.run_stdio_async(show_banner=False), memory)
     except* BrokenPipeError:  # a client that no longer listens has ended its server
@@ -89,7 +91,14 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         from holdfast.web import Web  # noqa: PLC0415 - a stdio server does not need it
 
         web = Web(settings, servers, host)
+        _collect_from_here()
         anyio.run(_until_signal, lambda: web.serve(listener), memory, web.ended)
+
+
+def _collect_from_here() -> None:
+    """Look for garbage from now on, and no more through what was made until now: it stays as long as the process."""
+    gc.freeze()
+    gc.enable()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -70,8 +70,15 @@ def ours(name: str) -> bool:
 
 
 def sees_everything(path: Path) -> bool:
-    """app.py, __main__.py and the command-line modules: the top level, apart from what is shared."""
-    return path.parent == PACKAGE and layer(dotted(path)) not in SHARED
+    """app.py, __main__.py and the command-line modules: the top level, apart from what is shared, and cli/."""
+    return (path.parent == PACKAGE and layer(dotted(path)) not in SHARED) or path.parent == PACKAGE / "cli"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_only_the_arguments_lead_to_the_command_line(path: Path) -> None:
+    if layer(dotted(path)) in {"cli", "__main__"}:
+        return
+    assert not [name for _, name in imported(ast.parse(path.read_text("utf-8"))) if layer(name) == "cli"]
 
 
 def test_there_is_a_package_to_judge() -> None:

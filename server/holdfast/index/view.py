@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.index import lifecycle, listings, topology
 from holdfast.index.lifecycle import JobRun, Living
-from holdfast.index.listings import ListedNote, Standing
+from holdfast.index.listings import Kinds, ListedNote, Standing
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
 from holdfast.index.sets import count_lacking, count_pending, is_stale
@@ -148,6 +148,10 @@ class IndexView:
 
     def completing(self, typed: str, only_type: str | None, most: int) -> list[str]:
         return listings.completing(self._connection, typed, only_type, most)
+
+    def kinds(self) -> list[Kinds]:
+        """See `holdfast.index.listings.kinds`."""
+        return listings.kinds(self._connection)
 
     def spaces(self) -> list[str]:
         return listings.spaces(self._connection)

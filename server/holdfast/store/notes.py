@@ -60,6 +60,11 @@ class NoteFiles:
         self.conflicts: list[str] = []  # texts that lost a race, found while settling
         self._exchanged = False  # a backup took the folder's place since that was last asked
 
+    @property
+    def open_changes(self) -> int:
+        """How many announced changes have no outcome yet: others are at them, or they cannot be settled."""
+        return len(self._intents.all())
+
     async def open(self) -> None:
         """Make the folder where it is missing, and settle every change that a crash left open.
 

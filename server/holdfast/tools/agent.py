@@ -125,7 +125,7 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
         )
         who = desk.caller(context)
         outcome = await answered(desk.memory.attend(lambda ports: remember(ports, who, request), anew=True))
-        return render.remembered(outcome, "as given" if request.space else who.space_from)
+        return told(render.remembered(outcome, "as given" if request.space else who.space_from))
 
 
 def _add_recall(server: FastMCP, desk: Desk) -> None:
@@ -164,7 +164,7 @@ def _add_recall(server: FastMCP, desk: Desk) -> None:
         )
         who = desk.caller(context)
         outcome = await answered(desk.memory.attend(lambda ports: recall(ports, who, request)))
-        return render.recalled(outcome, who)
+        return told(render.recalled(outcome, who))
 
 
 def _add_recall_node(server: FastMCP, desk: Desk) -> None:
@@ -179,7 +179,8 @@ def _add_recall_node(server: FastMCP, desk: Desk) -> None:
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],
     ) -> ToolResult:
         who = desk.caller(context)
-        return render.node(await answered(desk.memory.attend(lambda ports: use_node(ports, who, node_id))))
+        found = await answered(desk.memory.attend(lambda ports: use_node(ports, who, node_id)))
+        return told(render.node(found))
 
 
 def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:
@@ -196,9 +197,9 @@ def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:
         superseded_by: Annotated[str | None, Field(description="Id of the note that is true now.")] = None,
     ) -> ToolResult:
         request = MarkOutdated(node_id, reason, superseded_by)
-        return render.outdated(
-            await answered(desk.memory.attend(lambda ports: mark_outdated(ports, desk.caller(context), request)))
-        )
+        who = desk.caller(context)
+        outcome = await answered(desk.memory.attend(lambda ports: mark_outdated(ports, who, request)))
+        return told(render.outdated(outcome))
 
 
 def _add_submit_feedback(server: FastMCP, desk: Desk) -> None:
@@ -216,9 +217,14 @@ def _add_submit_feedback(server: FastMCP, desk: Desk) -> None:
         event_id: Annotated[str | None, Field(description="Of the recall; default the latest that showed it.")] = None,
     ) -> ToolResult:
         request = Feedback(node_id, signal, source, event_id)
-        return render.rated(
-            await answered(desk.memory.attend(lambda ports: submit_feedback(ports, desk.caller(context), request)))
-        )
+        who = desk.caller(context)
+        outcome = await answered(desk.memory.attend(lambda ports: submit_feedback(ports, who, request)))
+        return told(render.rated(outcome))
+
+
+def told(answer: render.Told) -> ToolResult:
+    """An answer as the framework wants it."""
+    return ToolResult(content=answer.text, structured_content=answer.structured)
 
 
 def client_name(context: Context) -> str:

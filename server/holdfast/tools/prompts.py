@@ -7,7 +7,6 @@ from pathlib import Path
 from fastmcp import Context
 from fastmcp.prompts import Prompt, PromptArgument
 from fastmcp.server.providers import LocalProvider
-from mcp_types import TextContent
 
 from holdfast.engine import browse
 from holdfast.engine.due import due_notice
@@ -79,10 +78,10 @@ async def _start(ports: Ports, caller: Caller, task: str) -> str:
     mark = new_mark()
     now = f"The NOW page:\n{fenced(page, mark)}" if page else "The NOW page is empty."
     if task.strip():
-        notes = render.recalled(await recall(ports, caller, Recall(task, budget=browse.CONTEXT_TOKENS)), caller)
-        text = "\n".join(block.text for block in notes.content if isinstance(block, TextContent))
+        found = await recall(ports, caller, Recall(task, budget=browse.CONTEXT_TOKENS))
+        text = render.recalled(found, caller).text
     else:
-        space, found = await browse.context(ports, caller.space or "global")
+        space, standing_notes = await browse.context(ports, caller.space or "global")
         due = await due_notice(ports)
-        text = standing(f"What matters in space {space}", found, mark).text + (f"\nNote: {due}" if due else "")
+        text = standing(f"What matters in space {space}", standing_notes, mark).text + (f"\nNote: {due}" if due else "")
     return f"{START}\n\n{now}\n\n{text}"

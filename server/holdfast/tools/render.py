@@ -1,9 +1,12 @@
-"""Answers in two forms: structured content, verbatim, and a short text made for a model."""
+"""Answers in two forms: structured content, verbatim, and a short text made for a model.
+
+The command line shows the same answers: nothing of the framework is imported here.
+"""
 
 from __future__ import annotations
 
-from fastmcp.tools import ToolResult
-from mcp_types import TextContent
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from holdfast.engine.answer import Hit
 from holdfast.engine.feedback import Rated
@@ -12,11 +15,21 @@ from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
-from holdfast.tools import results
 from holdfast.tools.fence import fenced, new_mark, on_one_line
 
+if TYPE_CHECKING:
+    from holdfast.tools import results
 
-def remembered(outcome: Outcome, space_from: str) -> ToolResult:
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer: what a program reads, by key, and what a model reads."""
+
+    text: str
+    structured: dict[str, object]
+
+
+def remembered(outcome: Outcome, space_from: str) -> Told:
     note = outcome.note
     similar = () if isinstance(outcome, Duplicate) else outcome.similar
     structured: results.RememberResult = {
@@ -40,7 +53,7 @@ def remembered(outcome: Outcome, space_from: str) -> ToolResult:
     return _answer([*lines, *_said(outcome.notices)], dict(structured))
 
 
-def recalled(outcome: Recalled, caller: Caller) -> ToolResult:
+def recalled(outcome: Recalled, caller: Caller) -> Told:
     structured: results.RecallResult = {
         "results": [_hit(hit) for hit in outcome.hits],
         "related": [
@@ -84,7 +97,7 @@ def recalled(outcome: Recalled, caller: Caller) -> ToolResult:
     return _answer([*lines, *_said(outcome.notices)], dict(structured))
 
 
-def node(found: Node) -> ToolResult:
+def node(found: Node) -> Told:
     note = found.note
     structured: results.NodeResult = {
         "id": note.id,
@@ -138,7 +151,7 @@ def node(found: Node) -> ToolResult:
     return _answer(lines, dict(structured))
 
 
-def outdated(outcome: Outdated) -> ToolResult:
+def outdated(outcome: Outdated) -> Told:
     note = outcome.note
     structured: results.OutdatedResult = {
         "id": note.id,
@@ -153,7 +166,7 @@ def outdated(outcome: Outdated) -> ToolResult:
     return _answer([line, *undo, *_said(outcome.notices)], dict(structured))
 
 
-def rated(outcome: Rated) -> ToolResult:
+def rated(outcome: Rated) -> Told:
     structured: results.FeedbackResult = {
         "id": outcome.note_id,
         "recorded": outcome.recorded,
@@ -209,6 +222,5 @@ def _said(notices: tuple[str, ...]) -> list[str]:
     return [f"Note: {on_one_line(notice)}" for notice in notices]
 
 
-def _answer(lines: list[str], structured: dict[str, object]) -> ToolResult:
-    text = TextContent(type="text", text="\n".join(lines))
-    return ToolResult(content=[text], structured_content=structured)
+def _answer(lines: list[str], structured: dict[str, object]) -> Told:
+    return Told("\n".join(lines), structured)

@@ -1,0 +1,1 @@
+"""The command line for people and scripts, on the same engine as the MCP tools."""

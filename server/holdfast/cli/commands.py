@@ -1,0 +1,151 @@
+"""The commands and their options. What carries them out is imported when one of them is called."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from importlib import import_module
+from typing import get_args
+
+from holdfast.model.memory import NoteType, Tier
+from holdfast.model.moving import SourceKind
+
+FORMATS = ("openai", "anthropic", "mcp")
+FAMILIES = ("both", "ormah", "omi", "all")
+CLIENTS = (
+    "claude-code", "claude-desktop", "codex", "cursor", "gemini", "vscode", "windsurf", "print",
+)  # fmt: skip
+EXIT_CODES = "Exit codes: 0 done, 1 nothing found or something is wrong, 2 a wrong call or an error."
+
+INTERRUPTED = 130  # as shells have it for SIGINT
+
+_RUNS = {
+    "remember": "verbs:run_remember",
+    "recall": "verbs:run_recall",
+    "node": "verbs:run_node",
+    "outdated": "verbs:run_outdated",
+    "stats": "verbs:run_stats",
+    "ingest": "ingest:run_ingest",
+    "tools": "schemas:run_tools",
+    "install": "install:run_install",
+    "uninstall": "install:run_uninstall",
+    "doctor": "doctor:run_doctor",
+}
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Carry out the command that was named; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # no letter of a note may end the command
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
+    module, _, function = _RUNS[options.command].partition(":")
+    try:
+        return int(getattr(import_module(f"holdfast.cli.{module}"), function)(options))
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def add_commands(parser: argparse.ArgumentParser) -> None:
+    """Add every command with its options."""
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("try", help="a first run in a temporary folder")
+    _add_remember(commands.add_parser("remember", help="store a note", epilog=EXIT_CODES))
+    _add_recall(commands.add_parser("recall", help="search", epilog=EXIT_CODES))
+    _add_node(commands.add_parser("node", help="show a note whole", epilog=EXIT_CODES))
+    _add_outdated(commands.add_parser("outdated", help="retire a note", epilog=EXIT_CODES))
+    _add_json(commands.add_parser("stats", help="say what is stored", epilog=EXIT_CODES))
+    _add_ingest(commands.add_parser("ingest", help="store files and other memories as notes", epilog=EXIT_CODES))
+    _add_tools(commands.add_parser("tools", help="print the tools' definitions for other frameworks"))
+    _add_install(commands.add_parser("install", help="add Holdfast to a client", epilog=EXIT_CODES))
+    _add_entry(commands.add_parser("uninstall", help="take it out of a client", epilog=EXIT_CODES))
+    _add_doctor(commands.add_parser("doctor", help="look for what is wrong, and say what to do", epilog=EXIT_CODES))
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _add_remember(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("content", help="the note, in markdown; - reads it from standard input")
+    parser.add_argument("--type", default="fact", choices=get_args(NoteType), metavar="TYPE")
+    parser.add_argument("--tier", default="working", choices=get_args(Tier))
+    parser.add_argument("--title")
+    parser.add_argument("--space", help='a project; by default the one of this folder, "global" for none')
+    parser.add_argument("--tag", action="append", default=[], help="may be given again")
+    parser.add_argument("--about-self", action="store_true", help="it is about you")
+    parser.add_argument("--confidence", type=float, default=1.0)
+    parser.add_argument("--link", action="append", default=[], metavar="ID", help="a note it belongs with")
+    parser.add_argument("--supersedes", action="append", default=[], metavar="ID", help="a note that it replaces")
+    parser.add_argument("--session", help="groups notes of one conversation")
+    parser.add_argument("--subject", help="whom or what it is about")
+    parser.add_argument("--event-time", metavar="TIME", help="when it happened, ISO-8601")
+    _add_json(parser)
+
+
+def _add_recall(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", help="a question or words; - reads it from standard input")
+    parser.add_argument("--limit", type=int, default=10)
+    parser.add_argument("--type", action="append", default=[], choices=get_args(NoteType), metavar="TYPE")
+    parser.add_argument("--space", action="append", default=[], help="only this one; may be given again")
+    parser.add_argument("--tag", action="append", default=[])
+    parser.add_argument("--tier", action="append", default=[], choices=get_args(Tier))
+    parser.add_argument("--after", metavar="TIME", help="ISO-8601")
+    parser.add_argument("--before", metavar="TIME", help="ISO-8601")
+    parser.add_argument("--include-outdated", action="store_true")
+    parser.add_argument("--budget", type=int, metavar="TOKENS")
+    parser.add_argument("--explain", action="store_true", help="show the nearest even if nothing is relevant")
+    _add_json(parser)
+
+
+def _add_node(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", help="a note's id, or the beginning of it")
+    _add_json(parser)
+
+
+def _add_outdated(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", help="a note's id, or the beginning of it")
+    parser.add_argument("--reason")
+    parser.add_argument("--superseded-by", metavar="ID", help="the note that is true now")
+    _add_json(parser)
+
+
+def _add_ingest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a folder with all that is below it")
+    parser.add_argument("--kind", choices=get_args(SourceKind), help="what it is, where that is not recognised")
+    parser.add_argument("--space", help="for notes that name none; by default the project of this folder")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
+    _add_json(parser)
+
+
+def _add_tools(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", default="openai", choices=FORMATS)
+    parser.add_argument(
+        "--family", default="both", choices=FAMILIES,
+        help="ormah: the thirteen of Ormah; omi: the six of OMI; all: every tool of a server with --admin",
+    )  # fmt: skip
+
+
+def _add_entry(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("--config", metavar="PATH", help="the client's file, where it is not in its usual place")
+    parser.add_argument("--project", action="store_true", help="for this folder's project alone")
+    parser.add_argument("--name", default="holdfast", help="what the client calls it (default holdfast)")
+    parser.add_argument("--agents", action="store_true", help="also its subagents and slash commands, if it has such")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    _add_entry(parser)
+    parser.add_argument("--home", metavar="FOLDER", help="the memory folder, where it is not the usual one")
+    parser.add_argument("--admin", action="store_true", help="with the admin namespace")
+    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable for the server")
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--accept", action="store_true", help="take pages that others have changed for right")
+    _add_json(parser)

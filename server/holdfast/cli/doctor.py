@@ -1,0 +1,158 @@
+"""doctor: looks for what is wrong, and says what to do."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from holdfast import __version__
+from holdfast.cli.checks import Finding, check_clients, check_encoder, check_folder, check_settings, check_sqlite
+from holdfast.cli.session import caller_in, run, settings_here
+from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
+from holdfast.engine.integrity import Problem, Report, accept_integrity, integrity_check, note_sights
+from holdfast.engine.memory import Memory
+from holdfast.engine.ports import Caller
+from holdfast.engine.stats import Stats, stats
+from holdfast.errors import HoldfastError, SettingsError
+from holdfast.model.integrity import MOST_ORPHANS
+from holdfast.model.pages import is_page
+from holdfast.settings import Settings
+
+_COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
+MOST_NAMED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What an open memory told of itself."""
+
+    numbers: Stats
+    report: Report
+    quarantined: tuple[tuple[str, str], ...]
+    accepted: tuple[str, ...]
+    open_changes: int
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    """Look at everything; 1 where something has failed."""
+    findings = list(_all(accept=options.accept))
+    screen = out()
+    failed = any(finding.status == "fail" for finding in findings)
+    if options.json:
+        screen.say(as_json({"ok": not failed, "checks": [asdict(finding) for finding in findings]}))
+    else:
+        for finding in findings:
+            _tell(screen, finding)
+    return NOTHING if failed else DONE
+
+
+def _tell(screen: Screen, finding: Finding) -> None:
+    status = screen.paint(f"{finding.status:4}", _COLOURS[finding.status])
+    remedy = f" -> {finding.remedy}" if finding.remedy else ""
+    screen.say(f"{status}  {finding.what}: {clean(finding.said)}{clean(remedy)}")
+
+
+def _all(*, accept: bool) -> Iterator[Finding]:
+    yield Finding("holdfast", "ok", f"{__version__}, Python {platform.python_version()}")
+    yield from check_sqlite()
+    try:
+        settings = settings_here(warn=False)
+    except SettingsError as error:
+        yield Finding("settings", "fail", error.sentence, error.remedy)
+    else:
+        yield from check_settings(settings)
+        yield from check_folder(settings.home)
+        if settings.home.is_dir():
+            yield from _memory(settings, accept=accept)
+        yield anyio.run(check_encoder, settings)
+    yield from check_clients(os.environ, Path.home())
+
+
+def _memory(settings: Settings, *, accept: bool) -> Iterator[Finding]:
+    """What is in the folder, by opening it as a server would."""
+    who = caller_in(settings)
+    try:
+        looked = run(settings, lambda memory: _look(memory, who, accept=accept))
+    except HoldfastError as error:
+        yield Finding("notes", "fail", error.sentence, error.remedy)
+        return
+    numbers = looked.numbers
+    yield Finding("notes", "ok", f"{numbers.notes:,} notes in {len(numbers.spaces):,} spaces")
+    if looked.accepted:
+        yield Finding("pages", "ok", f"taken for right: {', '.join(looked.accepted)}")
+    yield from _pages(looked.report)
+    yield from _files(looked)
+    yield from _left_open(looked.open_changes, settings.home)
+    if settings.vault_enabled and numbers.notes and numbers.last_backup is None:
+        yield Finding("backup", "warn", "there is none yet", "A running server makes one each day.")
+
+
+async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
+    accepted: tuple[str, ...] = ()
+    await memory.attend(note_sights)  # as a server does when it has started
+    if accept:
+        accepted = await memory.attend(lambda ports: accept_integrity(ports, who))
+    numbers = await memory.attend(stats)
+    report = await memory.attend(integrity_check)
+    quarantined = await memory.attend(lambda ports: ports.index.problems())
+    return _Looked(numbers, report, tuple(quarantined), accepted, memory.ports.store.open_changes)
+
+
+def _pages(report: Report) -> Iterator[Finding]:
+    changed = [problem for problem in report.problems if is_page(problem.where)]
+    for problem in changed[:MOST_NAMED]:
+        yield Finding("pages", "warn", f"{problem.where}: {problem.what}", "holdfast doctor --accept, if it is right.")
+    if not changed:
+        yield Finding("pages", "ok", "NOW files, MEMORY.md and logs are as they were left")
+
+
+def _files(looked: _Looked) -> Iterator[Finding]:
+    for path, reason in looked.quarantined[:MOST_NAMED]:
+        yield Finding("quarantine", "warn", f"{path}: {reason}", "Mend the file; it is read again then.")
+    if len(looked.quarantined) > MOST_NAMED:
+        yield Finding(
+            "quarantine", "warn", f"{len(looked.quarantined):,} files in all", "holdfast doctor, when mended."
+        )
+    if not looked.quarantined:
+        yield Finding("quarantine", "ok", "every file can be read as a note")
+    topology = looked.report.topology
+    if topology.sudden_cores or topology.orphan_nodes > MOST_ORPHANS:
+        told = f"{topology.orphan_nodes:,} notes have no link, {topology.sudden_cores:,} became hubs in haste"
+        yield Finding("links", "warn", told, "The tool integrity_check names them.")
+    for problem in _broken(looked)[:MOST_NAMED]:
+        yield Finding("integrity", "fail", f"{problem.where}: {problem.what}", "Look at it, or restore a backup.")
+
+
+def _broken(looked: _Looked) -> list[Problem]:
+    """What is neither a page, nor a file in quarantine, nor an odd place in the graph, of which each has one report."""
+    odd = {path for path, _ in looked.quarantined} | set(looked.report.topology.warnings)
+    broken = []
+    for problem in looked.report.problems:
+        if problem.where in odd:
+            odd.remove(problem.where)
+        elif not is_page(problem.where):
+            broken.append(problem)
+    return broken
+
+
+def _left_open(changes: int, home: Path) -> Iterator[Finding]:
+    if changes:
+        told = f"{changes:,} changes have no outcome yet"
+        yield Finding("journal", "warn", told, "Another process is at it, or holds their locks; look again.")
+    else:
+        yield Finding("journal", "ok", "no change is left open")
+    lost = sum(1 for _ in (home / "trash" / "conflicts").glob("*"))
+    if lost:
+        yield Finding(
+            "conflicts",
+            "warn",
+            f"{lost:,} texts that lost a race are in trash/conflicts",
+            "Take what you need of them.",
+        )

@@ -1,0 +1,129 @@
+"""One server's entry in a client's file: put in, taken out, and everything else left as it is.
+
+A change is first made to the text and then read back: what comes out must be what was there, but for the entry.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from holdfast.cli import toml
+from holdfast.cli.clients import Client
+from holdfast.errors import ClientConfigError
+
+_INDENT: Final = re.compile(r'^([ \t]+)"', re.MULTILINE)
+
+Data = dict[str, Any]
+
+
+def read(client: Client, text: str) -> Data:
+    """What a client's file says.
+
+    Raises:
+        ClientConfigError: the client could not read it either, or it has forms that cannot be kept.
+    """
+    try:
+        data = tomllib.loads(text) if client.form == "toml" else _json(text)
+    except (ValueError, RecursionError) as error:
+        form = "TOML" if client.form == "toml" else "plain JSON"
+        raise ClientConfigError(
+            f"The client's file is no {form}; nothing was changed.",
+            "Mend it, or add by hand what `holdfast install print` shows.",
+        ) from error
+    if not isinstance(data, dict) or not isinstance(data.get(client.key, {}), dict):
+        raise ClientConfigError(
+            f"The client's file has no list of servers under {client.key}; nothing was changed.", "Mend it by hand."
+        )
+    return data
+
+
+def entry_in(client: Client, text: str, name: str) -> Data | None:
+    """A server's entry, or None.
+
+    Raises:
+        ClientConfigError: as for `read`.
+    """
+    found = read(client, text).get(client.key, {}).get(name)
+    return found if isinstance(found, dict) else None
+
+
+def with_entry(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
+    """The text with an entry. Keys and variables of an earlier one that this one does not speak of stay.
+
+    Raises:
+        ClientConfigError: as for `read`, or the file's form does not let an entry be added.
+    """
+    data = read(client, text)
+    old = data.get(client.key, {}).get(name)
+    merged = _merged(old, entry) if isinstance(old, dict) else dict(entry)
+    if old == merged:
+        return text
+    wanted = {**data, client.key: {**data.get(client.key, {}), name: merged}}
+    if client.form == "json":
+        return _json_text(text, wanted)
+    path = (client.key, name)
+    for made in (toml.with_table(text, path, merged), toml.appended(toml.without_table(text, path), path, merged)):
+        if _says(made, wanted):
+            return made
+    raise _unchangeable()
+
+
+def without_entry(client: Client, text: str, name: str) -> str:
+    """The text without that entry; the same text where there is none.
+
+    Raises:
+        ClientConfigError: as for `with_entry`.
+    """
+    data = read(client, text)
+    if name not in data.get(client.key, {}):
+        return text
+    servers = {key: value for key, value in data[client.key].items() if key != name}
+    wanted = {**data, client.key: servers}
+    if client.form == "json":
+        return _json_text(text, wanted)
+    made = toml.without_table(text, (client.key, name))
+    if _says(made, wanted) or (not servers and _says(made, {k: v for k, v in data.items() if k != client.key})):
+        return made
+    raise _unchangeable()
+
+
+def _merged(old: Data, entry: Mapping[str, Any]) -> Data:
+    variables = {**old.get("env", {}), **entry.get("env", {})}
+    kept = {key: value for key, value in old.items() if key != "env"}
+    return {**kept, **entry} | ({"env": variables} if variables or "env" in old else {})
+
+
+def _says(text: str, wanted: Data) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _unchangeable() -> ClientConfigError:
+    return ClientConfigError(
+        "The client's file is written in a way that this command cannot change safely; nothing was changed.",
+        "Change the entry by hand; `holdfast install print` shows one.",
+    )
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Data:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _json_text(text: str, data: Data) -> str:
+    """Data as the text before it was written: its indentation, its letters, its last newline."""
+    indent = _INDENT.search(text)
+    made = json.dumps(data, indent=indent[1] if indent else 2, ensure_ascii=text.isascii() and "\\u" in text)
+    return made if text.strip() and not text.endswith("\n") else made + "\n"

@@ -1,0 +1,199 @@
+"""The command line is the same memory that the tools serve: what one stores the other finds."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from commands import ran
+from holdfast.cli.terminal import Screen
+from processes import HOLDFAST, PATIENCE, ROOT, environment_in, notes_in, stdio
+
+GOLDEN = {tool["name"]: tool for tool in json.loads((ROOT / "tests/house/tools.json").read_text("utf-8"))}
+FACT = "The tide table hangs in the kitchen."
+ESCAPE = "\x1b[31mred"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return environment_in(tmp_path)
+
+
+def told(environment: dict[str, str], tool: str, *arguments: str, given: str = "", code: int = 0) -> Any:
+    """What `--json` prints, which is what the tool of this name answers."""
+    answer = json.loads(ran(environment, *arguments, "--json", given=given, code=code).stdout)
+    if tool:
+        jsonschema.Draft202012Validator(GOLDEN[tool]["outputSchema"]).validate(answer)
+    return answer
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_a_terminal(environment: dict[str, str], *arguments: str) -> str:
+    """What a person sees."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*HOLDFAST, *arguments], env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        said = b""
+        while more := _read(ours):
+            said += more
+        process.wait(PATIENCE)
+    os.close(ours)
+    return said.decode()
+
+
+def _read(handle: int) -> bytes:
+    try:
+        return os.read(handle, 65_536)
+    except OSError:  # Linux's end of a terminal
+        return b""
+
+
+def test_a_note_goes_its_way_from_remember_to_outdated(environment: dict[str, str]) -> None:
+    stored = told(environment, "remember", "remember", FACT, "--type", "decision", "--tag", "home", "--tag", "sea")
+    assert (stored["type"], stored["space"]) == ("decision", "harbour")
+    found = told(environment, "recall", "recall", "Where does the tide table hang?", "--tag", "sea")
+    assert [hit["content"] for hit in found["results"]] == [FACT]
+    assert found["results"][0]["source"] == "holdfast-cli"
+    shown = told(environment, "recall_node", "node", stored["id"][:14])
+    assert (shown["content"], shown["tags"]) == (FACT, ["home", "sea"])
+    retired = told(environment, "mark_outdated", "outdated", stored["id"], "--reason", "It was taken down.")
+    assert retired["change_id"]
+    assert told(environment, "recall", "recall", "Where does the tide table hang?", code=1)["results"] == []
+
+
+def test_what_the_command_line_stores_a_running_server_finds_and_the_other_way(environment: dict[str, str]) -> None:
+    with stdio(environment) as server:
+        server.begin()
+        ran(environment, "remember", FACT)
+        hits = server.tool("recall", query="tide table")["structuredContent"]["results"]
+        assert [hit["content"] for hit in hits] == [FACT]
+        server.tool("remember", content="The anchor is in the shed.")
+        assert "in the shed" in ran(environment, "recall", "anchor").stdout
+
+
+def test_content_and_question_come_from_standard_input_for_a_dash(environment: dict[str, str]) -> None:
+    text = f"{FACT}\n\nIt is from März, 海.\n"
+    stored = told(environment, "remember", "remember", "-", given=text)
+    assert text.strip() in notes_in(environment)
+    assert told(environment, "recall", "recall", "-", given="tide table")["results"][0]["id"] == stored["id"]
+    assert "no UTF-8" in ran(environment, "remember", "-", given=b"\xff\xfe", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("node", "mem_zzzz"), "No note has"),
+        (("remember", "  "), "content"),
+        (("remember", "x", "--type", "poem"), "invalid choice"),
+        (("recall", "x", "--limit", "0"), "limit"),
+    ],
+)
+def test_a_wrong_call_ends_with_two_and_a_sentence(
+    environment: dict[str, str], arguments: Sequence[str], sentence: str
+) -> None:
+    ended = ran(environment, *arguments, code=2)
+    assert sentence in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_nothing_found_is_said_and_ends_with_one(environment: dict[str, str]) -> None:
+    assert ran(environment, "recall", "moon base", code=1).stdout.startswith("Nothing relevant is stored.\n")
+
+
+def test_colours_are_on_a_terminal_only_and_never_against_the_users_wish(environment: dict[str, str]) -> None:
+    ran(environment, "remember", FACT)
+    environment |= {"TERM": "xterm"}
+    environment.pop("NO_COLOR", None)
+    assert "\x1b[" in on_a_terminal(environment, "recall", "tide table")
+    assert "\x1b" not in on_a_terminal(environment | {"NO_COLOR": "1"}, "recall", "tide table")
+    assert "\x1b" not in ran(environment, "recall", "tide table").stdout
+    assert not Screen.of(Terminal(), {"TERM": "dumb"}).colour
+    assert Screen.of(Terminal(), {"NO_COLOR": ""}).colour  # set, and empty, is no wish
+
+
+def test_a_note_cannot_steer_the_terminal_that_shows_it(environment: dict[str, str]) -> None:
+    stored = told(environment, "remember", "remember", f"{FACT} {ESCAPE}")
+    for command in (("recall", "tide table"), ("node", stored["id"])):
+        shown = ran(environment, *command).stdout
+        assert "tide table" in shown
+        assert "\x1b" not in shown
+    assert ESCAPE in told(environment, "recall_node", "node", stored["id"])["content"]
+
+
+def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
+    ran(environment, "remember", FACT, "--space", "global")
+    old = told(environment, "remember", "remember", "The anchor is red.", "--type", "decision")
+    ran(environment, "outdated", old["id"])
+    broken = Path(environment["HOLDFAST_HOME"]) / "memories" / "broken.md"
+    broken.write_text("---\nid: [\n---\nx", "utf-8")
+    counted = told(environment, "", "stats")
+    assert (counted["notes"], counted["outdated"], counted["quarantined"]) == (3, 1, 1)  # one of them is Self
+    assert (counted["spaces"], counted["types"]["decision"]) == ({"global": 2, "harbour": 1}, 1)
+    assert "3 notes" in ran(environment, "stats").stdout
+
+
+def test_ingest_stores_every_file_once_and_names_those_it_refuses(environment: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    (folder / "deep").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / "one.md").write_bytes(b"\xef\xbb\xbf# Anchor\r\n\r\nIt is in the shed.\r\n")
+    (folder / "deep" / "two.txt").write_text("The buoy is green.", "utf-8")
+    (folder / "bad.md").write_bytes(b"\xff\xfe\x00")
+    (folder / "long.md").write_text("long " * 60_000, "utf-8")
+    (folder / ".git" / "hidden.md").write_text("Hidden.", "utf-8")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (tried,) = told(environment, "", "ingest", str(folder), "--dry-run", code=1)
+    assert (tried["notes"], tried["dry_run"], notes_in(environment)) == (2, True, "")
+    (first,) = told(environment, "", "ingest", str(folder), code=1)
+    assert first["notes"] == 2
+    assert sorted(left["where"] for left in first["refused"]) == ["bad.md", "long.md"]
+    assert "# Anchor\n\nIt is in the shed." in notes_in(environment)
+    (hit,) = told(environment, "recall", "recall", "buoy green")["results"]
+    assert (hit["content"], hit["space"]) == ("The buoy is green.", "harbour")
+    ran(environment, "outdated", hit["id"])
+    (again,) = told(environment, "", "ingest", str(folder), code=1)
+    assert (again["notes"], again["known"]) == (0, 2)
+    ran(environment, "recall", "buoy green", code=1)
+    (other,) = told(environment, "", "ingest", str(_copied(folder, "elsewhere")))
+    assert other["notes"] == 1
+    (alone,) = told(environment, "", "ingest", str(folder / "one.md"))
+    assert (alone["notes"], alone["known"]) == (0, 1)
+    assert "memory folder" in ran(environment, "ingest", environment["HOLDFAST_HOME"], code=2).stderr
+    assert "no file" in ran(environment, "ingest", str(tmp_path / "none"), code=2).stderr
+
+
+def _copied(folder: Path, name: str) -> Path:
+    """Another folder with a file of the same name and other words."""
+    other = folder.parent / name
+    other.mkdir()
+    (other / "one.md").write_text("The chain is long.", "utf-8")
+    return other
+
+
+def test_whoever_closes_the_pipe_early_gets_no_trace(environment: dict[str, str]) -> None:
+    line = f"'{HOLDFAST[0]}' -m holdfast tools --format mcp | head -c 10"
+    found = subprocess.run(["sh", "-c", line], env=environment, capture_output=True, timeout=PATIENCE, check=True)
+    assert found.stderr == b""
+
+
+def test_help_names_every_command_and_no_command_means_a_server(environment: dict[str, str]) -> None:
+    said = ran(environment, "--help").stdout
+    for command in ("try", "remember", "recall", "node", "outdated", "stats", "ingest", "tools", "install", "doctor"):
+        assert command in said
+    with stdio(environment) as server:
+        assert server.begin()

@@ -1,0 +1,125 @@
+"""doctor finds what is wrong, one line each, and says what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import ran
+from holdfast.index import database
+from processes import environment_in
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    given = environment_in(tmp_path)
+    return {name: value for name, value in given.items() if name not in ("CODEX_HOME", "CLAUDE_CONFIG_DIR")}
+
+
+@pytest.fixture
+def home(environment: dict[str, str]) -> Path:
+    """A memory with one note."""
+    ran(environment, "remember", "The tide table hangs in the kitchen.")
+    return Path(environment["HOLDFAST_HOME"])
+
+
+def checks(environment: dict[str, str], *arguments: str, code: int = 0) -> dict[str, Any]:
+    """The last finding of each thing, by what it is about."""
+    told = json.loads(ran(environment, "doctor", "--json", *arguments, code=code).stdout)
+    assert told["ok"] == (code == 0)
+    for found in told["checks"]:
+        assert set(found) == {"what", "status", "said", "remedy"}
+    return {found["what"]: found for found in told["checks"]}
+
+
+def test_a_healthy_memory_is_told_in_one_line_for_each_check(environment: dict[str, str], home: Path) -> None:
+    lines = ran(environment, "doctor").stdout.splitlines()
+    assert lines
+    assert all(re.fullmatch(r"(ok  |warn)  [a-z -]+: .+", line) for line in lines)
+    found = checks(environment)
+    for what in ("holdfast", "sqlite", "vectors", "settings", "folder", "notes", "pages", "quarantine", "journal"):
+        assert found[what]["status"] == "ok", found[what]
+    assert str(home) in found["folder"]["said"]
+
+
+def test_a_folder_that_is_not_there_yet_is_not_made(environment: dict[str, str], tmp_path: Path) -> None:
+    assert checks(environment)["folder"]["status"] == "warn"
+    assert not Path(environment["HOLDFAST_HOME"]).exists()
+    (tmp_path / "memory").write_text("a file", "utf-8")
+    (tmp_path / "memory").rename(tmp_path / "file")
+    assert checks(environment | {"HOLDFAST_HOME": str(tmp_path / "file")}, code=2 - 1)["folder"]["status"] == "fail"
+
+
+def test_a_folder_that_others_may_look_into_is_told(environment: dict[str, str], home: Path) -> None:
+    home.chmod(0o755)
+    found = checks(environment)["permissions"]
+    assert (found["status"], found["remedy"]) == ("warn", f"chmod 700 {home}")
+
+
+def test_files_that_are_no_notes_and_texts_that_lost_a_race_are_named(environment: dict[str, str], home: Path) -> None:
+    (home / "memories" / "broken.md").write_text("---\nid: [\n---\nx", "utf-8")
+    (home / "trash" / "conflicts" / "lost.md").write_text("x", "utf-8")
+    found = checks(environment)
+    assert "broken.md" in found["quarantine"]["said"]
+    assert "1 texts" in found["conflicts"]["said"]
+
+
+def test_a_foreign_change_of_a_page_is_told_until_it_is_accepted(environment: dict[str, str], home: Path) -> None:
+    (home / "MEMORY.md").write_text("Mine.", "utf-8")
+    checks(environment)
+    (home / "MEMORY.md").write_text("Mine, and longer.", "utf-8")
+    found = checks(environment)["pages"]
+    assert (found["status"], "MEMORY.md" in found["said"]) == ("warn", True)
+    assert "--accept" in found["remedy"]
+    checks(environment, "--accept")
+    assert checks(environment)["pages"]["status"] == "ok"
+
+
+def test_keys_that_nobody_reads_and_values_that_cannot_be_used_are_told(
+    environment: dict[str, str], home: Path
+) -> None:
+    (home / "config.yaml").write_text("encodr: none\n", "utf-8")
+    found = checks(environment)["settings"]
+    assert (found["status"], "encodr" in found["said"]) == ("warn", True)
+    found = checks(environment | {"HOLDFAST_ENCODER": "magic"}, code=1)["settings"]
+    assert (found["status"], "HOLDFAST_ENCODER" in found["said"]) == ("fail", True)
+
+
+def test_a_provider_that_cannot_be_reached_fails_and_the_embedded_encoder_encodes(
+    environment: dict[str, str], home: Path
+) -> None:
+    down = {"HOLDFAST_ENCODER": "ollama", "OLLAMA_HOST": "http://127.0.0.1:9"}
+    assert checks(environment | down, code=1)["encoder"]["status"] == "fail"
+    assert "384 dimensions" in checks(environment | {"HOLDFAST_ENCODER": "builtin"})["encoder"]["said"]
+    elsewhere = {"HOLDFAST_ENCODER": "builtin", "HOLDFAST_BUILTIN_MODEL": str(home / "config.yaml")}
+    elsewhere |= {"HOLDFAST_BUILTIN_MODEL_SHA256": "0" * 64}
+    assert checks(environment | elsewhere, code=1)["encoder"]["status"] == "fail"
+
+
+def test_a_clients_entry_that_starts_nothing_fails_and_install_mends_it(
+    environment: dict[str, str], home: Path, tmp_path: Path
+) -> None:
+    assert checks(environment)["clients"]["status"] == "warn"
+    entry = {"mcpServers": {"holdfast": {"command": str(tmp_path / "gone")}}}
+    (tmp_path / ".claude.json").write_text(json.dumps(entry), "utf-8")
+    assert checks(environment, code=1)["claude-code"]["status"] == "fail"
+    ran(environment, "install", "claude-code")
+    assert checks(environment)["claude-code"]["status"] == "ok"
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.holdfast]\ncommand = "/bin/sh"\n', "utf-8")
+    assert "install codex" in checks(environment)["codex"]["remedy"]
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text("{", "utf-8")
+    assert checks(environment)["cursor"]["status"] == "warn"
+
+
+def test_without_the_vector_extension_it_says_what_that_costs(
+    environment: dict[str, str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.cli.checks.vector_extension", lambda: "")
+    assert checks(environment)["vectors"]["status"] == "warn"
+    assert database.vector_extension  # the real one is only left aside

@@ -1,0 +1,271 @@
+"""install changes one entry of a client's file, shows it first, and can be taken back."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Ran, ran
+from holdfast.cli.clients import clients
+from processes import environment_in
+
+CODEX = """\
+# my own words
+model = "gpt"   # the good one
+
+[mcp_servers.other]
+command = "other"
+# the end of the other
+
+[profiles.quick]
+model = "small"
+"""
+CLAUDE = {"numStartups": 4, "mcpServers": {"other": {"command": "other"}}, "projects": {"/home/ä": {"history": []}}}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A user without settings of Holdfast and without any client."""
+    given = environment_in(tmp_path)
+    foreign = ("HOLDFAST_", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME")
+    return {name: value for name, value in given.items() if not name.startswith(foreign)}
+
+
+@pytest.fixture
+def codex(tmp_path: Path) -> Path:
+    file = tmp_path / ".codex" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(CODEX, "utf-8")
+    return file
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Path:
+    file = tmp_path / ".claude.json"
+    file.write_text(json.dumps(CLAUDE, indent=4, ensure_ascii=False), "utf-8")
+    file.chmod(0o640)
+    return file
+
+
+def entry(file: Path, key: str = "mcpServers", name: str = "holdfast") -> dict[str, Any]:
+    text = file.read_text("utf-8")
+    return dict((tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))[key][name])
+
+
+def backups(file: Path) -> list[Path]:
+    return sorted(file.parent.glob(f"{file.name}.holdfast-backup-*"))
+
+
+def install(environment: Mapping[str, str], *arguments: str, code: int = 0) -> Ran:
+    return ran(environment, "install", *arguments, code=code)
+
+
+def test_codex_gets_an_entry_that_it_waits_for_and_every_other_line_stays(
+    environment: dict[str, str], codex: Path
+) -> None:
+    said = install(environment, "codex").stdout
+    assert codex.read_text("utf-8").startswith(CODEX)
+    ours = entry(codex, "mcp_servers")
+    assert Path(ours["command"]).is_absolute()
+    assert (ours["required"], ours["default_tools_approval_mode"]) == (True, "approve")
+    assert '+command = "' in said
+    (backup,) = backups(codex)
+    assert backup.read_text("utf-8") == CODEX
+    assert backup.name in said
+
+
+def test_a_json_client_gets_an_entry_and_everything_else_stays(environment: dict[str, str], claude: Path) -> None:
+    before = claude.read_text("utf-8")
+    install(environment, "claude-code")
+    after = json.loads(claude.read_text("utf-8"))
+    assert entry(claude)["type"] == "stdio"
+    assert after["mcpServers"].pop("holdfast")
+    assert after == CLAUDE
+    assert stat.S_IMODE(claude.stat().st_mode) == 0o640
+    assert "/home/ä" in claude.read_text("utf-8")
+    ran(environment, "uninstall", "claude-code")
+    assert claude.read_text("utf-8") == before
+
+
+@pytest.mark.parametrize("client", sorted(clients({}, Path())))
+def test_a_client_without_a_file_gets_one_that_is_only_the_users(
+    environment: dict[str, str], tmp_path: Path, client: str
+) -> None:
+    install(environment, client)
+    place = clients(environment, tmp_path)[client]
+    assert Path(entry(place.user, place.key)["command"]).is_absolute()
+    assert stat.S_IMODE(place.user.stat().st_mode) == 0o600
+    assert not backups(place.user)
+
+
+def test_once_more_changes_nothing_and_makes_no_backup(environment: dict[str, str], codex: Path, claude: Path) -> None:
+    for client, file in (("codex", codex), ("claude-code", claude)):
+        install(environment, client)
+        once, made = file.read_bytes(), backups(file)
+        assert "nothing to change" in install(environment, client).stdout
+        assert (file.read_bytes(), backups(file)) == (once, made)
+
+
+def test_a_dry_run_shows_the_change_and_makes_none(environment: dict[str, str], codex: Path, tmp_path: Path) -> None:
+    said = install(environment, "codex", "--dry-run").stdout
+    assert "+[mcp_servers.holdfast]" in said
+    assert "Nothing was changed" in said
+    assert codex.read_text("utf-8") == CODEX
+    install(environment, "cursor", "--dry-run")
+    assert not (tmp_path / ".cursor").exists()
+
+
+def test_uninstall_takes_exactly_that_entry_out(environment: dict[str, str], codex: Path) -> None:
+    install(environment, "codex")
+    install(environment, "codex", "--name", "second", "--home", "elsewhere")
+    ran(environment, "uninstall", "codex")
+    assert set(tomllib.loads(codex.read_text("utf-8"))["mcp_servers"]) == {"other", "second"}
+    ran(environment, "uninstall", "codex", "--name", "second")
+    assert codex.read_text("utf-8") == CODEX
+    assert "nothing to change" in ran(environment, "uninstall", "codex").stdout
+
+
+def test_what_the_user_has_put_into_the_entry_stays(environment: dict[str, str], codex: Path) -> None:
+    codex.write_text(
+        CODEX + '\n[mcp_servers.holdfast]\ncommand = "old"\nenabled = true # mine\n\n'
+        '[mcp_servers.holdfast.env]\nMINE = "1"\n\n[tui]\ntheme = "dark"\n',
+        "utf-8",
+    )
+    install(environment, "codex", "--env", "HOLDFAST_ENCODER=none")
+    ours = entry(codex, "mcp_servers")
+    assert (ours["enabled"], ours["required"]) == (True, True)
+    assert ours["command"] != "old"
+    assert ours["env"] == {"MINE": "1", "HOLDFAST_ENCODER": "none"}
+    assert "enabled = true # mine" in codex.read_text("utf-8")
+    ran(environment, "uninstall", "codex")
+    assert codex.read_text("utf-8") == CODEX + '\n[tui]\ntheme = "dark"\n'
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("cursor", '{"mcpServers": {'),
+        ("cursor", '{"mcpServers": {} // mine\n}'),
+        ("cursor", '{"mcpServers": []}'),
+        ("cursor", '["a list"]'),
+        ("cursor", '{"a": 1, "a": 2}'),
+        ("codex", "[mcp_servers"),
+        ("codex", 'mcp_servers = { other = { command = "x" } }\n'),
+        ("cursor", b"\xff\xfe"),
+    ],
+)
+def test_a_file_that_cannot_be_kept_as_it_is_is_not_touched(
+    environment: dict[str, str], tmp_path: Path, client: str, text: str | bytes
+) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    before = file.read_bytes()
+    complained = install(environment, client, "--config", str(file), code=2).stderr
+    assert "nothing was changed" in complained
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(("config", "."))] == ["config"]
+
+
+def test_a_link_stays_a_link_and_a_files_own_newlines_stay(environment: dict[str, str], tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "mcp.json"
+    real.parent.mkdir()
+    real.write_bytes(b'\xef\xbb\xbf{\r\n  "mcpServers": {}\r\n}\r\n')
+    link = tmp_path / ".cursor" / "mcp.json"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    install(environment, "cursor")
+    assert link.is_symlink()
+    data = real.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf{\r\n")
+    assert data.count(b"\n") == data.count(b"\r\n")
+    assert json.loads(data.decode("utf-8-sig"))["mcpServers"]["holdfast"]
+
+
+def test_settings_of_this_shell_are_passed_on_but_for_secrets_and_the_space(
+    environment: dict[str, str], codex: Path
+) -> None:
+    environment |= {"HOLDFAST_ENCODER": "none", "HOLDFAST_SPACE": "harbour", "HOLDFAST_ENCODER_KEY": "never-to-be-seen"}
+    said = install(environment, "codex", "--home", "notes", "--env", "A=b=c").stdout
+    assert entry(codex, "mcp_servers")["env"] == {
+        "A": "b=c", "HOLDFAST_ENCODER": "none", "HOLDFAST_HOME": str(Path("notes").absolute()),
+    }  # fmt: skip
+    assert "HOLDFAST_ENCODER_KEY" in said
+    assert "never-to-be-seen" not in said + codex.read_text("utf-8")
+
+
+def test_with_admin_the_client_asks_before_it_destroys(environment: dict[str, str], codex: Path) -> None:
+    install(environment, "codex")
+    install(environment, "codex", "--admin")
+    ours = entry(codex, "mcp_servers")
+    assert ours["args"][-1] == "--admin"
+    assert ours["default_tools_approval_mode"] == "auto"
+
+
+def test_a_project_has_a_file_of_its_own(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    install(environment, "claude-code", "--project")
+    assert entry(tmp_path / "project" / ".mcp.json")
+    assert "--project" in install(environment, "claude-desktop", "--project", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("client", "placed"),
+    [
+        ("claude-code", {"agents/holdfast-maintain.md", "commands/holdfast-maintain.md"}),
+        ("codex", {"prompts/holdfast-maintain.md"}),
+    ],
+)
+def test_agents_are_placed_and_taken_away_unless_they_were_changed(
+    environment: dict[str, str], tmp_path: Path, client: str, placed: set[str]
+) -> None:
+    folder = tmp_path / f".{client.partition('-')[0]}"
+    install(environment, client, "--agents", "--name", "mine")
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.md")}
+    assert set(found) == placed
+    for path in found.values():
+        assert "run_maintenance" in path.read_text("utf-8")
+        assert "mcp__holdfast__" not in path.read_text("utf-8")
+    changed = found.pop(min(found))
+    changed.write_text("My own words.", "utf-8")
+    ran(environment, "uninstall", client, "--agents", "--name", "mine")
+    assert list(folder.rglob("*.md")) == [changed]
+    assert "--agents" in install(environment, "cursor", "--agents", code=2).stderr
+    assert not (tmp_path / ".cursor").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--name", "two words"), ("--env", "novalue"), ("--env", "9=x")])
+def test_a_wrong_name_or_variable_is_refused(environment: dict[str, str], arguments: tuple[str, ...]) -> None:
+    assert arguments[0] in install(environment, "print", *arguments, code=2).stderr
+
+
+def test_an_entry_can_be_printed_for_any_other_client(environment: dict[str, str]) -> None:
+    printed = json.loads(install(environment, "print", "--admin").stdout)
+    assert printed["mcpServers"]["holdfast"]["args"][-1] == "--admin"
+
+
+def test_places_are_those_of_each_system() -> None:
+    home = Path("/home/ada")
+    desktop = "claude_desktop_config.json"
+    assert clients({}, home, "linux")["claude-desktop"].user == home / ".config/Claude" / desktop
+    assert clients({}, home, "darwin")["vscode"].user == home / "Library/Application Support/Code/User/mcp.json"
+    windows = clients({"APPDATA": "/roaming"}, home, "win32")
+    assert windows["claude-desktop"].user == Path("/roaming/Claude") / desktop
+    assert clients({"CODEX_HOME": "/c"}, home, "linux")["codex"].user == Path("/c/config.toml")
+    assert clients({"CLAUDE_CONFIG_DIR": "/d"}, home, "linux")["claude-code"].user == Path("/d/.claude.json")
+
+
+def test_the_command_is_the_one_beside_this_interpreter(environment: dict[str, str], codex: Path) -> None:
+    install(environment, "codex")
+    ours = entry(codex, "mcp_servers")
+    assert Path(ours["command"]).parent == Path(sys.executable).absolute().parent
+    assert Path(ours["command"]).stem == "holdfast" or ours["args"] == ["-m", "holdfast"]
