@@ -15,6 +15,7 @@
     ├── QuarantinedError          the note's file cannot be read as a note
     ├── IndexSchemaError          the index was written by a newer Holdfast
     ├── EncoderError              the embedding model cannot be loaded or failed
+    ├── ServerBusyError           more is asked at once than the server is set to serve; nothing was done
     └── SettingsError             a setting has a value that cannot be used
 
 Each carries one public sentence (what was wrong) and, where there is one, what the caller can do about it.
@@ -102,5 +103,12 @@ class EncoderError(HoldfastError):
     """The embedding model could not be loaded or could not encode."""
 
 
+class ServerBusyError(HoldfastError):
+    """There is no room for this request at the moment; nothing was done."""
+
+
 class SettingsError(HoldfastError):
     """A setting or command line option has a value that cannot be used."""
+
+
+NAMES = frozenset(name for name in dir() if name.endswith("Error"))  # as a client sees them

@@ -12,12 +12,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from holdfast.engine.feedback import Feedback, FeedbackSource, submit_feedback
-from holdfast.engine.memory import Memory
 from holdfast.engine.node import recall_node
 from holdfast.engine.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
+from holdfast.engine.tenants import Memories
 from holdfast.model.memory import EdgeType, NoteType, Tier
 from holdfast.tools import render
 from holdfast.tools.errors import answered
@@ -57,14 +57,18 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where requests are answered: a memory, and the space that its server works in."""
+    """Where requests are answered: a memory, or that of whoever asks, and the space that the server works in."""
 
-    memory: Memory
+    memory: Memories
     space: str | None
     space_from: str
 
     def caller(self, context: Context) -> Caller:
         return Caller(self.space, self.space_from, client_name(context))
+
+    def listener(self) -> Caller:
+        """Whoever asks, as one who waits for news: alike for all clients that see the same."""
+        return Caller(self.space, self.space_from, "mcp")
 
 
 def add_agent_tools(server: FastMCP, desk: Desk) -> None:

@@ -25,6 +25,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from holdfast.engine.ports import Caller
 from holdfast.tools.agent import Desk
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class Later(Provider):
         super().__init__()
         self._desk = desk
         self._shelf: LocalProvider | None = None
-        self._subscribed: Subscriptions | None = None
+        self._subscribed: dict[Caller, Subscriptions] = {}
+        self._unwatched: list[Caller] = []
         self._subscribing = anyio.Event()
 
     async def _list_resources(self) -> Sequence[Resource]:
@@ -87,9 +89,17 @@ class Later(Provider):
         return await self._subscriptions().listen(context, params)
 
     async def watch(self) -> None:
-        """Look for changes from the first subscription on."""
-        await self._subscribing.wait()
-        await self._subscriptions().watch()
+        """Look for changes where somebody is subscribed, for each listener apart."""
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await self._subscribing.wait()
+                self._subscribing = anyio.Event()
+                while self._unwatched:
+                    tasks.start_soon(self._watch, self._unwatched.pop())
+
+    async def _watch(self, listener: Caller) -> None:
+        await self._subscribed[listener].watch()
+        del self._subscribed[listener]
 
     def _made(self) -> LocalProvider:
         if self._shelf is None:
@@ -102,9 +112,12 @@ class Later(Provider):
         return self._shelf
 
     def _subscriptions(self) -> Subscriptions:
-        if self._subscribed is None:
+        """Those of whoever asks."""
+        listener = self._desk.listener()
+        if listener not in self._subscribed:
             from holdfast.tools.subscriptions import Subscriptions  # noqa: PLC0415
 
-            self._subscribed = Subscriptions(self._desk)
+            self._subscribed[listener] = Subscriptions(self._desk.memory, listener)
+            self._unwatched.append(listener)
             self._subscribing.set()
-        return self._subscribed
+        return self._subscribed[listener]

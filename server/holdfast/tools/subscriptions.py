@@ -29,10 +29,10 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from holdfast.engine.memory import PASSING
+from holdfast.engine.memory import PASSING, Memory
 from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.tenants import Memories
 from holdfast.errors import ConflictError, HoldfastError
-from holdfast.tools.agent import Desk
 from holdfast.tools.resources import Kind, find
 
 TOLD_SECONDS = 0.25  # between two looks; a folder that is not watched is scanned for each,
@@ -62,16 +62,19 @@ class _Client:
 
 
 class Subscriptions:
-    """Who wants to know of what, and what it was when they were last told."""
+    """What one listener's clients want to know of, and what it was when they were last told.
 
-    def __init__(self, desk: Desk) -> None:
-        self._memory = desk.memory
-        self._caller = Caller(desk.space, desk.space_from, "mcp")
+    Nobody is told of what another listener waits for.
+    """
+
+    def __init__(self, memory: Memories, listener: Caller) -> None:
+        self._memory = memory
+        self._caller = listener
+        self._rest = TOLD_SECONDS
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
         self._clients: dict[Connection, _Client] = {}
         self._watched: dict[str, _Watched] = {}
-        self._somebody = anyio.Event()
         self._pulse: object = None
 
     async def subscribe(self, context: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
@@ -119,21 +122,23 @@ class Subscriptions:
             return await self._streams(context, params.model_copy(update={"notifications": notifications}))
 
     async def watch(self) -> None:
-        """Tell of changes for as long as the server runs."""
-        while True:
-            if not self._watched:
-                self._somebody = anyio.Event()
-                await self._somebody.wait()
-            await anyio.sleep(TOLD_SECONDS if self._memory.ports.store.watches else SCANNED_SECONDS)
+        """Tell of changes for as long as anybody is subscribed."""
+        while self._watched:
+            await anyio.sleep(self._rest)
             try:
-                if not self._memory.ports.store.is_there:
-                    continue  # whoever stores next is to be asked whether it shall be made anew
-                changed = await self._memory.peek(self._changed)
+                async with self._memory.glance(self._caller.principal) as memory:
+                    changed = [] if memory is None else await self._changes(memory)
             except PASSING as error:
                 log.info("subscriptions_not_looked_at", error=type(error).__name__)
                 continue
             for uri in changed:
                 await self._tell(uri)
+
+    async def _changes(self, memory: Memory) -> list[str]:
+        self._rest = TOLD_SECONDS if memory.ports.store.watches else SCANNED_SECONDS
+        if not memory.ports.store.is_there:
+            return []  # whoever stores next is to be asked whether it shall be made anew
+        return await memory.peek(self._changed)
 
     async def _tell(self, uri: str) -> None:
         await self._bus.publish(ResourceUpdated(uri=uri))
@@ -160,10 +165,10 @@ class Subscriptions:
                 new.append(self._watched[uri])
             self._watched[uri].count += 1
         try:
-            await self._memory.peek(lambda ports: self._look(ports, new))
+            async with self._memory.lease(self._caller.principal) as memory:
+                await memory.peek(lambda ports: self._look(ports, new))
         except PASSING as error:  # as soon as it can be looked at, that is what it was
             log.info("subscriptions_not_looked_at", error=type(error).__name__)
-        self._somebody.set()
 
     def _end(self, uris: Iterable[str]) -> None:
         for uri in uris:
