@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -82,13 +82,25 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
     return _memory(settings, _provider(settings), partial(_kept, settings), events)
 
 
-def build_tenants(settings: Settings, who: Callable[[], str]) -> Tenants:
+def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:
     """A memory for each principal, in a folder of its own below the one that the settings name.
 
     Args:
         settings: of all of them.
-        who: the principal of the request under way. It raises a HoldfastError where there is none.
+        who: the principal of the request under way, by default that of its token. It raises a HoldfastError where
+            there is none.
+
+    Raises:
+        SettingsError: nobody would have to say who they are.
     """
+    if not settings.authenticates:
+        raise SettingsError(
+            "HOLDFAST_TENANCY=user needs authentication: nobody would know who asks.",
+            "Set HOLDFAST_AUTH_TOKENS or HOLDFAST_AUTH_JWKS_URL.",
+        )
+    quieten_framework(os.environ)
+    from holdfast.tools.auth import known_principal  # noqa: PLC0415 - brings the framework
+
     own, kept = _provider(settings), KeptEncoders(partial(_kept, settings))
 
     def lent(vector_set: VectorSet) -> Provider | None:
@@ -105,7 +117,11 @@ def build_tenants(settings: Settings, who: Callable[[], str]) -> Tenants:
             await own.aclose()
 
     return Tenants(
-        build, who, most_open=settings.tenants_open, idle_seconds=settings.tenant_idle_seconds, aclose=aclose
+        build,
+        who or known_principal,
+        most_open=settings.tenants_open,
+        idle_seconds=settings.tenant_idle_seconds,
+        aclose=aclose,
     )
 
 
@@ -156,17 +172,32 @@ def _memory(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What is served of a memory: `main` for all, `admin` for those behind the gate; None where it is closed."""
+
+    main: FastMCP[Any]
+    admin: FastMCP[Any] | None
+
+
 def build_server(settings: Settings, memory: Memories, *, http: bool = False, admin: bool = False) -> FastMCP[Any]:
-    """The MCP server of a memory, which runs (`Memory.running`) for as long as the server is served.
+    """The MCP server of a memory; see `build_servers`."""
+    return build_servers(settings, memory, http=http, admin=admin).main
+
+
+def build_servers(settings: Settings, memory: Memories, *, http: bool = False, admin: bool = False) -> Servers:
+    """The MCP servers of a memory, which runs (`Memory.running`) for as long as they are served.
 
     Args:
         settings: all settings.
-        memory: what it serves.
-        http: it is served over HTTP.
-        admin: the admin namespace is to be there; over HTTP, where nobody is known, it never is.
+        memory: what they serve.
+        http: they are served over HTTP. Then each request needs a token, if the settings know of any; with one of
+            the scope `memory:admin` the admin namespace is there.
+        admin: without HTTP, the admin namespace is to be there.
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.auth import Gate, Scopes, principal  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
@@ -175,11 +206,12 @@ def build_server(settings: Settings, memory: Memories, *, http: bool = False, ad
     from holdfast.tools.security import add_security_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
 
+    guarded = http and settings.authenticates
     server = MemoryServer(
         "holdfast",
         instructions=INSTRUCTIONS,
         version=__version__,
-        middleware=[PlainErrors()],
+        middleware=[PlainErrors(), Scopes()] if guarded else [PlainErrors()],
         mask_error_details=True,
     )
     if http:
@@ -192,12 +224,18 @@ def build_server(settings: Settings, memory: Memories, *, http: bool = False, ad
     add_checkpoint_tools(server, desk)
     add_security_tools(server, desk)
     add_later(server, desk)
-    observe(server, lambda: "local")
-    if admin and not http:
-        from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+    observe(server, principal)
+    if not (guarded or (admin and not http)):
+        return Servers(server, None)
+    from fastmcp.server.providers import FastMCPProvider  # noqa: PLC0415 - as below
 
-        server.mount(admin_server(desk))
-    return server
+    from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+
+    behind = admin_server(desk, __version__)
+    observe(behind, principal)
+    provider = FastMCPProvider(behind)
+    server.add_provider(provider.wrap_transform(Gate()) if guarded else provider)
+    return Servers(server, behind)
 
 
 def _place(settings: Settings) -> tuple[str | None, str]:

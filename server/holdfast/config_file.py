@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.errors import SettingsError
 
+_DEEPEST = 3  # an alias may lead back to where it stands
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -47,13 +48,26 @@ def text_of(given: object, environ: Mapping[str, str]) -> str:
     """
     match given:
         case list():
-            return json.dumps([_interpolated(str(item), environ) for item in given])
+            return json.dumps([_within(item, environ) for item in given])
         case bool():
             return str(given).lower()
         case dict():
             raise ValueError("give one value, not a section of keys")
         case _:
             return _interpolated(str(given), environ)
+
+
+def _within(item: object, environ: Mapping[str, str], depth: int = 1) -> object:
+    """What stands in a list: texts, and down to a depth keys with texts or lists."""
+    match item:
+        case dict() if depth <= _DEEPEST:
+            return {str(key): _within(value, environ, depth + 1) for key, value in item.items()}
+        case list() if depth <= _DEEPEST:
+            return [_within(value, environ, depth + 1) for value in item]
+        case None:
+            return None
+        case _:
+            return _interpolated(str(item), environ)
 
 
 def _interpolated(text: str, environ: Mapping[str, str]) -> str:

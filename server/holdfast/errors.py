@@ -3,6 +3,7 @@
     HoldfastError
     ├── InvalidArgumentError      an argument is blank, unknown, malformed or out of range
     │   └── LimitExceededError    an argument is larger than a configured limit
+    ├── ScopeError                the token that a request came with may not do this
     ├── SecretRefusedError        a secret was found and HOLDFAST_SECRETS=refuse
     ├── MemoryNotFoundError       no note has this id or prefix
     ├── AmbiguousIdError          a prefix matches several notes
@@ -53,6 +54,10 @@ class InvalidArgumentError(HoldfastError):
 
 class LimitExceededError(InvalidArgumentError):
     """An argument is larger than a configured limit; nothing was written."""
+
+
+class ScopeError(HoldfastError):
+    """The token of the request does not have the scope that this needs; nothing was done."""
 
 
 class SecretRefusedError(HoldfastError):

@@ -8,25 +8,21 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
-from holdfast.app import build_memory, build_server
+from holdfast.app import build_memory, build_server, build_servers, build_tenants
 from holdfast.errors import SettingsError
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:
-    from fastmcp import FastMCP
-
-    from holdfast.engine.memory import Memory
+    from holdfast.engine.tenants import Memories
 
 STOP_SECONDS = 0.8  # for what is under way when a signal comes; what was acknowledged is on the disk anyway
-MCP_PATH = "/mcp"
 
 
 def configure_logs(level: str) -> None:
@@ -74,22 +70,26 @@ def serve_stdio(settings: Settings, *, admin: bool = False) -> None:
 
 
 def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False) -> None:
-    """Serve streamable HTTP at `/mcp` until a signal comes; without the admin namespace, for nobody is known here.
+    """Serve streamable HTTP at `/mcp`, and with authentication at `/admin/mcp`, until a signal comes.
 
     Raises:
-        SettingsError: the address is not this machine's own, and there is no authentication yet to guard it.
+        SettingsError: the address is not this machine's own, and there is no authentication to guard it.
     """
-    if not _is_loopback(host):
+    if not _is_loopback(host) and not settings.authenticates:
         raise SettingsError(
-            "This version has no authentication and serves this machine alone.",
-            "Use --host 127.0.0.1, localhost or ::1.",
+            "Without authentication only this machine is served.",
+            "Use --host 127.0.0.1, localhost or ::1, or set HOLDFAST_AUTH_TOKENS or HOLDFAST_AUTH_JWKS_URL.",
         )
     if admin:
-        structlog.get_logger().warning("admin_not_served", reason="over HTTP it needs authentication; use stdio")
+        reason = "over HTTP it is there for tokens with the scope memory:admin, and for nobody without tokens"
+        structlog.get_logger().warning("admin_not_served", reason=reason)
     with _listen(host, port) as listener:
-        memory = build_memory(settings)
-        server = build_server(settings, memory, http=True)
-        anyio.run(_until_signal, lambda: _run_http(server, settings, host, listener), memory)
+        memory: Memories = build_tenants(settings) if settings.tenancy == "user" else build_memory(settings)
+        servers = build_servers(settings, memory, http=True)
+        from holdfast.web import Web  # noqa: PLC0415 - a stdio server does not need it
+
+        web = Web(settings, servers, host)
+        anyio.run(_until_signal, lambda: web.serve(listener), memory, web.ended)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -104,35 +104,14 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def _run_http(server: FastMCP[Any], settings: Settings, host: str, listener: socket.socket) -> None:
-    import uvicorn  # noqa: PLC0415 - a stdio server does not need it
-    from starlette.requests import ClientDisconnect  # noqa: PLC0415
-
-    app = server.http_app(
-        path=MCP_PATH,
-        json_response=True,
-        host_origin_protection=True,
-        allowed_hosts=[*settings.allowed_hosts, host],
-        allowed_origins=list(settings.allowed_origins) or None,
-    )
-
-    async def serving(scope: Any, receive: Any, send: Any) -> None:
-        with suppress(ClientDisconnect):  # whoever hangs up in the middle of a request wants no answer
-            await app(scope, receive, send)
-
-    class Web(uvicorn.Server):
-        """Leaves signals alone: they are ours, see `_until_signal`."""
-
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield
-
-    web = Web(uvicorn.Config(serving, lifespan="on", log_config=None, access_log=False, ws="none"))
-    await web.serve(sockets=[listener])
+async def _nothing() -> None:
+    """What is under way over stdio ends with the memory."""
 
 
-async def _until_signal(serve: Callable[[], Awaitable[None]], memory: Memory) -> None:
-    """Run a transport; a signal closes the memory and ends the process at once.
+async def _until_signal(
+    serve: Callable[[], Awaitable[None]], memory: Memories, ended: Callable[[], Awaitable[None]] = _nothing
+) -> None:
+    """Run a transport; a signal lets what is under way end, closes the memory and ends the process.
 
     The transport's reader may sit in a read that nothing can interrupt, so the process does not wait for it.
     """
@@ -142,6 +121,7 @@ async def _until_signal(serve: Callable[[], Awaitable[None]], memory: Memory) ->
             async def stop_on_signal() -> None:
                 async for _ in signals:
                     threading.Timer(STOP_SECONDS, os._exit, [0]).start()
+                    await ended()
                     await memory.stop()
                     os._exit(0)
 

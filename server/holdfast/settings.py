@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
+from holdfast.model.access import StaticToken, read_tokens
 from holdfast.model.spaces import space_name
 
 PREFIX = "HOLDFAST_"
@@ -24,14 +26,15 @@ _SWITCHES = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("fa
 _LONGEST_NUMBER = 12
 _LONGEST_DAYS = 36_500
 _KEYS = ("NIM_API_KEY", "OPENAI_API_KEY")
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: its key in `config.yaml`, its environment variable, its default and what it does.
 
-    `omi` is the key that OMI's documents give it, as `section.key`. What is `late` may name an environment variable
-    that is not set: whoever needs the value says so.
+    `omi` is the key that OMI's documents give it, as `section.key`, `nested` one of ours of that form. What is `late`
+    may name an environment variable that is not set: whoever needs the value says so.
     """
 
     key: str
@@ -40,10 +43,16 @@ class Setting:
     read: Callable[[str], object] = str
     omi: str = ""
     late: bool = False
+    nested: str = ""
 
     @property
     def variable(self) -> str:
         return PREFIX + self.key.upper()
+
+    @property
+    def dotted(self) -> tuple[str, ...]:
+        """Its keys within sections."""
+        return tuple(key for key in (self.nested, self.omi) if key)
 
 
 def _one_of(*allowed: str) -> Callable[[str], object]:
@@ -112,6 +121,20 @@ def _time(text: str) -> object:
         raise ValueError("use an ISO-8601 time") from None  # the parser's own words repeat the value
 
 
+def _web_address(text: str) -> object:
+    """An http or https address, without a slash at its end; empty where there is none."""
+    address = text.strip().rstrip("/")
+    if address and not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", address):
+        raise ValueError("use an address that begins with https:// or http://")
+    return address
+
+
+def _algorithm(text: str) -> object:
+    if text.strip() not in ALGORITHMS:
+        raise ValueError(f"use one of {', '.join(ALGORITHMS)}")
+    return text.strip()
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("home", "", "The memory folder; by default the platform's folder for user data."),
     Setting("space", "", "The default space; by default the name of the git folder that the server runs in.", _space),
@@ -130,6 +153,24 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("debug", "info", "warning", "error")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
+    Setting("auth_tokens", "", "Who may call over HTTP: a list of {token or token_sha256, client_id, scopes, space}.",
+            read_tokens, nested="auth.tokens"),
+    Setting("auth_jwks_url", "", "Where the keys are that sign tokens (JWT); needs issuer and audience.", _web_address,
+            nested="auth.jwks_url"),
+    Setting("auth_issuer", "", "Who must have issued such a token.", nested="auth.issuer"),
+    Setting("auth_audience", "", "For whom such a token must have been issued.", nested="auth.audience"),
+    Setting("auth_algorithm", "RS256", "How such a token must be signed.", _algorithm, nested="auth.algorithm"),
+    Setting("public_url", "", "The address that clients know an HTTP server by: https://memory.example, say.",
+            _web_address),
+    Setting("trusted_proxies", "", "Addresses or networks whose X-Forwarded-For and -Proto are believed, as a list.",
+            _names),
+    Setting("rate_limit", "1000", "HTTP requests per second of one client; 0 for no limit.", _whole(0, 1_000_000)),
+    Setting("max_requests", "256", "HTTP requests that are worked on at once.", _whole(1, 100_000)),
+    Setting("max_connections", "2000", "HTTP connections that are open at once.", _whole(1, 1_000_000)),
+    Setting("request_seconds", "20", "How long the head and the body of an HTTP request may take to arrive.",
+            _whole(1, 3600)),
+    Setting("stateless", "false", "Keep no HTTP sessions, so that any of several servers may answer any request.",
+            _switch),
     Setting("max_now_tokens", "1000", "How long a NOW file may be, in tokens of four characters.",
             _whole(100, 100_000), "storage.max_now_tokens"),
     Setting("recency_half_life_days", "30", "memory_recall's days in exp(-age / days): a time constant.",
@@ -198,11 +239,28 @@ class Settings:
     vault_retention_days: int = 90
     integrity_check_on_start: bool = True
     enable_consensus: bool = False
+    auth_tokens: tuple[StaticToken, ...] = ()
+    auth_jwks_url: str = ""
+    auth_issuer: str = ""
+    auth_audience: str = ""
+    auth_algorithm: str = "RS256"
+    public_url: str = ""
+    trusted_proxies: tuple[str, ...] = ()
+    rate_limit: int = 1000
+    max_requests: int = 256
+    max_connections: int = 2000
+    request_seconds: int = 20
+    stateless: bool = False
     tenancy: Tenancy = "single"
     tenants_open: int = 64
     tenant_idle_seconds: int = 300
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether who calls over HTTP has to say who they are."""
+        return bool(self.auth_tokens or self.auth_jwks_url)
 
 
 def load_settings(environ: Mapping[str, str]) -> Settings:
@@ -212,7 +270,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         SettingsError: a value cannot be used; the sentence names the setting, never the value.
     """
     home = _home(environ)
-    file = read_config(home / "config.yaml", {setting.omi.partition(".")[0] for setting in SETTINGS if setting.omi})
+    dotted = {key for setting in SETTINGS for key in setting.dotted}
+    file = read_config(home / "config.yaml", {key.partition(".")[0] for key in dotted})
     remarks: list[str] = []
     values: dict[str, Any] = {setting.key: _value(setting, environ, file) for setting in SETTINGS}
     model = values["builtin_model"]
@@ -221,15 +280,16 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     values |= {"home": home, "builtin_model": _path("HOLDFAST_BUILTIN_MODEL", model) if model else None}
     values |= {"ollama_host": environ.get("OLLAMA_HOST", ""), "keys": {name: environ.get(name, "") for name in _KEYS}}
     _check_url(values["encoder"], values["encoder_url"])
+    _check_signed(values)
     if values["enable_consensus"]:
         remarks.append("security.enable_consensus does nothing here.")
-    known = {key for setting in SETTINGS for key in (setting.key, setting.omi)}
+    known = {setting.key for setting in SETTINGS} | dotted
     return Settings(**values, unknown=tuple(sorted(set(file) - known)), remarks=tuple(remarks))
 
 
 def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]) -> object:
     given: object = environ.get(setting.variable) or None
-    places = [file[key] for key in (setting.key, setting.omi) if file.get(key) is not None]
+    places = [file[key] for key in (setting.key, *setting.dotted) if file.get(key) is not None]
     try:
         if given is not None:
             text = str(given)  # what the environment says is meant as it stands
@@ -250,6 +310,15 @@ def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]
 def _check_url(encoder: str, url: str) -> None:
     if encoder in {"nim", "openai"} and url and not url.lower().startswith(("http://", "https://")):
         raise SettingsError("HOLDFAST_ENCODER_URL cannot be used: it is no URL.", "Begin it with http or https.")
+
+
+def _check_signed(values: Mapping[str, Any]) -> None:
+    """A signature says nothing as long as it is open who signed for whom."""
+    given = [bool(values[key]) for key in ("auth_jwks_url", "auth_issuer", "auth_audience")]
+    if any(given) and not all(given):
+        raise SettingsError(
+            "HOLDFAST_AUTH_JWKS_URL, HOLDFAST_AUTH_ISSUER and HOLDFAST_AUTH_AUDIENCE go together.", "Set all three."
+        )
 
 
 def spare_threads(environ: MutableMapping[str, str]) -> None:

@@ -34,6 +34,7 @@ WHO: ContextVar[str] = ContextVar("who")
 def settings_of(home: Path, **more: str) -> Settings:
     return load_settings(
         {"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", "HOLDFAST_TENANCY": "user",
+         "HOLDFAST_AUTH_TOKENS": '[{"token": "t", "client_id": "anna", "scopes": ["memory:read"]}]',
          **{f"HOLDFAST_{name.upper()}": value for name, value in more.items()}}
     )  # fmt: skip
 
@@ -98,6 +99,8 @@ def test_names_that_look_alike_are_different_principals(tmp_path: Path) -> None:
 def test_a_memory_of_everybody_is_refused_where_each_is_to_have_its_own(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="HOLDFAST_TENANCY"):
         build_memory(settings_of(tmp_path))
+    with pytest.raises(SettingsError, match="authentication"):
+        build_tenants(settings_of(tmp_path, auth_tokens="[]"))
 
 
 async def test_the_memory_that_was_used_longest_ago_gives_way_to_another(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
 from holdfast.tools.results import schema_of
+from holdfast.tools.server import MemoryServer
 
 BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
 something risky."""
@@ -63,9 +64,9 @@ class RestoreResult(TypedDict):
     notices: list[str]
 
 
-def admin_server(desk: Desk) -> FastMCP[Any]:
-    """A server of the admin namespace alone, to be mounted where the gate is open."""
-    server: FastMCP[Any] = FastMCP("holdfast-admin", middleware=[PlainErrors()], mask_error_details=True)
+def admin_server(desk: Desk, version: str | None = None) -> FastMCP[Any]:
+    """A server of the admin namespace alone, to be mounted where the gate is open, or served by itself."""
+    server = MemoryServer("holdfast-admin", version=version, middleware=[PlainErrors()], mask_error_details=True)
     _add_backup(server, desk)
     _add_restore_backup(server, desk)
     _add_vault(server, desk)

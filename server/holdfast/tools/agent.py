@@ -20,6 +20,7 @@ from holdfast.engine.remember import Remember, remember
 from holdfast.engine.tenants import Memories
 from holdfast.model.memory import EdgeType, NoteType, Tier
 from holdfast.tools import render
+from holdfast.tools.auth import asking, principal_of, space_of
 from holdfast.tools.errors import answered
 from holdfast.tools.results import FeedbackResult, NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
 
@@ -64,11 +65,17 @@ class Desk:
     space_from: str
 
     def caller(self, context: Context) -> Caller:
-        return Caller(self.space, self.space_from, client_name(context))
+        return self._caller(client_name(context))
 
     def listener(self) -> Caller:
         """Whoever asks, as one who waits for news: alike for all clients that see the same."""
-        return Caller(self.space, self.space_from, "mcp")
+        return self._caller("mcp")
+
+    def _caller(self, source: str) -> Caller:
+        access = asking()
+        own = space_of(access)
+        space, how = (own, "the token's default") if own is not None else (self.space, self.space_from)
+        return Caller(space, how, source, principal_of(access))
 
 
 def add_agent_tools(server: FastMCP, desk: Desk) -> None:
@@ -116,10 +123,9 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
             subject=subject,
             event_time=event_time,
         )
-        outcome = await answered(
-            desk.memory.attend(lambda ports: remember(ports, desk.caller(context), request), anew=True)
-        )
-        return render.remembered(outcome, "as given" if request.space else desk.space_from)
+        who = desk.caller(context)
+        outcome = await answered(desk.memory.attend(lambda ports: remember(ports, who, request), anew=True))
+        return render.remembered(outcome, "as given" if request.space else who.space_from)
 
 
 def _add_recall(server: FastMCP, desk: Desk) -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -24,10 +25,11 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.errors import NAMES
+from holdfast.model.access import LOCAL
 
-LOCAL = "local"
 OTHER = "other"  # what a client calls by a name that is none of ours: its words are not for the log
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -68,6 +70,27 @@ def noticing() -> Iterator[Told]:
         yield told
     finally:
         _told.reset(token)
+
+
+async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer an HTTP request. One that is refused before it is a request of the protocol has a line of its own."""
+    if not log.is_enabled_for(logging.INFO):
+        await app(scope, receive, send)
+        return
+    began, status = time.perf_counter(), 0
+
+    async def noting(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        await send(message)
+
+    with noticing() as told:
+        await app(scope, receive, noting)
+    if status >= HTTPStatus.BAD_REQUEST and not told.done:
+        milliseconds = round((time.perf_counter() - began) * 1000, 1)
+        outcome = f"http {status}"
+        log.info("request", request=secrets.token_hex(8), method="http", milliseconds=milliseconds, outcome=outcome)
 
 
 class _Observer:

@@ -1,0 +1,188 @@
+"""What one client may cost an HTTP server: how many connections and requests, how often, how large, how slow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+import anyio
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+MOST_BODY = 4 * 1024 * 1024  # bytes
+MOST_HEAD = 32 * 1024  # bytes
+RETRY_SECONDS = 1
+_MOST_KNOWN = 10_000  # clients whose pace is remembered
+_BURST = 2.0  # seconds' worth of requests that may come at once
+
+
+def refusal(status: int, sentence: str, **headers: str) -> Response:
+    """An answer in which a request is refused: an error of JSON-RPC for no request in particular, with a sentence."""
+    error = {"code": -32600, "message": f"LimitExceededError: {sentence}"}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status, headers=headers)
+
+
+@dataclass(slots=True)
+class Pace:
+    """A token bucket for each client: `rate` requests a second, and twice that at once. 0 is no limit."""
+
+    rate: int
+    clock: Callable[[], float] = time.monotonic
+    _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def take(self, client: str) -> bool:
+        """Whether this client may ask now; if so, it counts."""
+        if not self.rate:
+            return True
+        now, most = self.clock(), self.rate * _BURST
+        left, at = self._left.pop(client, (most, now))
+        left = min(most, left + (now - at) * self.rate)
+        allowed = left >= 1
+        self._left[client] = (left - 1 if allowed else left, now)
+        if len(self._left) > _MOST_KNOWN:
+            self._left.popitem(last=False)
+        return allowed
+
+
+class UnderWay:
+    """Requests that are worked on, at most so many at once. An answer that has begun, and may last, does not count."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._none = anyio.Event()
+
+    async def serve(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have a request answered, or refuse it with 503."""
+        if self._count >= self._most:
+            told = f"The server works on {self._most} requests already; try again in a moment."
+            await refusal(503, told, **{"Retry-After": str(RETRY_SECONDS)})(scope, receive, send)
+            return
+        self._count += 1
+        counted = True
+
+        def done() -> None:
+            nonlocal counted
+            if counted:
+                counted = False
+                self._count -= 1
+                if not self._count:
+                    self._none.set()
+
+        async def sending(message: Message) -> None:
+            await send(message)
+            if message["type"] == "http.response.body":
+                done()
+
+        try:
+            await app(scope, receive, sending)
+        finally:
+            done()
+
+    async def ended(self) -> None:
+        """Wait until nothing is worked on."""
+        while self._count:
+            self._none = anyio.Event()
+            await self._none.wait()
+
+
+async def whole_body(scope: Scope, receive: Receive, seconds: float) -> bytes | Response:
+    """The body of a request, or the refusal of one that is too large or comes too slowly."""
+    too_large = refusal(413, f"The body is larger than {MOST_BODY // 1024 // 1024} MiB.", Connection="close")
+    announced = dict(scope["headers"]).get(b"content-length", b"0")
+    if not announced.isdigit() or int(announced[:12]) > MOST_BODY:
+        return too_large
+    parts = bytearray()
+    with anyio.move_on_after(seconds):
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return Response(status_code=400)  # nobody is there to read it
+            parts += message.get("body", b"")
+            if len(parts) > MOST_BODY:
+                return too_large
+            if not message.get("more_body", False):
+                return bytes(parts)
+    return refusal(408, f"The body did not arrive within {seconds:g} seconds.", Connection="close")
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """A receiver that tells a body which was read already, and then what else happens."""
+    told = False
+
+    async def receiving() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receiving
+
+
+class Connection(H11Protocol):
+    """A connection of a server that has at most so many, each of which must say in time what it wants."""
+
+    most: ClassVar[int]
+    head_seconds: ClassVar[float]
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.most:
+            self._refuse(503, f"The server has {self.most} connections already.", "retry-after: 1\r\n")
+            return
+        self._late = self.loop.call_later(self.head_seconds, self._too_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._in_time()
+        elif self._late is None:
+            self._late = self.loop.call_later(self.head_seconds, self._too_late)
+
+    def send_400_response(self, msg: str) -> None:
+        if len(self.conn.trailing_data[0]) > MOST_HEAD:
+            self._refuse(431, f"The headers are longer than {MOST_HEAD // 1024} KiB.")
+        else:
+            super().send_400_response(msg)
+
+    def _in_time(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _too_late(self) -> None:
+        self._refuse(408, f"The headers did not arrive within {self.head_seconds:g} seconds.")
+
+    def _refuse(self, status: int, sentence: str, header: str = "") -> None:
+        body = json.dumps({"error": f"LimitExceededError: {sentence}"})
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n{header}"
+        told = f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}"
+        self.transport.write(told.encode())
+        self.transport.close()
+
+
+def connection(most: int, head_seconds: float) -> type[Connection]:
+    """The kind of connection that a server with these limits has."""
+    return type("LimitedConnection", (Connection,), {"most": most, "head_seconds": head_seconds})
+
+
+def address_of(scope: Scope) -> str:
+    """Where a request comes from."""
+    client: Any = scope.get("client")
+    return str(client[0]) if client else "unknown"

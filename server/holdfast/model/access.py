@@ -1,0 +1,109 @@
+"""Who may ask over HTTP, and for what: scopes, tokens, and the name by which whoever asks is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from holdfast.model.spaces import space_name
+
+READ: Final = "memory:read"
+WRITE: Final = "memory:write"
+ADMIN: Final = "memory:admin"
+SCOPES: Final = (READ, WRITE, ADMIN)
+
+LOCAL: Final = "local"  # who asks where nobody has to say who they are
+SIGNED: Final = "sub_"  # how the names of those begin who come with a signed token
+_KEYS = frozenset({"token", "token_sha256", "client_id", "scopes", "space"})
+_DIGEST = re.compile(r"[0-9a-fA-F]{64}")
+_LONGEST_NAME = 128
+
+
+@dataclass(frozen=True, slots=True)
+class StaticToken:
+    """A token that the operator gave to a client; of the token itself only its SHA-256 is kept."""
+
+    client_id: str
+    scopes: tuple[str, ...]
+    digest: bytes = field(repr=False)
+    space: str | None = None
+
+
+def allows(granted: Collection[str], scope: str) -> bool:
+    """Whether these scopes include one; who may administer a memory can read and change all of it anyway."""
+    return scope in granted or ADMIN in granted
+
+
+def digest_of(token: str) -> bytes:
+    """SHA-256 of a token, 32 bytes."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def signed_principal(issuer: str, subject: str) -> str:
+    """The stable name of a subject of an issuer: `sub_` and 32 hexadecimal digits of a hash of both."""
+    both = json.dumps([issuer, subject]).encode()
+    return SIGNED + hashlib.sha256(both).hexdigest()[:32]
+
+
+def read_tokens(text: str) -> tuple[StaticToken, ...]:
+    """Tokens as settings give them: a JSON list of `{"token" or "token_sha256", "client_id", "scopes", "space"}`.
+
+    Raises:
+        ValueError: it is something else; the words repeat nothing of it.
+    """
+    if not text.strip():
+        return ()
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("give a JSON list of tokens") from None  # the parser's own words repeat the text
+    if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
+        raise ValueError("give a list of tokens, each with its keys")
+    tokens = tuple(_token(number, entry) for number, entry in enumerate(given, 1))
+    if len({token.digest for token in tokens}) < len(tokens):
+        raise ValueError("two entries have the same token")
+    return tokens
+
+
+def _token(number: int, entry: Mapping[str, Any]) -> StaticToken:
+    where = f"entry {number}"
+    if set(entry) - _KEYS:
+        raise ValueError(f"{where} may have {', '.join(sorted(_KEYS))} and no more")
+    return StaticToken(_client(where, entry), _scopes(where, entry), _digest(where, entry), _space(where, entry))
+
+
+def _client(where: str, entry: Mapping[str, Any]) -> str:
+    name = entry.get("client_id")
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise ValueError(f"{where} needs a client_id of up to {_LONGEST_NAME} printable characters")
+    if name == LOCAL or name.startswith(SIGNED):
+        raise ValueError(f"{where} has a client_id that is reserved: {LOCAL}, and what begins with {SIGNED}")
+    return name
+
+
+def _scopes(where: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    scopes = entry.get("scopes")
+    if not isinstance(scopes, list) or not scopes or any(scope not in SCOPES for scope in scopes):
+        raise ValueError(f"{where} needs scopes, a list of some of {', '.join(SCOPES)}")
+    return tuple(scopes)
+
+
+def _digest(where: str, entry: Mapping[str, Any]) -> bytes:
+    token, digest = entry.get("token"), entry.get("token_sha256")
+    if isinstance(token, str) and token.strip() and digest is None:
+        return digest_of(token)
+    if isinstance(digest, str) and _DIGEST.fullmatch(digest) and token is None:
+        return bytes.fromhex(digest)
+    raise ValueError(f"{where} needs either token or token_sha256, which is 64 hexadecimal digits")
+
+
+def _space(where: str, entry: Mapping[str, Any]) -> str | None:
+    space = entry.get("space")
+    try:
+        return None if space is None else space_name(str(space))
+    except ValueError as error:
+        raise ValueError(f"{where} has a space that cannot be one: {error}") from None

@@ -1,0 +1,250 @@
+"""Who asks over HTTP and what they may: tokens are verified, tools and resources ask for scopes, admin is hidden.
+
+Over stdio nobody has a token: whoever starts the process owns the memory, and `--admin` is the gate.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from fastmcp.exceptions import ToolError
+from fastmcp.prompts import Prompt
+from fastmcp.resources import Resource, ResourceTemplate
+from fastmcp.server.auth import AccessToken, TokenVerifier
+from fastmcp.server.dependencies import get_access_token
+from fastmcp.server.middleware import Middleware, MiddlewareContext
+from fastmcp.server.transforms import (
+    GetPromptNext,
+    GetResourceNext,
+    GetResourceTemplateNext,
+    GetToolNext,
+    Transform,
+)
+from fastmcp.tools import Tool
+from fastmcp.utilities.versions import VersionSpec
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST
+
+from holdfast.errors import ScopeError
+from holdfast.model.access import (
+    ADMIN,
+    LOCAL,
+    READ,
+    SCOPES,
+    WRITE,
+    StaticToken,
+    allows,
+    digest_of,
+    signed_principal,
+)
+from holdfast.settings import Settings
+
+Answer = TypeVar("Answer")
+Call = Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
+
+SKEW_SECONDS = 30.0  # that other clocks may be ahead
+KEYS_SECONDS = 5.0  # at least between two looks for the keys of signed tokens: that long a new one may be unknown
+_SPACE, _PRINCIPAL = "holdfast_space", "holdfast_principal"
+
+
+class StaticTokens(TokenVerifier):
+    """Tokens from the settings. Each is compared by its hash, in a time that does not tell which came close."""
+
+    def __init__(self, tokens: Sequence[StaticToken]) -> None:
+        super().__init__()
+        self._tokens = tuple(tokens)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        presented = digest_of(token)
+        found = [known for known in self._tokens if hmac.compare_digest(known.digest, presented)]
+        if not found:
+            return None
+        client, space = found[0].client_id, found[0].space
+        claims = {_PRINCIPAL: client, _SPACE: space}
+        return AccessToken(token=token, client_id=client, scopes=list(found[0].scopes), claims=claims)
+
+
+def signed_tokens(settings: Settings) -> TokenVerifier:
+    """A verifier of tokens that an authorization server signed; without `exp` or a subject they are refused."""
+    from fastmcp.server.auth.providers.jwt import JWTVerifier  # noqa: PLC0415 - brings cryptography
+
+    class SignedTokens(JWTVerifier):
+        async def load_access_token(self, token: str) -> AccessToken | None:
+            try:
+                access = await super().load_access_token(token)
+            except OverflowError:  # an end beyond all time
+                return None
+            return None if access is None else _checked(access)
+
+    return SignedTokens(
+        jwks_uri=settings.auth_jwks_url,
+        issuer=settings.auth_issuer,
+        audience=settings.auth_audience,
+        algorithm=settings.auth_algorithm,
+        jwks_refresh_interval=KEYS_SECONDS,
+    )
+
+
+def _checked(access: AccessToken) -> AccessToken | None:
+    """What the framework leaves open: an end, a beginning, and a subject."""
+    subject, begins = access.subject, access.claims.get("nbf", 0)
+    if not subject or access.expires_at is None:
+        return None
+    if isinstance(begins, bool) or not isinstance(begins, int | float) or begins > time.time() + SKEW_SECONDS:
+        return None
+    principal = signed_principal(str(access.claims.get("iss")), subject)
+    return access.model_copy(update={"claims": {"iss": access.claims.get("iss"), _PRINCIPAL: principal}})
+
+
+class EitherToken(TokenVerifier):
+    """Tokens that one of several verifiers knows."""
+
+    def __init__(self, verifiers: Sequence[TokenVerifier]) -> None:
+        super().__init__()
+        self._verifiers = tuple(verifiers)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        for verifier in self._verifiers:
+            if access := await verifier.verify_token(token):
+                return access
+        return None
+
+
+def verifier_of(settings: Settings) -> TokenVerifier | None:
+    """What the settings know of tokens; None where nobody has to say who they are."""
+    verifiers: list[TokenVerifier] = []
+    if settings.auth_tokens:
+        verifiers.append(StaticTokens(settings.auth_tokens))
+    if settings.auth_jwks_url:
+        verifiers.append(signed_tokens(settings))
+    return EitherToken(verifiers) if verifiers else None
+
+
+def principal_of(access: AccessToken | None) -> str:
+    """The stable name of whoever asks: `local`, a client id, or `sub_` and a hash of issuer and subject."""
+    return LOCAL if access is None else str(access.claims[_PRINCIPAL])
+
+
+def principal() -> str:
+    """The name of whoever asks now."""
+    return principal_of(asking())
+
+
+def known_principal() -> str:
+    """The name of whoever asks now, for servers on which everybody has one.
+
+    Raises:
+        ScopeError: nobody knows who asks.
+    """
+    access = asking()
+    if access is None:
+        raise ScopeError("It is not known who asks.", "Use a token.")
+    return principal_of(access)
+
+
+def space_of(access: AccessToken | None) -> str | None:
+    """The default space of a token."""
+    return None if access is None else access.claims.get(_SPACE)
+
+
+def asking() -> AccessToken | None:
+    """The token of the request that is being answered; None over stdio and where there is no authentication."""
+    return get_access_token()
+
+
+def is_admin(access: AccessToken | None) -> bool:
+    return access is not None and ADMIN in access.scopes
+
+
+def has_any_scope(granted: Sequence[str]) -> bool:
+    return any(scope in granted for scope in SCOPES)
+
+
+def missing(access: AccessToken | None, scope: str) -> ScopeError | None:
+    """Why a token does not suffice; None where it does."""
+    if access is not None and allows(access.scopes, scope):
+        return None
+    return ScopeError(f"This token does not have the scope {scope}.", "Use one that has it.")
+
+
+def require(access: AccessToken | None, scope: str) -> None:
+    """Refuse a request of the protocol whose token does not suffice.
+
+    Raises:
+        MCPError: the scope is missing; it is named.
+    """
+    if (error := missing(access, scope)) is not None:
+        raise MCPError(INVALID_REQUEST, error.public)
+
+
+class Scopes(Middleware):
+    """Every request of a server with authentication asks for the scope that it needs.
+
+    Tools that a token may not use stay in the list: what is listed is the same for all, which clients keep, and the
+    refusal names the scope that a client may then ask its user for.
+    """
+
+    async def on_call_tool(self, context: MiddlewareContext[Any], call_next: Call[Answer]) -> Answer:
+        tool = await _tool(context)
+        if tool is not None and (error := missing(asking(), _needed(tool, context.message.arguments or {}))):
+            raise ToolError(error.public)
+        return await call_next(context)
+
+    async def on_read_resource(self, context: MiddlewareContext[Any], call_next: Call[Answer]) -> Answer:
+        require(asking(), READ)
+        return await call_next(context)
+
+    async def on_get_prompt(self, context: MiddlewareContext[Any], call_next: Call[Answer]) -> Answer:
+        require(asking(), READ)
+        return await call_next(context)
+
+
+async def _tool(context: MiddlewareContext[Any]) -> Tool | None:
+    """What is called, as far as this token can see it: what it cannot see is unknown, not forbidden."""
+    if context.fastmcp_context is None:
+        return None
+    return await context.fastmcp_context.fastmcp.get_tool(context.message.name)
+
+
+def _needed(tool: Tool, arguments: dict[str, Any]) -> str:
+    """The scope of a call: maintenance without verdicts only looks."""
+    reads = tool.annotations is not None and tool.annotations.read_only_hint is True
+    looks = tool.name == "run_maintenance" and not arguments.get("results")
+    return READ if reads or looks else WRITE
+
+
+class Gate(Transform):
+    """Shows what it is put in front of to tokens with the scope `memory:admin`; for all others it is not there."""
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        return tools if is_admin(asking()) else []
+
+    async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
+        return await call_next(name, version=version) if is_admin(asking()) else None
+
+    async def list_resources(self, resources: Sequence[Resource]) -> Sequence[Resource]:
+        return resources if is_admin(asking()) else []
+
+    async def get_resource(
+        self, uri: str, call_next: GetResourceNext, *, version: VersionSpec | None = None
+    ) -> Resource | None:
+        return await call_next(uri, version=version) if is_admin(asking()) else None
+
+    async def list_resource_templates(self, templates: Sequence[ResourceTemplate]) -> Sequence[ResourceTemplate]:
+        return templates if is_admin(asking()) else []
+
+    async def get_resource_template(
+        self, uri: str, call_next: GetResourceTemplateNext, *, version: VersionSpec | None = None
+    ) -> ResourceTemplate | None:
+        return await call_next(uri, version=version) if is_admin(asking()) else None
+
+    async def list_prompts(self, prompts: Sequence[Prompt]) -> Sequence[Prompt]:
+        return prompts if is_admin(asking()) else []
+
+    async def get_prompt(
+        self, name: str, call_next: GetPromptNext, *, version: VersionSpec | None = None
+    ) -> Prompt | None:
+        return await call_next(name, version=version) if is_admin(asking()) else None

@@ -1,0 +1,231 @@
+"""The HTTP side of a server: which path leads where, for whom, and within which limits.
+
+    request -> Host and Origin -> token -> pace -> path and scope -> how many at once -> body -> MCP
+
+`/mcp` is for all who have a scope, `/admin/mcp` is there only for tokens with the scope `memory:admin`: for everybody
+else it is a path like any other that does not exist. `/health` says that the server lives, and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from socket import socket
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import uvicorn
+from fastmcp.server.http import HostOriginGuardMiddleware, StarletteWithLifespan
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holdfast.app import Servers
+from holdfast.limits import (
+    MOST_HEAD,
+    RETRY_SECONDS,
+    Pace,
+    UnderWay,
+    address_of,
+    connection,
+    refusal,
+    replayed,
+    whole_body,
+)
+from holdfast.model.access import READ, WRITE
+from holdfast.settings import Settings
+from holdfast.tools.auth import has_any_scope, is_admin, principal_of, verifier_of
+from holdfast.tools.observing import observed
+
+MCP_PATH: Final = "/mcp"
+ADMIN_PATH: Final = "/admin/mcp"
+HEALTH_PATH: Final = "/health"
+METADATA: Final = "/.well-known/oauth-protected-resource"
+_SCOPES = f"{READ} {WRITE}"
+_SPARE_FILES = 256  # open files that are no connections
+TENANT_FILES = 96  # open at the most for one tenant: its stripes of locks, its databases, its journal
+
+
+class Web:
+    """A server over HTTP."""
+
+    def __init__(self, settings: Settings, servers: Servers, host: str) -> None:
+        self._settings = settings
+        self._main = _endpoint(servers.main, MCP_PATH, settings)
+        self._admin = _endpoint(servers.admin, ADMIN_PATH, settings) if servers.admin is not None else None
+        self._verifier = verifier_of(settings)
+        self._pace = Pace(settings.rate_limit)
+        self._under_way = UnderWay(settings.max_requests)
+        self._uvicorn = _Server(
+            uvicorn.Config(
+                self._app(host),
+                http=connection(_room(settings), settings.request_seconds),
+                h11_max_incomplete_event_size=MOST_HEAD,
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=list(settings.trusted_proxies),
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                ws="none",
+            )
+        )
+
+    async def serve(self, listener: socket) -> None:
+        await self._uvicorn.serve(sockets=[listener])
+
+    async def ended(self) -> None:
+        """Take no more connections, and wait until what is under way is answered."""
+        self._uvicorn.should_exit = True
+        await self._under_way.ended()
+
+    def _app(self, host: str) -> ASGIApp:
+        app: ASGIApp = self._answer
+        if self._verifier is not None:
+            for layer in reversed(self._verifier.get_middleware()):
+                app = layer.cls(app, *layer.args, **layer.kwargs)
+        app = HostOriginGuardMiddleware(app, self._hosts(host), self._origins(), "strict")
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["path"] == HEALTH_PATH:
+                await PlainTextResponse("ok\n")(scope, receive, send)
+                return
+            with suppress(ClientDisconnect):  # whoever hangs up in the middle of a request wants no answer
+                await observed(app, scope, receive, send)
+
+        return Starlette(routes=[Mount("", guarded)], lifespan=self._lifespan)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for endpoint in (self._main, self._admin):
+                if endpoint is not None:
+                    await stack.enter_async_context(endpoint.lifespan(app))
+            yield
+
+    def _hosts(self, host: str) -> list[str]:
+        public = urlsplit(self._settings.public_url).hostname
+        return [*self._settings.allowed_hosts, host, *([public] if public else [])]
+
+    def _origins(self) -> list[str] | None:
+        public = urlsplit(self._settings.public_url)
+        own = [f"{public.scheme}://{public.netloc}"] if public.netloc else []
+        return [*self._settings.allowed_origins, *own] or None
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        user = scope.get("user")
+        access = user.access_token if isinstance(user, AuthenticatedUser) else None
+        found = self._way(scope, access)
+        if isinstance(found, Response):
+            await found(scope, receive, send)
+        else:
+            await self._under_way.serve(_bodily(found, self._settings.request_seconds), scope, receive, send)
+
+    def _way(self, scope: Scope, access: Any) -> ASGIApp | Response:
+        """Where a request leads, or why it is refused."""
+        asker = address_of(scope) if access is None else principal_of(access)
+        if not self._pace.take(asker):
+            told = f"More than {self._settings.rate_limit} requests in a second."
+            return refusal(429, told, **{"Retry-After": str(RETRY_SECONDS)})
+        path = scope["path"].rstrip("/")
+        if self._verifier is not None and path in self._metadata_paths():
+            return JSONResponse(self._metadata(scope))
+        if self._verifier is not None and access is None:
+            return self._challenge(scope)
+        if path == MCP_PATH:
+            known = access is None or has_any_scope(access.scopes)
+            return self._main if known else self._insufficient(scope)
+        if path == ADMIN_PATH and self._admin is not None and is_admin(access):
+            return self._admin
+        return PlainTextResponse("Not Found", 404)
+
+    def _base(self, scope: Scope) -> str:
+        """The address that the client knows this server by; its Host has been checked."""
+        host = dict(scope["headers"]).get(b"host", b"localhost").decode("latin-1")
+        return self._settings.public_url or f"{scope['scheme']}://{host}"
+
+    def _metadata_paths(self) -> tuple[str, ...]:
+        return METADATA, METADATA + urlsplit(self._settings.public_url).path + MCP_PATH
+
+    def _metadata(self, scope: Scope) -> dict[str, Any]:
+        """RFC 9728."""
+        issuers = [self._settings.auth_issuer] if self._settings.auth_issuer else []
+        return {
+            "resource": self._base(scope) + MCP_PATH,
+            **({"authorization_servers": issuers} if issuers else {}),
+            "scopes_supported": [READ, WRITE],
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Holdfast",
+        }
+
+    def _challenge(self, scope: Scope) -> Response:
+        """401, in the words of RFC 6750: without an error where no token was given."""
+        headers = dict(scope["headers"])
+        given = headers.get(b"authorization", b"")[:7].lower() == b"bearer "
+        told = {"error": "invalid_token", "error_description": "The token is unknown, not valid now, or not for here."}
+        return self._unauthorized(scope, 401, told if given else {})
+
+    def _insufficient(self, scope: Scope) -> Response:
+        told = {"error": "insufficient_scope", "error_description": f"The token has none of the scopes {_SCOPES}."}
+        return self._unauthorized(scope, 403, told)
+
+    def _unauthorized(self, scope: Scope, status: int, told: dict[str, str]) -> Response:
+        base = urlsplit(self._base(scope))
+        where = f"{base.scheme}://{base.netloc}{METADATA}{base.path}{MCP_PATH}"
+        said = told | {"scope": _SCOPES, "resource_metadata": where}
+        challenge = "Bearer " + ", ".join(f'{key}="{value}"' for key, value in said.items())
+        needed = {"error": "unauthorized", "error_description": "A bearer token is needed."}
+        return JSONResponse(told or needed, status, headers={"WWW-Authenticate": challenge})
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals alone: they are the runner's."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _endpoint(server: Any, path: str, settings: Settings) -> StarletteWithLifespan:
+    app: StarletteWithLifespan = server.http_app(
+        path=path, json_response=True, stateless_http=settings.stateless, host_origin_protection=False
+    )
+    return app
+
+
+def _bodily(app: ASGIApp, seconds: float) -> ASGIApp:
+    """An endpoint that meets requests only when they are there as a whole."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"].rstrip("/")
+        scope = {**scope, "path": path, "raw_path": path.encode()}
+        if scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        body = await whole_body(scope, receive, seconds)
+        if isinstance(body, Response):
+            await body(scope, receive, send)
+        else:
+            await app(scope, replayed(body, receive), send)
+
+    return answering
+
+
+def _room(settings: Settings) -> int:
+    """How many connections there can be: no more than files may be open, whose number is raised where that goes."""
+    connections = settings.max_connections
+    spare = _SPARE_FILES + (settings.tenants_open * TENANT_FILES if settings.tenancy == "user" else 0)
+    if sys.platform == "win32":
+        return connections
+    import resource  # noqa: PLC0415 - not on every platform
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + spare
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return connections if soft == resource.RLIM_INFINITY else max(1, min(connections, max(soft - spare, soft // 4)))
