@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from processes import Stdio, stdio
+from processes import INITIALIZE, PATIENCE, Stdio, http, stdio
 from served import ERAS
 
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -110,3 +112,34 @@ def test_at_debug_each_recall_tells_its_stages_under_the_id_of_its_request(envir
         assert line["level"] == "debug"
     assert recalls <= {line["request"] for line in told if line["event"] == "index_is_fresh" and "fresh_ms" in line}
     assert SAID not in server.stderr
+
+
+def test_over_http_what_is_refused_has_a_line_too_and_no_line_has_a_token(environment: dict[str, str]) -> None:
+    token = {"token": SAID, "client_id": f"{SAID}@example.org", "scopes": ["memory:read"]}
+    more = {"HOLDFAST_LOG_LEVEL": "info", "HOLDFAST_AUTH_TOKENS": json.dumps([token])}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    known, unknown = (f"Bearer {SAID}{end}" for end in ("", "2"))
+    with http(environment | more) as (_, port), httpx.Client(trust_env=False, timeout=PATIENCE) as client:
+        for path, headers, status in (
+            ("/mcp", {"Authorization": known}, 200),
+            ("/mcp", {"Authorization": unknown}, 401),
+            ("/mcp", {}, 401),
+            ("/mcp", {"Authorization": known, "Host": f"{SAID}.example.org"}, 421),
+            ("/mcp", {"Authorization": known, "Origin": f"https://{SAID}.example.org"}, 403),
+            ("/admin/mcp", {"Authorization": known}, 404),
+            (f"/{SAID}", {"Authorization": known}, 404),
+        ):
+            accept = {"Accept": "application/json, text/event-stream"}
+            answer = client.post(f"http://127.0.0.1:{port}{path}?{SAID}", json=message, headers=accept | headers)
+            assert answer.status_code == status
+        assert client.get(f"http://127.0.0.1:{port}/health").status_code == 200
+    logged = (Path(environment["HOME"]) / "stderr").read_text("utf-8")
+    told = [line for line in map(json.loads, logged.splitlines()) if line["event"] == "request"]
+    assert [line["outcome"] for line in told] == [
+        "ok",
+        *(f"http {status}" for status in (401, 401, 421, 403, 404, 404)),
+    ]
+    assert [line["method"] for line in told] == ["initialize", *["http"] * 6]
+    assert len({line["request"] for line in told}) == len(told)
+    assert len(told[0]["who"]) == 12
+    assert SAID not in logged
