@@ -42,6 +42,8 @@ from holdfast.store.vault import Vault
 if TYPE_CHECKING:
     from fastmcp import FastMCP
 
+    from holdfast.tools.agent import Desk
+
 INSTRUCTIONS = """Holdfast is the user's long-term memory, kept as markdown files. Start a session with now_read. \
 Recall before you answer anything that earlier sessions may have settled, and when you start on a task. Remember what \
 a later session needs: decisions with their reasons, preferences, corrections, procedures that worked. When something \
@@ -197,7 +199,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
-    from holdfast.tools.auth import Gate, Scopes, principal  # noqa: PLC0415
+    from holdfast.tools.auth import Scopes, principal  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
@@ -218,24 +220,29 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
     else:
         space, how = _place(settings)
-    desk = Desk(memory, space, how)
+    desk = Desk(memory, space, how, guarded)
     add_agent_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
     add_security_tools(server, desk)
-    add_later(server, desk)
-    observe(server, principal)
-    if not (guarded or (admin and not http)):
-        return Servers(server, None)
+    behind = _behind_the_gate(server, desk) if guarded or (admin and not http) else None
+    add_later(server, desk, behind)
+    for observed in filter(None, (server, behind)):
+        observe(observed, principal)
+    return Servers(server, behind)
+
+
+def _behind_the_gate(server: FastMCP[Any], desk: Desk) -> FastMCP[Any]:
+    """The admin namespace, put into a server; where requests have tokens, for those of administrators alone."""
     from fastmcp.server.providers import FastMCPProvider  # noqa: PLC0415 - as below
 
     from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+    from holdfast.tools.auth import Gate  # noqa: PLC0415
 
-    behind = admin_server(desk, __version__)
-    observe(behind, principal)
-    provider = FastMCPProvider(behind)
-    server.add_provider(provider.wrap_transform(Gate()) if guarded else provider)
-    return Servers(server, behind)
+    admin = admin_server(desk, __version__)
+    provider = FastMCPProvider(admin)
+    server.add_provider(provider.wrap_transform(Gate()) if desk.guarded else provider)
+    return admin
 
 
 def _place(settings: Settings) -> tuple[str | None, str]:

@@ -197,16 +197,24 @@ async def test_no_resource_prompt_or_completion_shows_anything_of_another(two: T
 
 async def test_whoever_listens_hears_of_what_is_theirs_alone(two: Two, place: Place, era: str) -> None:
     own = await two.bert.keep("The buoy is red.")
-    foreign = [f"memory://note/{two.note}", f"memory://space/{two.mark}", "memory://events", "memory://now"]
+    foreign = [
+        f"memory://note/{two.note}",
+        f"memory://space/{two.mark}",
+        "memory://events",
+        "memory://now",
+        "admin://vault",
+    ]
     mine = f"memory://note/{own}"
     async with (
         listening(place, two.bert, BERT, era, [*foreign, mine]) as bert,
-        listening(place, two.anna, ANNA, era, foreign[:1]) as anna,
+        listening(place, two.anna, ANNA, era, [foreign[0], foreign[-1]]) as anna,
     ):
         await two.anna.call("now_update", current_task="Dredging")
         await two.anna.call("recall", query=two.mark)
         await two.anna.call("mark_outdated", node_id=two.note)
-        await heard(anna, f"memory://note/{two.note}")
+        await two.anna.call("admin_backup")
+        for uri in (f"memory://note/{two.note}", "admin://vault"):
+            await heard(anna, uri)
         assert bert == []
         await two.bert.call("mark_outdated", node_id=own)
         await heard(bert, mine)

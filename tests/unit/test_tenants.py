@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from unittest.mock import patch
 import anyio
 import pytest
 import structlog
+from anyio.abc import TaskStatus
 
 import holdfast.app
 import holdfast.engine.tenants
@@ -120,15 +121,22 @@ async def test_the_memory_that_was_used_longest_ago_gives_way_to_another(tmp_pat
 
 
 async def test_when_all_memories_are_in_use_a_request_waits_a_while_and_is_told_so(tmp_path: Path) -> None:
-    async with tenants_in(tmp_path, tenants_open="1") as tenants, AsyncExitStack() as stack:
-        await stack.enter_async_context(tenants.lease("anna"))
+    done = anyio.Event()
+
+    async def use(*, task_status: TaskStatus[None]) -> None:
+        async with tenants.lease("anna"):
+            task_status.started()
+            await done.wait()
+
+    async with tenants_in(tmp_path, tenants_open="1") as tenants, anyio.create_task_group() as tasks:
+        await tasks.start(use)
         with patch.object(holdfast.engine.tenants, "PATIENCE_SECONDS", 0.05), pytest.raises(ServerBusyError):
             await store(tenants, "bert", "The crane.")
-        assert not tenant_home(tmp_path, "bert").exists()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(store, tenants, "bert", "The crane.")
-            await anyio.wait_all_tasks_blocked()
-            await stack.aclose()
+        assert names_in(tmp_path) == set()
+        tasks.start_soon(store, tenants, "bert", "The crane.")
+        await anyio.wait_all_tasks_blocked()
+        done.set()
+    async with tenants_in(tmp_path) as tenants:
         assert await contents(tenants, "bert", "crane") == ["The crane."]
 
 

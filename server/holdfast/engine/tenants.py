@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
@@ -24,6 +25,8 @@ Memories: TypeAlias = "Memory | Tenants"
 
 PATIENCE_SECONDS = 5.0  # of a request for which no memory can be opened at once
 LOOKS = 4  # in each span of idleness, for what may be closed
+
+_acting: ContextVar[str | None] = ContextVar("acting", default=None)
 
 log = structlog.get_logger()
 
@@ -119,7 +122,7 @@ class Tenants:
             ServerBusyError: too many memories are in use.
             HoldfastError: whatever the verb raises.
         """
-        async with self.lease(self._who()) as memory:
+        async with self.lease(self._asking()) as memory:
             return await memory.attend(verb, anew=anew)
 
     async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
@@ -129,35 +132,42 @@ class Tenants:
             ServerBusyError: too many memories are in use.
             HoldfastError: whatever the verb raises.
         """
-        async with self.lease(self._who()) as memory:
+        async with self.lease(self._asking()) as memory:
             return await memory.attend_folder(verb)
+
+    def _asking(self) -> str:
+        return _acting.get() or self._who()
 
     @asynccontextmanager
     async def lease(self, principal: str) -> AsyncIterator[Memory]:
-        """A principal's memory, which stays open until the block ends.
+        """A principal's memory, which stays open until the block ends. What is asked inside, this principal asks.
 
         Raises:
             ServerBusyError: too many others are in use, and stayed so.
             StorageError: the server is stopping.
         """
         tenant = await self._entered(principal)
+        acting = _acting.set(principal)
         try:
             yield tenant.memory
         finally:
+            _acting.reset(acting)
             tenant.used = anyio.current_time()
             self._left(tenant)
 
     @asynccontextmanager
     async def glance(self, principal: str) -> AsyncIterator[Memory | None]:
-        """A principal's memory if it is open; who listens keeps it from being closed as idle, not from giving way."""
+        """As `lease` if it is open; who listens keeps a memory from being closed as idle, not from giving way."""
         tenant = self._open.get(principal)
         if tenant is None or tenant.leave.is_set():
             yield None
             return
         tenant.leases += 1
+        acting = _acting.set(principal)
         try:
             yield tenant.memory
         finally:
+            _acting.reset(acting)
             tenant.heard = anyio.current_time()
             self._left(tenant)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastmcp import Context, FastMCP
+from fastmcp.server.auth import AccessToken
 from fastmcp.tools import ToolResult
 from mcp_types import ToolAnnotations
 from pydantic import Field
@@ -58,21 +59,21 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where requests are answered: a memory, or that of whoever asks, and the space that the server works in."""
+    """Where requests are answered.
+
+    A memory, or that of whoever asks; the space that the server works in; whether requests need tokens.
+    """
 
     memory: Memories
     space: str | None
     space_from: str
+    guarded: bool = False
 
     def caller(self, context: Context) -> Caller:
-        return self._caller(client_name(context))
+        return self.asker(asking(), client_name(context))
 
-    def listener(self) -> Caller:
-        """Whoever asks, as one who waits for news: alike for all clients that see the same."""
-        return self._caller("mcp")
-
-    def _caller(self, source: str) -> Caller:
-        access = asking()
+    def asker(self, access: AccessToken | None, source: str) -> Caller:
+        """Who asks with this token, through this program."""
         own = space_of(access)
         space, how = (own, "the token's default") if own is not None else (self.space, self.space_from)
         return Caller(space, how, source, principal_of(access))

@@ -25,6 +25,8 @@ from fastmcp.server.transforms import (
 )
 from fastmcp.tools import Tool
 from fastmcp.utilities.versions import VersionSpec
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST
 
@@ -153,6 +155,13 @@ def space_of(access: AccessToken | None) -> str | None:
 def asking() -> AccessToken | None:
     """The token of the request that is being answered; None over stdio and where there is no authentication."""
     return get_access_token()
+
+
+def access_of(context: ServerRequestContext[Any, Any]) -> AccessToken | None:
+    """The token of a request that the framework does not know of; None as for `asking`."""
+    user = context.request.scope.get("user") if context.request is not None else None
+    access = user.access_token if isinstance(user, AuthenticatedUser) else None
+    return access if isinstance(access, AccessToken) else None
 
 
 def is_admin(access: AccessToken | None) -> bool:

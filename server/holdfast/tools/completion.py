@@ -6,7 +6,9 @@ from mcp_types import Completion, CompletionArgument, PromptReference, ResourceT
 
 from holdfast.engine.browse import days_logged
 from holdfast.engine.ports import Ports
+from holdfast.model.access import READ
 from holdfast.tools.agent import Desk
+from holdfast.tools.auth import asking, require
 from holdfast.tools.errors import read
 from holdfast.tools.resources import CONTEXT, DAILY, EVIDENCE, NOTE, SPACE
 
@@ -20,6 +22,8 @@ async def complete(
     """What may stand where something is being typed; nothing where that is not known."""
     if not isinstance(ref, ResourceTemplateReference) or len(argument.value) > LONGEST:
         return Completion(values=[])
+    if desk.guarded:
+        require(asking(), READ)
     uri, name, typed = str(ref.uri), argument.name, argument.value
     found = await read(desk.memory.attend(lambda ports: _values(ports, uri, name, typed)))
     return Completion(values=found[:MOST], has_more=len(found) > MOST)

@@ -25,7 +25,6 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from holdfast.engine.ports import Caller
 from holdfast.tools.agent import Desk
 
 if TYPE_CHECKING:
@@ -34,27 +33,33 @@ if TYPE_CHECKING:
 Request = ServerRequestContext[Any, Any]
 
 
-def add_later(server: FastMCP[Any], desk: Desk) -> None:
-    """Let a server have all of them."""
-    later = Later(desk)
+def add_later(server: FastMCP[Any], desk: Desk, admin: FastMCP[Any] | None = None) -> None:
+    """Let a server have all of them, and the server of the admin namespace, if there is one, subscriptions."""
+    later = Later(desk, admin)
     server.add_provider(later)
     server.completion(later.complete)
+    _take_subscriptions(server, later)
+    if admin is not None:
+        _take_subscriptions(admin, later)
+    desk.memory.beside(later.watch)
+
+
+def _take_subscriptions(server: FastMCP[Any], later: Later) -> None:
     low = server._mcp_server  # noqa: SLF001 - the framework has no subscriptions of its own
     low.add_request_handler("resources/subscribe", SubscribeRequestParams, later.subscribe)
     low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, later.unsubscribe)
     low.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, later.listen)
-    desk.memory.beside(later.watch)
 
 
 class Later(Provider):
     """What a desk has to read."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, admin: FastMCP[Any] | None = None) -> None:
         super().__init__()
         self._desk = desk
+        self._admin = admin
         self._shelf: LocalProvider | None = None
-        self._subscribed: dict[Caller, Subscriptions] = {}
-        self._unwatched: list[Caller] = []
+        self._subscribed: Subscriptions | None = None
         self._subscribing = anyio.Event()
 
     async def _list_resources(self) -> Sequence[Resource]:
@@ -89,17 +94,9 @@ class Later(Provider):
         return await self._subscriptions().listen(context, params)
 
     async def watch(self) -> None:
-        """Look for changes where somebody is subscribed, for each listener apart."""
-        async with anyio.create_task_group() as tasks:
-            while True:
-                await self._subscribing.wait()
-                self._subscribing = anyio.Event()
-                while self._unwatched:
-                    tasks.start_soon(self._watch, self._unwatched.pop())
-
-    async def _watch(self, listener: Caller) -> None:
-        await self._subscribed[listener].watch()
-        del self._subscribed[listener]
+        """Look for changes from the first subscription on."""
+        await self._subscribing.wait()
+        await self._subscriptions().watch()
 
     def _made(self) -> LocalProvider:
         if self._shelf is None:
@@ -112,12 +109,9 @@ class Later(Provider):
         return self._shelf
 
     def _subscriptions(self) -> Subscriptions:
-        """Those of whoever asks."""
-        listener = self._desk.listener()
-        if listener not in self._subscribed:
+        if self._subscribed is None:
             from holdfast.tools.subscriptions import Subscriptions  # noqa: PLC0415
 
-            self._subscribed[listener] = Subscriptions(self._desk.memory, listener)
-            self._unwatched.append(listener)
+            self._subscribed = Subscriptions(self._desk, self._admin)
             self._subscribing.set()
-        return self._subscribed[listener]
+        return self._subscribed

@@ -1,0 +1,124 @@
+"""Ways into a server as a client meets them on the wire: pipes and HTTP, in both eras, with a token or without."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from processes import HOLDFAST, INITIALIZE, MODERN, PATIENCE, stdio
+
+TOKENS = {
+    "reader": ["memory:read"],
+    "writer": ["memory:read", "memory:write"],
+    "keeper": ["memory:admin"],
+}
+ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def with_tokens(environment: dict[str, str]) -> dict[str, str]:
+    """An environment whose server knows a reader, a writer and a keeper; each one's token is their name."""
+    tokens = [{"token": name, "client_id": name, "scopes": scopes} for name, scopes in TOKENS.items()]
+    return environment | {"HOLDFAST_AUTH_TOKENS": json.dumps(tokens)}
+
+
+class Pipe:
+    """A server over stdio."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+        server.begin()
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """The result, or the error, of a request."""
+        asked = self.server.send(method, **parameters)
+        while (answer := self.server.read()).get("id") != asked:
+            pass
+        return {key: answer[key] for key in ("result", "error") if key in answer}
+
+    def listen(self, uris: Sequence[str]) -> list[str]:
+        """Which of these a listener of the newer era is promised."""
+        asked = self.server.send("subscriptions/listen", notifications={"resourceSubscriptions": list(uris)})
+        promised = self.server.read()["params"]["notifications"].get("resourceSubscriptions") or []
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": asked}}
+        self.server.write(json.dumps(cancel))
+        return list(promised)
+
+
+class Web:
+    """A server over HTTP. `status` is that of the last answer."""
+
+    def __init__(self, url: str, era: str, token: str | None) -> None:
+        self._era, self._url, self._last = era, url, 0
+        self._client = httpx.Client(
+            trust_env=False, timeout=PATIENCE, headers=ACCEPT | (bearer(token) if token else {})
+        )
+        self.status = 0
+        if era == "legacy":
+            answer = self._post("initialize", INITIALIZE, {})
+            if "mcp-session-id" in answer.headers:
+                self._client.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+                self._client.headers["mcp-protocol-version"] = INITIALIZE["protocolVersion"]
+
+    def close(self) -> None:
+        self._client.close()
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """As `Pipe.ask`; only the status where that is all there is."""
+        answer = self._post(method, *self._framed(method, parameters))
+        if answer.status_code != 200 or answer.headers["content-type"] != "application/json":
+            found = {"status": answer.status_code, "text": answer.text}
+            return found if "jsonrpc" not in answer.text else _outcome(answer.json())
+        return _outcome(answer.json())
+
+    def listen(self, uris: Sequence[str]) -> list[str]:
+        method = "subscriptions/listen"
+        parameters, headers = self._framed(method, {"notifications": {"resourceSubscriptions": list(uris)}})
+        with self._client.stream("POST", self._url, json=self._message(method, parameters), headers=headers) as answer:
+            for line in answer.iter_lines():
+                if line.startswith("data:"):
+                    found = json.loads(line[5:])["params"]["notifications"].get("resourceSubscriptions") or []
+                    return list(found)
+        return []
+
+    def _framed(self, method: str, parameters: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+        if self._era == "legacy":
+            return parameters, {}
+        headers = {"mcp-protocol-version": self._era, "mcp-method": method}
+        name = parameters.get("name", parameters.get("uri"))
+        return parameters | MODERN, headers | ({"mcp-name": str(name)} if name is not None else {})
+
+    def _message(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        self._last += 1
+        return {"jsonrpc": "2.0", "id": self._last, "method": method, "params": parameters}
+
+    def _post(self, method: str, parameters: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
+        answer = self._client.post(self._url, json=self._message(method, parameters), headers=headers)
+        self.status = answer.status_code
+        return answer
+
+
+def _outcome(message: dict[str, Any]) -> dict[str, Any]:
+    return {key: message[key] for key in ("result", "error") if key in message}
+
+
+@contextmanager
+def pipe(environment: dict[str, str], era: str, *arguments: str) -> Iterator[Pipe]:
+    with stdio(environment, era, (*HOLDFAST, *arguments)) as server:
+        yield Pipe(server)
+
+
+@contextmanager
+def web(port: int, path: str, era: str, token: str | None) -> Iterator[Web]:
+    door = Web(f"http://127.0.0.1:{port}{path}", era, token)
+    try:
+        yield door
+    finally:
+        door.close()
