@@ -206,7 +206,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     from holdfast.tools.observing import observe  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
     from holdfast.tools.security import add_security_tools  # noqa: PLC0415
-    from holdfast.tools.server import MemoryServer  # noqa: PLC0415
+    from holdfast.tools.server import MemoryServer, spare_listing  # noqa: PLC0415
 
     guarded = http and settings.authenticates
     server = MemoryServer(
@@ -227,8 +227,9 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     add_security_tools(server, desk)
     behind = _behind_the_gate(server, desk) if guarded or (admin and not http) else None
     add_later(server, desk, behind)
-    for observed in filter(None, (server, behind)):
-        observe(observed, principal)
+    for each in filter(None, (server, behind)):
+        observe(each, principal)
+        spare_listing(each)
     return Servers(server, behind)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from processes import INITIALIZE, PATIENCE, Stdio, http, stdio
+from processes import INITIALIZE, MODERN, PATIENCE, Stdio, http, stdio
 from served import ERAS
 
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -118,6 +118,7 @@ def test_over_http_what_is_refused_has_a_line_too_and_no_line_has_a_token(enviro
     token = {"token": SAID, "client_id": f"{SAID}@example.org", "scopes": ["memory:read"]}
     more = {"HOLDFAST_LOG_LEVEL": "info", "HOLDFAST_AUTH_TOKENS": json.dumps([token])}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    accept = {"Accept": "application/json, text/event-stream"}
     known, unknown = (f"Bearer {SAID}{end}" for end in ("", "2"))
     with http(environment | more) as (_, port), httpx.Client(trust_env=False, timeout=PATIENCE) as client:
         for path, headers, status in (
@@ -129,17 +130,21 @@ def test_over_http_what_is_refused_has_a_line_too_and_no_line_has_a_token(enviro
             ("/admin/mcp", {"Authorization": known}, 404),
             (f"/{SAID}", {"Authorization": known}, 404),
         ):
-            accept = {"Accept": "application/json, text/event-stream"}
             answer = client.post(f"http://127.0.0.1:{port}{path}?{SAID}", json=message, headers=accept | headers)
             assert answer.status_code == status
         assert client.get(f"http://127.0.0.1:{port}/health").status_code == 200
+        asked = {"name": "recall", "arguments": {"query": SAID}} | MODERN
+        named = {"MCP-Protocol-Version": ERAS[1], "Mcp-Method": "tools/call", "Mcp-Name": "recall"}
+        answer = client.post(
+            f"http://127.0.0.1:{port}/mcp", headers={"Authorization": known} | accept | named,
+            json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked},
+        )  # fmt: skip
+        assert answer.json()["result"]["isError"] is False
     logged = (Path(environment["HOME"]) / "stderr").read_text("utf-8")
     told = [line for line in map(json.loads, logged.splitlines()) if line["event"] == "request"]
-    assert [line["outcome"] for line in told] == [
-        "ok",
-        *(f"http {status}" for status in (401, 401, 421, 403, 404, 404)),
-    ]
-    assert [line["method"] for line in told] == ["initialize", *["http"] * 6]
+    refused = [f"http {status}" for status in (401, 401, 421, 403, 404, 404)]
+    assert [line["outcome"] for line in told] == ["ok", *refused, "ok"]
+    assert [line["method"] for line in told] == ["initialize", *["http"] * 6, "tools/call"]
     assert len({line["request"] for line in told}) == len(told)
     assert len(told[0]["who"]) == 12
     assert SAID not in logged
