@@ -81,7 +81,8 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             "HOLDFAST_TENANCY=user is for HTTP with authentication: elsewhere nobody knows who asks.",
             "Use single, or another HOLDFAST_HOME.",
         )
-    return _memory(settings, _provider(settings), partial(_kept, settings), events)
+    provider = _provider(settings)
+    return _memory(settings, provider, partial(_kept, settings), events)
 
 
 def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,13 +18,14 @@ from anyio.abc import TaskStatus
 import holdfast.app
 import holdfast.engine.tenants
 from holdfast.app import build_memory, build_tenants, tenant_home
+from holdfast.engine.gated import MOST_OPEN, Confirmations
 from holdfast.engine.memory import Memory
 from holdfast.engine.node import recall_node
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.engine.tenants import Tenants
-from holdfast.errors import MemoryNotFoundError, ServerBusyError, SettingsError, StorageError
+from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, ServerBusyError, SettingsError, StorageError
 from holdfast.settings import Settings, load_settings
 from worlds import WordBag, until
 
@@ -231,3 +233,15 @@ async def test_nobody_opens_a_memory_of_a_server_that_stops(tmp_path: Path) -> N
         for principal in ("anna", "bert"):
             with pytest.raises(StorageError):
                 await store(tenants, principal, "The crane.")
+
+
+def test_no_principal_crowds_out_or_uses_up_the_confirm_tokens_of_another() -> None:
+    tokens, now = Confirmations(), datetime.now(UTC)
+    hers = tokens.give(("anna", "admin_purge"), now)
+    for _ in range(2 * MOST_OPEN):
+        tokens.give(("bert", "admin_purge"), now)
+    with pytest.raises(InvalidArgumentError):
+        tokens.take(hers, ("bert", "admin_purge"), now)
+    tokens.take(hers, ("anna", "admin_purge"), now)
+    with pytest.raises(InvalidArgumentError):
+        tokens.take(hers, ("anna", "admin_purge"), now)
