@@ -316,7 +316,7 @@ MUTATIONS = (
              "        return not self.leases and not self.leave.is_set()", "        return not self.leave.is_set()",
              (f"{_TENANTS}test_when_all_memories_are_in_use_a_request_waits_a_while_and_is_told_so",)),
     Mutation("words-logged", "hostile", "what a client calls something is logged", "tools/observing.py",
-             'OTHER if tool is None else tool.name', 'name',
+             "OTHER if tool is None else tool.name", "name",
              (f"{_LOG}test_at_info_each_request_has_one_line_with_an_id_and_nothing_of_what_was_said",)),
     # Hours of work, and real clients.
     Mutation("busy-when-idle", "soak", "an idle server works on", "engine/memory.py",
