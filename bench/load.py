@@ -65,7 +65,7 @@ async def _measure(server: Served, clients: int, calls: int, count: int) -> None
     async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
         began = time.perf_counter()
         await call(client, server.url, "recall", query=asked[0])
-        print(f"first recall, which builds the index: {time.perf_counter() - began:.1f} s")
+        print(f"first recall, which finds the index built or builds it: {time.perf_counter() - began:.1f} s")
     await _round(server, "before", times, errors)
     began = time.perf_counter()
     async with anyio.create_task_group() as tasks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import httpx2
 import pytest
 from fastmcp import Client
@@ -22,7 +24,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import ResourceTemplateReference
 
 from holdfast.errors import NAMES
-from processes import HOLDFAST, PATIENCE, environment_in, http
+from processes import HOLDFAST, INITIALIZE, PATIENCE, environment_in, http
 
 pytestmark = pytest.mark.anyio
 
@@ -60,8 +62,10 @@ def with_tenants(environment: dict[str, str]) -> dict[str, str]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     environment = with_tenants(environment_in(tmp_path_factory.mktemp("tenants")))
     del environment["HOLDFAST_SPACE"]
-    with http(environment) as (_, port):
+    with http(environment) as (process, port):
         yield Place(port, Path(environment["HOLDFAST_HOME"]))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
 
 
 @dataclass
@@ -252,6 +256,28 @@ async def heard(by: list[str], uri: str) -> None:
     with anyio.fail_after(PATIENCE):
         while uri not in by:  # noqa: ASYNC110 - it comes when it comes
             await anyio.sleep(0.02)
+
+
+def test_a_session_of_one_is_not_there_for_another(place: Place) -> None:
+    """Of the older era; the newer one has none."""
+    accept = {"Accept": "application/json, text/event-stream"}
+    with httpx.Client(trust_env=False, timeout=PATIENCE, headers=accept) as web:
+
+        def sent(verb: str, name: str, session: str, **message: Any) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {name}"} | ({"Mcp-Session-Id": session} if session else {})
+            body = {"jsonrpc": "2.0", "id": 1, **message} if message else None
+            return web.request(verb, place.url, headers=headers, json=body)
+
+        hers = sent("POST", ANNA, "", method="initialize", params=INITIALIZE).headers["Mcp-Session-Id"]
+        call = {"method": "tools/call", "params": {"name": "recall", "arguments": {"query": "attic"}}}
+        assert sent("POST", ANNA, hers, **call).status_code == 200
+        foreign = [sent("POST", BERT, hers, **call), sent("GET", BERT, hers), sent("DELETE", BERT, hers)]
+        unknown = [
+            sent(verb, BERT, "0" * len(hers), **given) for verb, given in (("POST", call), ("GET", {}), ("DELETE", {}))
+        ]
+        assert [answer.status_code for answer in foreign] == [404] * 3
+        assert [answer.text for answer in foreign] == [answer.text for answer in unknown]
+        assert sent("POST", ANNA, hers, **call).status_code == 200
 
 
 async def test_backups_and_confirm_tokens_are_good_for_their_own_principal_alone(two: Two) -> None:

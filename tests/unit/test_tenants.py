@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -181,6 +183,23 @@ async def test_many_principals_in_few_places_lose_nothing_and_see_nothing_of_eac
             assert len(await contents(tenants, name, "crane")) == 4
     for name in names:
         assert len(list((tenant_home(tmp_path, name) / "memories").rglob("crane-*.md"))) == 4
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_memories_that_come_and_go_leave_no_thread_and_no_file_open(tmp_path: Path) -> None:
+    def held() -> tuple[int, int]:
+        return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+
+    async with tenants_in(tmp_path, tenants_open="1") as tenants:
+        seen: list[tuple[int, int]] = []
+        for number in range(8):
+            for principal in ("anna", "bert"):
+                await store(tenants, principal, f"Crane {number}.")
+            async with tenants.lease("carl"):
+                seen.append(held())
+    threads, files = zip(*seen[2:], strict=True)
+    assert max(threads) <= threads[0] + 2, seen
+    assert max(files) <= files[0] + 2, seen
 
 
 async def test_what_fails_behind_one_memory_ends_no_other(tmp_path: Path) -> None:

@@ -122,6 +122,11 @@ class Memory:
             return await verb(self.ports)
 
     @asynccontextmanager
+    async def own(self) -> AsyncIterator[Memory]:
+        """The memory of whoever asks, for requests of several steps: this one."""
+        yield self
+
+    @asynccontextmanager
     async def lease(self, _principal: str) -> AsyncIterator[Memory]:
         """This memory: it is that of everybody who asks, see `holdfast.engine.tenants` for others."""
         yield self

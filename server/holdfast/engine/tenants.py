@@ -122,7 +122,7 @@ class Tenants:
             ServerBusyError: too many memories are in use.
             HoldfastError: whatever the verb raises.
         """
-        async with self.lease(self._asking()) as memory:
+        async with self.own() as memory:
             return await memory.attend(verb, anew=anew)
 
     async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
@@ -132,11 +132,19 @@ class Tenants:
             ServerBusyError: too many memories are in use.
             HoldfastError: whatever the verb raises.
         """
-        async with self.lease(self._asking()) as memory:
+        async with self.own() as memory:
             return await memory.attend_folder(verb)
 
-    def _asking(self) -> str:
-        return _acting.get() or self._who()
+    @asynccontextmanager
+    async def own(self) -> AsyncIterator[Memory]:
+        """The memory of whoever asks, for requests of several steps; it stays open until the block ends.
+
+        Raises:
+            ServerBusyError: too many others are in use, and stayed so.
+            StorageError: the server is stopping.
+        """
+        async with self.lease(_acting.get() or self._who()) as memory:
+            yield memory
 
     @asynccontextmanager
     async def lease(self, principal: str) -> AsyncIterator[Memory]:
