@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ def filled(template: str) -> str:
 
 
 @pytest.fixture
-async def behind(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Behind]:
+async def behind(anyio_backend: str, tmp_path: Path) -> Behind:
     settings = load_settings({"HOLDFAST_HOME": str(tmp_path / "other"), "HOLDFAST_ENCODER": "none"})
     admin = build_servers(settings, build_memory(settings), admin=True).admin
     assert admin is not None
@@ -56,7 +56,7 @@ async def behind(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Behind]:
     )
     assert "admin_backup" in found.tools
     assert "admin://vault" in found.resources
-    yield found
+    return found
 
 
 @pytest.fixture(scope="module")
