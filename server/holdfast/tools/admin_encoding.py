@@ -46,8 +46,9 @@ def add_encoding(server: FastMCP[Any], desk: Desk) -> None:
 
 async def _followed(desk: Desk, context: Context, begun: Reencoding) -> Reencoding:
     state = begun
-    async for state in follow(desk.memory, begun):
-        await context.report_progress(state.done, state.notes)
+    async with desk.memory.own() as memory:
+        async for state in follow(memory, begun):
+            await context.report_progress(state.done, state.notes)
     return state
 
 
