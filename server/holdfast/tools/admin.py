@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
+from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
@@ -70,6 +71,7 @@ def admin_server(desk: Desk) -> FastMCP[Any]:
     _add_restore_backup(server, desk)
     _add_vault(server, desk)
     _add_accept_integrity(server, desk)
+    add_reviews(server, desk)
     return server
 
 
