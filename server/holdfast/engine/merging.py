@@ -120,7 +120,7 @@ def _with_evidence(keep: Note, discard: Note) -> Note:
     confidence, entries = keep.confidence, list(keep.evidence)
     for entry in discard.evidence:
         given = read_evidence(entry)
-        if given is None or entry in keep.evidence:
+        if given is None:
             continue
         old, confidence = confidence, updated(confidence, supports=given.supports, strength=given.strength)
         entries.append(replace(given, old_confidence=old, new_confidence=confidence).as_entry())

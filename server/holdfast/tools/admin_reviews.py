@@ -12,6 +12,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from holdfast.engine.gated import journalled
 from holdfast.engine.ports import Ports
 from holdfast.engine.proposals import Proposal, list_proposals
 from holdfast.engine.reviews import Action, Merged, list_merges, resolve_proposal
@@ -79,8 +80,13 @@ def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
         annotations=READS,
         output_schema=schema_of(ProposalsResult),
     )
-    async def _admin_list_proposals() -> ToolResult:
-        items = await answered(desk.memory.attend(_proposals))
+    async def _admin_list_proposals(context: Context) -> ToolResult:
+        who = desk.caller(context)
+        items = await answered(
+            desk.memory.attend(
+                lambda ports: journalled(ports, who, "admin_list_proposals", {}, lambda: _proposals(ports))
+            )
+        )
         mark = new_mark()
         lines = [f"{len(items)} waiting.", *(line for item in items for line in _lines(item, mark))]
         return ToolResult(content="\n".join(lines), structured_content={"proposals": items})
@@ -119,8 +125,13 @@ def _add_merges(server: FastMCP[Any], desk: Desk) -> None:
         annotations=READS,
         output_schema=schema_of(MergesResult),
     )
-    async def _admin_list_merges(limit: Annotated[int, Field(ge=1, le=500)] = 20) -> ToolResult:
-        merges = await answered(desk.memory.attend(lambda ports: list_merges(ports, limit)))
+    async def _admin_list_merges(context: Context, limit: Annotated[int, Field(ge=1, le=500)] = 20) -> ToolResult:
+        who = desk.caller(context)
+        merges = await answered(
+            desk.memory.attend(
+                lambda ports: journalled(ports, who, "admin_list_merges", {}, lambda: list_merges(ports, limit))
+            )
+        )
         lines = [_merge_line(merge) for merge in merges] or ["No merges."]
         return ToolResult(content="\n".join(lines), structured_content={"merges": [asdict(merge) for merge in merges]})
 
