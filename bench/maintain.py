@@ -37,7 +37,7 @@ from scale import build, give_vectors, resident_megabytes
 from worlds import write_folder
 
 AGENT = Caller(None, "bench", "bench")
-MERGE_AT, CONSOLIDATE_AT, RELATED_AT = 0.80, 0.80, 0.60
+MERGE_AT, CONSOLIDATE_AT, RELATED_AT = 0.62, 0.75, 0.60
 REPETITIONS = 10
 HITS = 10
 
