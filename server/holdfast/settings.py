@@ -187,6 +187,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("jobs", "true", "Tend the notes once a day: importance, tiers, spaces, old logs.", _switch),
     Setting("forgetting", "false", "Let archival notes that nobody used for 90 days go to the trash, for 30 more.",
             _switch),
+    Setting("review", "false", "Merges, consolidations and retirements by maintenance wait for admin approval.",
+            _switch),
     Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
             _switch, "security.enable_consensus"),
     Setting("tenancy", "single", "single, or user: over HTTP with authentication, a folder for each principal.",
@@ -261,6 +263,7 @@ class Settings:
     tenancy: Tenancy = "single"
     tenants_open: int = 64
     tenant_idle_seconds: int = 300
+    review: bool = False
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed
 

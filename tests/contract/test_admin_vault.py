@@ -26,10 +26,14 @@ pytestmark = pytest.mark.anyio
 
 TOOLS = [
     "admin_backup", "admin_restore_backup", "admin_accept_integrity", "admin_import", "admin_export", "admin_reencode",
+    "admin_list_proposals", "admin_resolve_proposal", "admin_list_merges",
 ]  # fmt: skip
 RESOURCES = [
     "admin://vault",
-    *(f"admin://{name}" for name in ("stats", "health", "jobs", "quarantine", "config", "tools")),
+    *(
+        f"admin://{name}"
+        for name in ("stats", "health", "jobs", "quarantine", "config", "tools", "proposals", "merges")
+    ),
 ]
 
 

@@ -16,6 +16,7 @@ from holdfast.engine.feedback import feedback_row
 from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
+from holdfast.engine.remembered import remembered
 from holdfast.engine.runs import run_row
 from holdfast.engine.uses import use_row
 from holdfast.errors import ConflictError, StorageError
@@ -187,7 +188,8 @@ class Reconciler:
         given = [row for record in records if (row := feedback_row(record)) is not None]
         uses = [use for record in records if (use := use_row(record)) is not None]
         runs = [run for record in records if (run := run_row(record) or maintenance_row(record)) is not None]
-        await self.ports.index.apply(Update(history=rows, feedback=given, uses=uses, runs=runs))
+        kept = [told for record in records if record.get("change") not in void and (told := remembered(record))]
+        await self.ports.index.apply(Update(history=rows, feedback=given, uses=uses, runs=runs, remembered=kept))
 
     async def _look(self) -> None:
         started, wall = time.monotonic(), time.time_ns()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from holdfast.index.lifecycle import JobRun, UseRow, put_importance, put_runs, put_uses
+from holdfast.index.maintenance import Remembered, put_remembered
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_vectors, remove_notes
 from holdfast.index.questions import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
 from holdfast.index.sets import SetRow, drop_set, open_set, queue_all, settle_sets
@@ -41,6 +42,7 @@ class Update:
     uses: Sequence[UseRow] = ()
     runs: Sequence[JobRun] = ()
     importance: Sequence[tuple[str, float]] = ()  # note and score
+    remembered: Sequence[Remembered] = ()
 
 
 def apply_update(
@@ -72,5 +74,7 @@ def apply_update(
     put_uses(connection, [*update.uses, *helped])
     put_runs(connection, update.runs)
     put_importance(connection, update.importance, update.gone)
+    for rows in update.remembered:
+        put_remembered(connection, rows)
     for key in update.dropped:
         drop_set(connection, key)
