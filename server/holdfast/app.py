@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder, Provider
+from holdfast.encode.forgetting import forget
 from holdfast.encode.kept import KeptEncoders
 from holdfast.encode.nearby import is_this_machine, local_model
 from holdfast.encode.ollama import MODEL, OllamaEndpoint
@@ -86,6 +87,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             daily_backups=settings.vault_enabled,
             kept=KeptEncoders(partial(_kept, settings, cache)) if provider is not None else None,
+            forget=partial(forget, cache),
             nearby=partial(_look_around, settings) if settings.encoder == "auto" else None,
         )
     )

@@ -14,6 +14,8 @@ from typing_extensions import TypedDict
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
+from holdfast.tools.admin_notes import add_note_tools
+from holdfast.tools.admin_records import add_record_tools
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
@@ -70,6 +72,8 @@ def admin_server(desk: Desk) -> FastMCP[Any]:
     _add_restore_backup(server, desk)
     _add_vault(server, desk)
     _add_accept_integrity(server, desk)
+    add_note_tools(server, desk)
+    add_record_tools(server, desk)
     return server
 
 
