@@ -27,7 +27,7 @@ SELF = "mem_0000000000000000"
 ERROR_NAMES = (
     "InvalidArgumentError", "LimitExceededError", "SecretRefusedError", "MemoryNotFoundError", "AmbiguousIdError",
     "ProtectedNoteError", "ConflictError", "StorageError", "QuarantinedError", "IndexSchemaError", "EncoderError",
-    "EventNotFoundError",
+    "EventNotFoundError", "ChangeNotFoundError", "UndoConflictError", "IntegrityError",
 )  # fmt: skip
 NAME_WITHIN = 120
 
