@@ -26,7 +26,7 @@ from holdfast.store.journal import Journal, Record, line_of, read_line
 from holdfast.store.leftovers import laid_aside
 
 _NOWHERE = "-"  # stands for a path; no longer than any
-_NO_HASH = "0" * 64
+NO_HASH = "0" * 64
 _PLAIN_KEYS = frozenset({"op", "admin", "by", "source", "note", "outcome", "signal", "at", "kind", "status", "type"})
 _PLAIN = re.compile(r"(mem|chg)_[0-9a-hjkmnp-tv-z]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
 _QUESTION = ("question", "asked", "embedded")
@@ -102,7 +102,7 @@ def remains_of(note: str, paths: Sequence[str], folder: Folder, disk: FileSystem
         for file in intent.files
         if file.note == note
     ]
-    hashes = {value for _, file in named for value in (file.before, file.after) if value not in (None, _NO_HASH)}
+    hashes = {value for _, file in named for value in (file.before, file.after) if value not in (None, NO_HASH)}
     shared = _hashes_of_others(note, hashes, journal)
     search = _Search(note, frozenset(hashes - shared), disk)
     here = [*(folder.absolute(path) for path in paths), *laid_aside(folder, disk)]
@@ -188,7 +188,7 @@ def _without_words(record: Record, note: str) -> Record:
 
 
 def _nowhere(file: Mapping[str, Any]) -> dict[str, Any]:
-    gone = {key: None if file.get(key) is None else _NO_HASH for key in ("before", "after")}
+    gone = {key: None if file.get(key) is None else NO_HASH for key in ("before", "after")}
     return {"note": file["note"], "path": _NOWHERE, **gone, "aside": _NOWHERE}
 
 

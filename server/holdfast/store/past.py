@@ -15,7 +15,7 @@ from holdfast.errors import IntegrityError, StorageError
 from holdfast.model.memory import Note
 from holdfast.model.times import instant, moment
 from holdfast.store.codec import Surroundings, content_hash, note_of
-from holdfast.store.erasing import Erasure, Remains, carry_out, remains_of, write_plan
+from holdfast.store.erasing import NO_HASH, Erasure, Remains, carry_out, remains_of, write_plan
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import MalformedError, parse
@@ -80,7 +80,7 @@ class Past:
         return await _on_disk(look)
 
     async def trashed(self) -> dict[str, Deletion]:
-        """The last deletion of every note that was ever deleted, by id."""
+        """The last deletion of every note that was ever deleted and not purged, by id."""
         records = await _on_disk(lambda: list(self._journal.records(_DELETIONS)))
         void = void_changes(records)
         return {
@@ -88,7 +88,7 @@ class Past:
             for record in records
             if (intent := intent_of(record)) is not None and intent.change not in void
             for file in intent.files
-            if file.after is None
+            if file.after is None and file.before != NO_HASH
         }
 
     async def replaced(self, file: PlannedFile, created: str = "") -> PastText:
