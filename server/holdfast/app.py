@@ -83,6 +83,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             events=events or EventBus(now),
             max_now_tokens=settings.max_now_tokens,
             recency_days=settings.recency_half_life_days,
+            review=settings.review,
             check_on_start=settings.integrity_check_on_start,
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             daily_backups=settings.vault_enabled,
@@ -107,6 +108,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
+    from holdfast.tools.maintenance import add_maintenance_tools  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
     from holdfast.tools.security import add_security_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer  # noqa: PLC0415
@@ -124,6 +126,7 @@ def build_server(settings: Settings, memory: Memory, *, http: bool = False, admi
         space, how = _place(settings)
     desk = Desk(memory, space, how)
     add_agent_tools(server, desk)
+    add_maintenance_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
     add_security_tools(server, desk)

@@ -140,6 +140,8 @@ SETTINGS: tuple[Setting, ...] = (
             _whole(1, _LONGEST_DAYS), "vault.retention_days"),
     Setting("integrity_check_on_start", "true", "Look for foreign changes of NOW, MEMORY.md and logs on start.",
             _switch, "security.integrity_check_on_start"),
+    Setting("review", "false", "Merges, consolidations and retirements by maintenance wait for admin approval.",
+            _switch),
     Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
             _switch, "security.enable_consensus"),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
@@ -192,6 +194,7 @@ class Settings:
     vault_retention_days: int = 90
     integrity_check_on_start: bool = True
     enable_consensus: bool = False
+    review: bool = False
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed
 

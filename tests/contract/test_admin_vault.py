@@ -27,9 +27,9 @@ pytestmark = pytest.mark.anyio
 TOOLS = [
     "admin_backup", "admin_restore_backup", "admin_accept_integrity", "admin_update_memory", "admin_connect_memories",
     "admin_delete_memory", "admin_restore_memory", "admin_undo", "admin_undo_merge", "admin_list_audit_log",
-    "admin_rebuild_index", "admin_purge",
+    "admin_rebuild_index", "admin_purge", "admin_list_proposals", "admin_resolve_proposal", "admin_list_merges",
 ]  # fmt: skip
-RESOURCES = ["admin://vault", "admin://audit{?node,operation,limit}"]
+RESOURCES = ["admin://vault", "admin://proposals", "admin://merges", "admin://audit{?node,operation,limit}"]
 
 
 class Admin:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 import numpy as np
 
+from holdfast.index.aliases import aliases_of
 from holdfast.index.questions import FeedbackRow, Question, feedback_since, pending_questions, vectors_of
 from holdfast.index.snapshot import Floats
 from holdfast.index.words import document_count, idf
@@ -79,7 +80,7 @@ class Feedback:
             now: an instant.
         """
         known = self._current(connection)
-        rated = {note: known.notes[note].values() for note in ids if note in known.notes}
+        rated = _rated(connection, known, ids)
         if not rated:
             return {}
         earlier = {given.question for signals in rated.values() for given in signals}
@@ -171,6 +172,18 @@ class Feedback:
             if word not in weights:
                 weights[word] = idf(total, document_count(connection, word))
         return weights
+
+
+def _rated(connection: sqlite3.Connection, known: _Known, ids: Sequence[str]) -> dict[str, list[_Given]]:
+    """The signals on each note, and on those that were merged into it."""
+    if not known.notes:
+        return {}
+    merged = [(alias, note) for alias, note in aliases_of(connection, ids).items() if alias in known.notes]
+    names = [(note, note) for note in ids if note in known.notes]
+    rated: dict[str, list[_Given]] = {}
+    for name, note in (*names, *merged):
+        rated.setdefault(note, []).extend(known.notes[name].values())
+    return rated
 
 
 def _with(known: _Known, rows: Sequence[FeedbackRow], latest: int) -> _Known:

@@ -16,6 +16,7 @@ from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
 from holdfast.tools.admin_notes import add_note_tools
 from holdfast.tools.admin_records import add_record_tools
+from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
@@ -74,6 +75,7 @@ def admin_server(desk: Desk) -> FastMCP[Any]:
     _add_accept_integrity(server, desk)
     add_note_tools(server, desk)
     add_record_tools(server, desk)
+    add_reviews(server, desk)
     return server
 
 
