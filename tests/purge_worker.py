@@ -1,4 +1,4 @@
-"""A process that purges a note and kills itself at one of its steps: home, note, step."""
+"""Processes that purge a note and kill themselves at one of their steps: folder of homes by step, note, steps."""
 
 from __future__ import annotations
 
@@ -21,10 +21,20 @@ async def work(home: Path, note: str, at: int) -> None:
         assert isinstance(dry, WouldPurge)
         disk.left, disk.done = at, 0
         await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, dry.confirm))
-        steps, disk.left = disk.done, -1
-    sys.stdout.write(str(steps))
+        disk.left = -1
+    (home / "steps").write_text(str(disk.done), "utf-8")
+
+
+def ended(home: Path, note: str, at: int) -> int:
+    """How a process of its own ended that was to die at a step."""
+    child = os.fork()
+    if not child:
+        anyio.run(work, home, note, at)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 if __name__ == "__main__":
     os.umask(0o077)
-    anyio.run(work, Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    root, name, *steps = sys.argv[1:]
+    sys.stdout.write(" ".join(str(ended(Path(root) / step, name, int(step))) for step in steps))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,12 @@ EVER = 1_000_000
 FERRY = "The ferry leaves at noon."
 
 
-def work(home: Path, note: str, at: int) -> subprocess.CompletedProcess[str]:
+def ends(root: Path, note: str, steps: Sequence[int]) -> list[int]:
+    """Exit codes of processes that purge the note in `root`/<step> and die at that step."""
     path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
-    return subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "purge_worker.py"), str(home), note, str(at)],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+    worker = [sys.executable, str(ROOT / "tests" / "purge_worker.py"), str(root), note, *map(str, steps)]
+    done = subprocess.run(worker, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
+    return [int(code) for code in done.stdout.split()]
 
 
 def holding(home: Path) -> list[Path]:
@@ -49,24 +50,25 @@ async def test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began(
             edit = Edit(note, content=f"The zanzibar crane, edition {number}.")
             await memory.attend(lambda ports, edit=edit: update_note(ports, CALLER, edit))
     whole = {path.name: path.read_bytes() for path in (tmp_path / "home").glob("*/**/*.md")}
-    counted = shutil.copytree(tmp_path / "home", tmp_path / "counted")
-    steps = int(work(counted, note, EVER).stdout)
+    counted = shutil.copytree(tmp_path / "home", tmp_path / str(EVER))
+    assert ends(tmp_path, note, [EVER]) == [0]
     assert holding(counted) == []
-    ends: Counter[str] = Counter()
-    for at in range(0, steps, effort.of(max(1, steps // 9), 1)):
-        home = shutil.copytree(tmp_path / "home", tmp_path / str(at))
-        assert work(home, note, at).returncode == -signal.SIGKILL
+    count = int((counted / "steps").read_text("utf-8"))
+    steps = range(0, count, effort.of(max(1, count // 8), 1))
+    homes = [shutil.copytree(tmp_path / "home", tmp_path / str(at)) for at in steps]
+    assert set(ends(tmp_path, note, steps)) == {-signal.SIGKILL}
+    found: Counter[str] = Counter()
+    for home in homes:
         tally["kills of a purge"] += 1
         async with living(home) as memory:
             assert (await show(memory, ferry)).note.content == FERRY
             left = holding(home)
-            ends["never began" if left else "finished"] += 1
+            found["never began" if left else "finished"] += 1
             if left:
                 assert {path.name: path.read_bytes() for path in home.glob("*/**/*.md")} == whole
                 assert (await show(memory, note)).note.content == "The zanzibar crane, edition 1."
         assert not (home / "trash" / "purge.json").exists()
         for file in (home / "journal").glob("*.jsonl"):
             assert all(read_line(line) is not None for line in file.read_bytes().splitlines())
-        shutil.rmtree(home)
-    assert ends["never began"]
-    assert ends["finished"] > ends["never began"]
+    assert found["never began"]
+    assert found["finished"] > found["never began"]
