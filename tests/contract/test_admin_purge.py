@@ -103,6 +103,15 @@ async def test_a_deleted_note_can_be_purged_from_the_trash(admin: Admin) -> None
     assert "MemoryNotFoundError" in await admin.refused("admin_restore_memory", node_id=note)
 
 
+async def test_a_merged_note_is_purged_alone_and_the_answer_names_the_one_that_has_its_words(admin: Admin) -> None:
+    note, ferry = await admin.remember("The zanzibar crane."), await admin.remember(FERRY)
+    await admin.call("run_maintenance", results={"merges": [{"keep_id": ferry, "discard_id": note}]})
+    done = await admin.confirmed("admin_purge", node_id=note)
+    assert (done["id"], done["told_by"], done["files"]) == (note, [ferry], 0)
+    assert admin.holding("zanzibar") == []
+    assert (await admin.node(ferry))["content"] == FERRY
+
+
 async def test_a_note_whose_file_a_person_removed_leaves_no_history_either(admin: Admin) -> None:
     note = await admin.remember("The zanzibar crane.")
     await admin.call("admin_update_memory", node_id=note, content="The quixotic crane.")

@@ -54,8 +54,30 @@ async def store(admin: Admin, crane: str, _belief: str) -> str:
     return await admin.last_change(await admin.remember("The ferry leaves at noon.", links=[crane]))
 
 
+async def judge(admin: Admin, **results: object) -> str:
+    [outcome] = (await admin.call("run_maintenance", results=results))["outcomes"]
+    assert outcome["status"] == "applied", outcome
+    return str(outcome["change_id"])
+
+
+async def merge(admin: Admin, crane: str, belief: str) -> str:
+    texts = {"merged_title": "Both", "merged_content": "Cranes are safe and lift."}
+    return await judge(admin, merges=[{"keep_id": crane, "discard_id": belief, **texts}])
+
+
+async def consolidate(admin: Admin, crane: str, belief: str) -> str:
+    told = {"node_ids": [crane, belief], "title": "Cranes", "content": "Cranes are safe and lift.", "type": "fact"}
+    return await judge(admin, consolidations=[told])
+
+
+async def evolve(admin: Admin, crane: str, belief: str) -> str:
+    return await judge(admin, edges=[{"node_a_id": crane, "node_b_id": belief, "edge_type": "evolved_from"}])
+
+
 Verb = Callable[[Admin, str, str], Awaitable[str]]
-VERBS = pytest.mark.parametrize("verb", [supersede, outdate, believe, update, connect, delete, store])
+VERBS = pytest.mark.parametrize(
+    "verb", [supersede, outdate, believe, update, connect, delete, store, merge, consolidate, evolve]
+)
 
 
 async def two_notes(admin: Admin) -> tuple[str, str]:
@@ -189,6 +211,41 @@ async def test_a_purged_text_cannot_come_back(admin: Admin) -> None:
     assert "IntegrityError" in await admin.refused("admin_undo", change_id=change)
     assert "UndoConflictError" in await admin.refused("admin_undo", change_id=superseding)
     assert admin.notes() == before
+
+
+async def test_a_merge_is_undone_after_a_confirmation_and_ids_lead_to_both_notes_again(admin: Admin) -> None:
+    crane, belief = await two_notes(admin)
+    pointing = await admin.remember("See the belief.", links=[{"to": belief, "type": "supports"}])
+    before = admin.notes()
+    for verb in (merge, consolidate):
+        change = await verb(admin, crane, belief)
+        after = admin.notes()
+        dry = await admin.call("admin_undo_merge", merge_id=change)
+        assert (dry["status"], {each["id"] for each in dry["notes"]} >= {crane, belief}) == ("dry_run", True)
+        assert admin.notes() == after
+        assert "InvalidArgumentError" in await admin.refused("admin_undo_merge", merge_id=change, confirm="0" * 16)
+        done = await admin.call("admin_undo_merge", merge_id=change, confirm=dry["confirm"])
+        assert done["status"] == "undone"
+        assert admin.notes() == before
+        assert [(await admin.node(each))["id"] for each in (crane, belief)] == [crane, belief]
+        edges = [(each["id"], each["type"], each["direction"]) for each in (await admin.node(belief))["connections"]]
+        assert (pointing, "supports", "in") in edges
+        assert (await admin.call("admin_undo_merge", merge_id=change))["status"] == "already_undone"
+
+
+async def test_a_merge_whose_kept_note_changed_since_is_a_conflict_and_the_other_note_says_how_it_comes_back(
+    admin: Admin,
+) -> None:
+    crane, belief = await two_notes(admin)
+    change = await merge(admin, crane, belief)
+    assert change in await admin.refused("admin_restore_memory", node_id=belief)
+    later = await update(admin, crane, belief)
+    before = admin.notes()
+    assert "conflict" in await admin.refused("admin_undo_merge", merge_id=change)
+    assert admin.notes() == before
+    await admin.call("admin_undo", change_id=later)
+    await admin.confirmed("admin_undo_merge", merge_id=change)
+    assert (await admin.node(belief))["content"] == "Cranes are safe."
 
 
 @pytest.mark.parametrize("wrong", ["", "zanzibar", "chg_zanzibar", "chg_0000000000000000", '","op":"'])

@@ -111,7 +111,7 @@ async def find_deleted(ports: Ports, node_id: str) -> tuple[str, Deletion]:
         raise AmbiguousIdError(f"node_id begins several ids: {', '.join(deleted[:5])}.", "Give more of the id.")
     if deleted:
         return deleted[0], trashed[deleted[0]]
-    if held or (bounds is not None and await ports.index.matching(node_id, 1)):
+    if held or await ports.index.matching(node_id, 1):
         raise _not_deleted()
     raise MemoryNotFoundError(
         "The trash holds no note of this id.", "admin_list_audit_log with operation=delete lists what was deleted."

@@ -18,7 +18,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where a note is kept, in files: notes, replaced texts, the trash; lines of the journal; ids of backups."""
+    """Where a note is kept, in files: notes, replaced texts, the trash; lines of the journal; ids of backups.
+
+    `told_by` are notes that it was merged or consolidated into: they stay, whatever they have of its words.
+    """
 
     note_id: str
     files: int
@@ -26,6 +29,7 @@ class Kept:
     trash: int
     journal_lines: int
     backups: tuple[str, ...]
+    told_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ async def _target(ports: Ports, node_id: str) -> str:
         raise MemoryNotFoundError(
             "node_id is not a note id.", "Ids look like mem_ and 16 letters and digits; recall shows them."
         )
-    living = {note_id for note_id, _ in await ports.index.matching(node_id, _SHOWN + 1)}
+    living = {each for each, _ in await ports.index.matching(node_id, _SHOWN + 1) if bounds[0] <= each <= bounds[1]}
     trashed = {each for each in await ports.store.past.trashed() if bounds[0] <= each <= bounds[1]}
     found = sorted(living | trashed)
     if not found and bounds[0] == bounds[1]:  # deleted by hand, or quarantined: it may be kept all the same
@@ -105,7 +109,18 @@ async def _remains(ports: Ports, note_id: str) -> Remains:
 
 async def _kept(ports: Ports, note_id: str, remains: Remains) -> Kept:
     backups = await ports.vault.holding(note_id, remains.hashes) if ports.vault is not None else []
-    return Kept(note_id, len(remains.files), len(remains.past), len(remains.trash), remains.lines, tuple(backups))
+    heirs = {each for each, _ in await ports.index.matching(note_id, _SHOWN)}
+    links = await ports.index.links([note_id])
+    heirs |= {link.source for link in links if link.type == "derived_from" and link.target == note_id}
+    return Kept(
+        note_id,
+        files=len(remains.files),
+        history=len(remains.past),
+        trash=len(remains.trash),
+        journal_lines=remains.lines,
+        backups=tuple(backups),
+        told_by=tuple(sorted(heirs - {note_id})),
+    )
 
 
 def _about(caller: Caller, note_id: str, remains: Remains) -> tuple[str, ...]:

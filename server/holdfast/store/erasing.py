@@ -17,6 +17,7 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from holdfast.errors import StorageError
+from holdfast.model.pages import PROPOSALS
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import SUFFIX, Folder
@@ -27,7 +28,10 @@ from holdfast.store.leftovers import laid_aside
 
 _NOWHERE = "-"  # stands for a path; no longer than any
 NO_HASH = "0" * 64
-_PLAIN_KEYS = frozenset({"op", "admin", "by", "source", "note", "outcome", "signal", "at", "kind", "status", "type"})
+_PLAIN_KEYS = frozenset(  # of values that never come from a text
+    {"op", "admin", "by", "source", "note", "outcome", "at", "kind", "status", "type", "maintenance", "proposal"}
+)
+_PLAIN_PARTS = frozenset({"judged", "batch", "cursors"})
 _PLAIN = re.compile(r"(mem|chg)_[0-9a-hjkmnp-tv-z]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
 _QUESTION = ("question", "asked", "embedded")
 
@@ -107,6 +111,7 @@ def remains_of(note: str, paths: Sequence[str], folder: Folder, disk: FileSystem
     search = _Search(note, frozenset(hashes - shared), disk)
     here = [*(folder.absolute(path) for path in paths), *laid_aside(folder, disk)]
     files = [path for path in here if search.is_found(path, only=path.name.startswith("."))]
+    files += [path for path in _below(folder.home / PROPOSALS) if note.encode() in disk.read(path)]
     past = [path for path in _below(folder.history) if search.is_found(path)]
     asides = {folder.inside(file.aside) for _, file in named if file.after is None and file.aside != _NOWHERE}
     changes = tuple(f"{change}." for change, _ in named)
@@ -194,6 +199,8 @@ def _nowhere(file: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(key: str, value: Any) -> Any:
     match value:
+        case list() | dict() if key in _PLAIN_PARTS:
+            return value
         case str():
             return value if key in _PLAIN_KEYS or _PLAIN.fullmatch(value) else ""
         case list():

@@ -67,6 +67,7 @@ class PurgeResult(TypedDict):
     trash: int
     journal_lines: int
     backups: list[str]
+    told_by: list[str]
     confirm: str | None
 
 
@@ -172,6 +173,8 @@ def _purged(kept: Kept, confirm: str | None) -> ToolResult:
     )
     if kept.backups:
         told += f" Backups from before still hold it, and are not changed: {', '.join(kept.backups)}."
+    if kept.told_by:
+        told += f" It was merged or consolidated into {', '.join(kept.told_by)}, which stay as they are: look at them."
     if confirm is not None:
         told += f" To do it, call again within five minutes with confirm={confirm}."
     return ToolResult(
@@ -184,6 +187,7 @@ def _purged(kept: Kept, confirm: str | None) -> ToolResult:
             trash=kept.trash,
             journal_lines=kept.journal_lines,
             backups=list(kept.backups),
+            told_by=list(kept.told_by),
             confirm=confirm,
         ),
     )
