@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder, Provider
+from holdfast.encode.forgetting import forget
 from holdfast.encode.kept import KeptEncoders
 from holdfast.encode.lent import Lent
 from holdfast.encode.nearby import is_this_machine, local_model
@@ -181,6 +182,7 @@ def _memory(
             forgetting=settings.forgetting,
             kept=KeptEncoders(cached) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
+            forget=partial(forget, cache),
         )
     )
     memory.beside(Housekeeper(memory, JOBS).run)

@@ -25,15 +25,36 @@ from served import ERAS, Clock
 pytestmark = pytest.mark.anyio
 
 TOOLS = [
-    "admin_backup", "admin_restore_backup", "admin_accept_integrity", "admin_import", "admin_export", "admin_reencode",
-    "admin_list_proposals", "admin_resolve_proposal", "admin_list_merges",
-]  # fmt: skip
+    "admin_backup",
+    "admin_restore_backup",
+    "admin_accept_integrity",
+    "admin_import",
+    "admin_export",
+    "admin_reencode",
+    "admin_list_proposals",
+    "admin_resolve_proposal",
+    "admin_list_merges",
+    "admin_update_memory",
+    "admin_connect_memories",
+    "admin_delete_memory",
+    "admin_restore_memory",
+    "admin_undo",
+    "admin_undo_merge",
+    "admin_list_audit_log",
+    "admin_rebuild_index",
+    "admin_purge",
+]
 RESOURCES = [
+    "admin://audit{?node,operation,limit}",
     "admin://vault",
-    *(
-        f"admin://{name}"
-        for name in ("stats", "health", "jobs", "quarantine", "config", "tools", "proposals", "merges")
-    ),
+    "admin://stats",
+    "admin://health",
+    "admin://jobs",
+    "admin://quarantine",
+    "admin://config",
+    "admin://tools",
+    "admin://proposals",
+    "admin://merges",
 ]
 
 

@@ -144,7 +144,7 @@ class RecallLog:
             database = await self._open()
             return await database.write(_prune)
         except (sqlite3.Error, OSError) as error:
-            await self.aclose()
+            await self._close()
             raise StorageError("The log of recent recalls cannot be written.") from error
 
     async def _find(self, statement: str, values: tuple[str, ...]) -> RecallEvent | None:
@@ -165,6 +165,13 @@ class RecallLog:
             self._discard()
             return []
         return [_event(row) for row in found]
+
+    async def erase(self) -> None:
+        """Take the log away with all that was ever in it."""
+        async with self._flushing:
+            self._waiting.clear()
+            await self._close()
+            self._discard()
 
     async def aclose(self) -> None:
         """Write what waits, then let go of the file."""

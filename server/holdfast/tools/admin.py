@@ -17,6 +17,8 @@ from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
 from holdfast.tools.admin_encoding import add_encoding
 from holdfast.tools.admin_looks import Listing, add_looks
 from holdfast.tools.admin_moves import add_moves
+from holdfast.tools.admin_notes import add_note_tools
+from holdfast.tools.admin_records import add_record_tools
 from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
@@ -84,6 +86,8 @@ def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | No
     add_moves(server, desk)
     add_looks(server, desk, listed or server.list_tools)
     add_encoding(server, desk)
+    add_note_tools(server, desk)
+    add_record_tools(server, desk)
     add_reviews(server, desk)
     return server
 
