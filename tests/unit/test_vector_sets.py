@@ -252,6 +252,22 @@ async def test_notes_that_are_refused_hold_up_none_that_came_after_them(
         assert state.done == state.notes - 2 * encoding.HOPELESS
 
 
+async def test_a_whole_batch_of_refused_notes_holds_up_none_behind_it(
+    tmp_path: Path, ollama: Ollama, builtin: BuiltIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "DRAIN_BATCH", 4)
+    ollama.poison = "cursed"
+    async with with_ollama(tmp_path, ollama, builtin) as world:
+        for number in range(9):
+            await keep(world, f"A cursed anchor {number}.")
+        await filled(world)
+        with anyio.fail_after(30):
+            while (state := (await sets(world))["ollama"]).done < state.notes - 9:  # noqa: ASYNC110 - the background does it
+                await anyio.sleep(0.01)
+        assert found(await ask(world, "vessel"))[0] == NOTE
+        assert len(world.ports.refusals) >= 8
+
+
 async def test_a_set_that_was_not_kept_up_is_built_up_before_it_answers_again(
     tmp_path: Path, ollama: Ollama, builtin: BuiltIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

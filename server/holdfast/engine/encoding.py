@@ -147,7 +147,7 @@ def vector_in(ports: Ports, key: str, vector: bytes) -> QueryVector | None:
 
 
 async def drain(ports: Ports) -> int:
-    """Encode one batch of what waits for a vector, notes before rated questions; returns how many got theirs.
+    """Encode one batch of what waits for a vector, notes before rated questions; returns how many were dealt with.
 
     While the provider that the settings name fails, a kept set that can be encoded in this process is brought up to
     date, so that it can stand in.
@@ -168,17 +168,24 @@ async def drain(ports: Ports) -> int:
 
 async def _drain_own(ports: Ports, encoder: Encoder) -> int:
     own = await identified(encoder)
-    waiting = await ports.index.pending_vectors(own.key, DRAIN_BATCH)
+    queue = await ports.index.pending_vectors(own.key, DRAIN_BATCH + len(ports.refusals))
+    waiting = ports.refusals.without(queue, anyio.current_time())[:DRAIN_BATCH]
     if not waiting:
+        if queue:
+            await _give_up(ports, encoder, own)
         return await _drain_questions(ports, encoder)
     made: list[MadeVectors] = []
+    refused: list[PendingVector] = []
     try:
-        made = await _encode_each(encoder, waiting)
+        made = await _encode_each(encoder, waiting, refused)
     finally:
         if not made and len(waiting) < DRAIN_BATCH:
             await _give_up(ports, encoder, own)
     await ports.index.apply(Update(vectors=made))
-    return len(made)
+    if not refused or not (made or await _works(encoder)):
+        return len(made)
+    ports.refusals.add(refused, anyio.current_time())
+    return len(made) + len(refused)
 
 
 async def _give_up(ports: Ports, encoder: Encoder, own: VectorSet) -> None:
@@ -199,7 +206,7 @@ async def _drain_kept(ports: Ports) -> int:
     for speaker in speakers(ports):
         if not speaker.is_wanted and not speaker.is_remote and speaker.key is not None:
             waiting = await ports.index.pending_vectors(speaker.key, DRAIN_BATCH)
-            made = await _encode_each(speaker.encoder, waiting) if waiting else []
+            made = await _encode_each(speaker.encoder, waiting, []) if waiting else []
             if made:
                 await ports.index.apply(Update(vectors=[item for item in made if item.vector_set == speaker.key]))
                 return len(made)
@@ -227,12 +234,14 @@ async def _drain_questions(ports: Ports, encoder: Encoder) -> int:
     return len(made)
 
 
-async def _encode_each(encoder: Encoder, waiting: Sequence[PendingVector]) -> list[MadeVectors]:
-    """Vectors of notes; a text that the encoder cannot take holds up no other."""
+async def _encode_each(
+    encoder: Encoder, waiting: Sequence[PendingVector], refused: list[PendingVector]
+) -> list[MadeVectors]:
+    """Vectors of notes; a text that the encoder cannot take holds up no other, and one that is `refused` is told."""
     try:
         return await _encode(encoder, waiting)
-    except EncoderError:
-        if len(waiting) == 1:
+    except EncoderError as error:
+        if len(waiting) == 1 and not isinstance(error, RefusedError):
             raise
     made: list[MadeVectors] = []
     failures = 0
@@ -240,7 +249,7 @@ async def _encode_each(encoder: Encoder, waiting: Sequence[PendingVector]) -> li
         try:
             made += await _encode(encoder, [item])
         except RefusedError:  # by a provider that works
-            continue
+            refused.append(item)
         except EncoderError:
             failures += 1
             if failures == HOPELESS and not made:  # it is the encoder, not the text

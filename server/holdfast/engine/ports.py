@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.due import DueSignal
 from holdfast.engine.events import EventBus
+from holdfast.engine.refusals import Refusals
 from holdfast.engine.tips import Tips
 from holdfast.index.lifecycle import JobRun, Living
 from holdfast.index.listings import Kinds, ListedNote, Standing
@@ -326,6 +327,7 @@ class Ports:
     forgetting: bool = False
     due: DueSignal = field(default_factory=DueSignal)
     tips: Tips = field(default_factory=Tips)
+    refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
 
     @property
     def now(self) -> str:
