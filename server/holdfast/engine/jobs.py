@@ -103,7 +103,10 @@ async def _one(house: House, note: str, change: Callable[[Ports, str], Awaitable
 
 async def cap_core(house: House) -> int:
     """Keep core at fifty notes."""
-    return len(await house.try_step(shed_core) or ())
+    count = 0
+    while shed := await house.try_step(shed_core):
+        count += len(shed)
+    return count
 
 
 async def place_notes(house: House) -> int:
