@@ -24,7 +24,7 @@ from holdfast.model.lifecycle import has_faded, majority
 from holdfast.model.memory import GLOBAL_SPACE, TIERS
 from holdfast.store.stored import Stored
 
-SPAN = 250  # rows of one slice
+SPAN = 100  # rows of one slice
 MOST_CHANGES = 500  # notes that one run rewrites; the others wait for the next day
 _NOTEWORTHY = 0.01  # of importance: less is not written down
 
@@ -103,7 +103,10 @@ async def _one(house: House, note: str, change: Callable[[Ports, str], Awaitable
 
 async def cap_core(house: House) -> int:
     """Keep core at fifty notes."""
-    return len(await house.try_step(shed_core) or ())
+    count = 0
+    while shed := await house.try_step(shed_core):
+        count += len(shed)
+    return count
 
 
 async def place_notes(house: House) -> int:

@@ -10,6 +10,7 @@ from holdfast.engine.commit import commit, load_current
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.lifecycle import Living
+from holdfast.index.note_index import IndexLostError
 from holdfast.model.ids import SELF_ID
 from holdfast.model.lifecycle import CORE_CAP, Life, life
 from holdfast.model.times import instant, read_instant
@@ -17,6 +18,7 @@ from holdfast.store.stored import Change, Stored
 
 HOUSE = Caller(None, "nobody asks", "holdfast", "holdfast")
 BRIEF_SECONDS = 0.1  # a note that somebody holds is left for another day
+MOST_AT_ONCE = 5  # core notes; more come from a person's editor, and are moved by the daily job in turns
 DEMOTE, PROMOTE, CLUSTER, FORGET = "demote", "promote", "cluster", "forget"
 
 
@@ -69,7 +71,9 @@ def in_tier(tier: str) -> Callable[[Stored], Stored]:
 
 
 async def shed_core(ports: Ports, spared: str = "") -> list[tuple[str, str]]:
-    """Move what is beyond fifty core notes to working, the least important first; returns notes and change ids.
+    """Move some of what is beyond fifty core notes to working, the least important first.
+
+    Returns the notes that were moved with the ids of their changes; none where nothing is beyond.
 
     Args:
         ports: the world.
@@ -77,7 +81,7 @@ async def shed_core(ports: Ports, spared: str = "") -> list[tuple[str, str]]:
     """
     surplus = await ports.index.read(lambda view: view.surplus_core(CORE_CAP, spared))
     shed = []
-    for note_id in surplus:
+    for note_id in surplus[:MOST_AT_ONCE]:
         change = await _shed(ports, note_id)
         if change is not None:
             shed.append((note_id, change))
@@ -88,7 +92,7 @@ async def core_notices(ports: Ports, note_id: str) -> list[str]:
     """Keep core small after a note was made core, and say so. What cannot be done now is done by the daily job."""
     try:
         shed = await shed_core(ports, note_id)
-    except (ConflictError, StorageError):
+    except (ConflictError, StorageError, IndexLostError):  # the note is stored, whatever becomes of others
         shed = []
     return [
         f"Core holds {CORE_CAP} notes at most: {note}, the least important, is working now (change_id {change})."
