@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,12 @@ from typing import Any
 import pytest
 
 from holdfast.settings import SETTINGS
+from processes import HOLDFAST, environment_in
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+CLIENTS = (ROOT / "docs" / "clients.md").read_text("utf-8")
+SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text("utf-8")
 EXAMPLE = ROOT / "mcp.json.example"
 GOLDEN_TOOLS = Path(__file__).parent / "tools.json"
 
@@ -26,9 +31,9 @@ def section(heading: str) -> str:
     return found[1]
 
 
-def first_column(heading: str) -> list[str]:
-    """The `code` in the first cell of each row of the section's table."""
-    return re.findall(r"^\| *`([^`]+)` *\|", section(heading), re.MULTILINE)
+def first_column(text: str) -> list[str]:
+    """The `code` in the first cell of each row of a table."""
+    return re.findall(r"^\| *`([^`]+)` *\|", text, re.MULTILINE)
 
 
 def blocks(language: str, text: str = README) -> list[str]:
@@ -42,11 +47,11 @@ def golden_tool_names() -> list[str]:
 
 
 def test_the_tool_table_is_the_tool_list() -> None:
-    assert sorted(first_column("The tools")) == sorted(golden_tool_names())
+    assert sorted(first_column(section("The tools"))) == sorted(golden_tool_names())
 
 
 def test_the_settings_table_is_the_list_of_settings() -> None:
-    assert sorted(first_column("Settings")) == sorted(setting.variable for setting in SETTINGS)
+    assert sorted(first_column(SETTINGS_PAGE)) == sorted(setting.variable for setting in SETTINGS)
 
 
 def test_there_are_two_commands_and_the_second_runs_the_tests() -> None:
@@ -85,12 +90,12 @@ def functions_of(path: Path) -> set[str]:
     return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
-@pytest.mark.parametrize("text", blocks("json"))
+@pytest.mark.parametrize("text", blocks("json", CLIENTS))
 def test_a_json_block_configures_a_server(text: str) -> None:
     assert_servers(json.loads(text)["mcpServers"])
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+@pytest.mark.parametrize("text", blocks("toml", CLIENTS))
 def test_a_toml_block_makes_codex_wait_for_the_server(text: str) -> None:
     assert_waits(tomllib.loads(text))
 
@@ -102,6 +107,32 @@ def test_the_example_configures_servers() -> None:
 def test_the_example_makes_codex_wait_for_the_server() -> None:
     lines = json.loads(EXAMPLE.read_text("utf-8"))["_codex_config_toml"]
     assert_waits(tomllib.loads("\n".join(lines)))
+
+
+def test_the_session_is_a_real_one(tmp_path: Path) -> None:
+    """Its commands answer as the page says, but for ids, days and the last figure of a relevance."""
+    [told] = blocks("console")
+    place = tmp_path / "harbour"
+    (place / ".git").mkdir(parents=True)
+    environment = environment_in(tmp_path) | {"HOLDFAST_ENCODER": "builtin"}
+    del environment["HOLDFAST_SPACE"]
+    ids: dict[str, str] = {}
+    for asked, answer in re.findall(r"^\$ holdfast (.*)\n((?:(?!\$ ).*\n)*)", told, re.MULTILINE):
+        words = [ids.get(word, word) for word in shlex.split(asked)]
+        said = subprocess.run(
+            [*HOLDFAST, *words], cwd=place, env=environment, capture_output=True, text=True, check=False
+        )
+        assert said.returncode in (0, 1), said.stderr
+        ids |= dict(zip(ID.findall(answer), ID.findall(said.stdout), strict=True))
+        assert plain(said.stdout).strip() == plain(answer).strip()
+
+
+ID = re.compile(r"mem_[0-9a-z]{16}")
+
+
+def plain(text: str) -> str:
+    text = re.sub(r"(relevance 0\.\d)\d", r"\1", ID.sub("mem_", text))
+    return re.sub(r"\d{4}-\d\d-\d\d", "today", text)
 
 
 def assert_servers(servers: dict[str, dict[str, Any]]) -> None:
