@@ -87,7 +87,7 @@ async def test_without_watches_exchanges_and_syncfs_notes_are_kept_found_and_edi
         (file,) = (tmp_path / "memory").glob(f"memories/*/*.{note.id}.md")
         file.write_text(file.read_text("utf-8").replace("shed", "hold"), "utf-8")
         with anyio.fail_after(PATIENCE):  # without a watch, a scan is due after a second or two
-            while found(await ask(memory, "Where is the anchor?")) != ["The anchor is in the hold."]:
+            while found(await ask(memory, "Where is the anchor?")) != ["The anchor is in the hold."]:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         await keep(memory, "It is in the bilge.", supersedes=[note.id])
         assert "superseded_by" in file.read_text("utf-8")
