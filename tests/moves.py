@@ -130,7 +130,9 @@ def ormah_folder(root: Path) -> Path:
         **ormah_node(2, "The crane was overhauled in spring."),
         **ormah_node(3, "Prefers tea to coffee.", type="preference"),
         **ormah_node(4, "The ferry leaves at noon.\n\n[Outdated: it leaves at one]", retired),
-        **ormah_node(5, "I am the harbour master.", defines + "x: 1\n", type="person", source="system:self", tier="core"),
+        **ormah_node(
+            5, "I am the harbour master.", defines + "x: 1\n", type="person", source="system:self", tier="core"
+        ),
     }
     text = nodes["nodes/person_title_00000005.md"].replace("agent:claude", "system:self")
     nodes["nodes/person_title_00000005.md"] = text

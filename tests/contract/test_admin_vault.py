@@ -24,7 +24,7 @@ from served import ERAS, Clock
 
 pytestmark = pytest.mark.anyio
 
-TOOLS = ["admin_backup", "admin_restore_backup", "admin_accept_integrity"]
+TOOLS = ["admin_backup", "admin_restore_backup", "admin_accept_integrity", "admin_import", "admin_export"]
 
 
 class Admin:

@@ -56,7 +56,7 @@ def made_ready(ports: Ports, item: Arrival | ArrivedFile, threads: Threads) -> R
     try:
         ready = _of_file(ports, item) if isinstance(item, ArrivedFile) else _of_arrival(ports, item, threads)
         again = note_of(parse(ready.raw), Surroundings(ready.note.space))
-    except (MalformedError, ValueError, TypeError) as error:
+    except (MalformedError, ValueError, TypeError, RecursionError) as error:
         said = str(error) if isinstance(error, MalformedError) else "it has a value that cannot be written"
         raise InvalidArgumentError(f"It cannot be stored: {said}.") from error
     if again != ready.note or len(ready.raw) > LARGEST_FILE:

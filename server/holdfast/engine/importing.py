@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from holdfast.engine.arguments import space
 from holdfast.engine.arrivals import Ready, Threads, clean_page, made_ready, why
 from holdfast.engine.commit import check_known, commit
 from holdfast.engine.gated import Confirmations, journalled
-from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller, Moving, Ports
 from holdfast.engine.remember import is_selfless, self_change
 from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
@@ -25,7 +25,14 @@ from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 MOST_TOLD = 200  # of what was refused, and of what was not mapped
 IMPORT, EXPORT = "admin_import", "admin_export"
 
+Answer = TypeVar("Answer")
 Progress = Callable[[int, int], Awaitable[None]]
+
+
+class Attending(Protocol):
+    """Who answers requests; see `holdfast.engine.memory.Memory.attend`."""
+
+    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ class Imported:
 
 
 async def import_memory(
-    memory: Memory, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress
+    memory: Attending, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress
 ) -> Imported:
     """Say what an import would bring; with the token that this gives, do it. One that was interrupted goes on.
 
@@ -91,24 +98,43 @@ async def import_memory(
             imported has changed since it was given.
         StorageError, ConflictError: what was imported until then stays; call again to go on.
     """
-    await memory.attend(_nothing)  # a folder that is open
-    ports = memory.ports
+    try:
+        done = await _import(memory, caller, tokens, request, progress)
+    except HoldfastError as error:
+        await _journal(memory, caller, request, {"outcome": type(error).__name__})
+        raise
+    report = done.report
+    told = {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
+    await _journal(memory, caller, request, {"outcome": "done", **told})
+    return done
+
+
+async def _import(
+    memory: Attending, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress
+) -> Imported:
+    ports = await memory.attend(_given)
     of = space("space", request.space) if request.space and request.space.strip() else ""
+    source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
+    try:
+        about = (caller.principal, IMPORT, request.path, request.kind or "", of, source.mark)
+        if request.confirm is not None:
+            tokens.take(request.confirm, about, ports.clock())
+        report = await _Importing(memory, ports, caller, writes=request.confirm is not None).run(source, progress)
+        return Imported(report, None if request.confirm is not None else tokens.give(about, ports.clock()))
+    finally:
+        await source.aclose()
 
-    async def run() -> Imported:
-        source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
-        try:
-            about = (caller.principal, IMPORT, request.path, request.kind or "", of, source.mark)
-            if request.confirm is not None:
-                tokens.take(request.confirm, about, ports.clock())
-            importing = _Importing(memory, caller, writes=request.confirm is not None)
-            report = await importing.run(source, progress)
-            return Imported(report, None if request.confirm is not None else tokens.give(about, ports.clock()))
-        finally:
-            await source.aclose()
 
+async def _given(ports: Ports) -> Ports:
+    """The world behind a memory: its door, its clock. Whatever is stored asks for it anew, for it may be closed."""
+    return ports
+
+
+async def _journal(memory: Attending, caller: Caller, request: ImportFrom, told: Mapping[str, object]) -> None:
+    """The call's line: an import is many requests, so none of them is around it."""
+    line = {"admin": IMPORT, "op": IMPORT, "by": caller.principal, "source": caller.source}
     dry = {"dry_run": True} if request.confirm is None else {}
-    return await journalled(ports, caller, IMPORT, dry, run, _told)
+    await memory.attend(lambda ports: ports.store.record({**line, **dry, **told}))
 
 
 async def export_memory(ports: Ports, caller: Caller, name: str | None) -> Exported:
@@ -123,15 +149,6 @@ async def export_memory(ports: Ports, caller: Caller, name: str | None) -> Expor
     )
 
 
-async def _nothing(_ports: Ports) -> None:
-    """What comes before every request is enough."""
-
-
-def _told(done: Imported) -> Mapping[str, object]:
-    report = done.report
-    return {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
-
-
 def _moving(ports: Ports) -> Moving:
     if ports.moving is None:
         raise StorageError("This storage is not moved in or out of like this.", "Use the means of its database.")
@@ -141,8 +158,9 @@ def _moving(ports: Ports) -> Moving:
 class _Importing:
     """One run over a source. Notes are stored a few at a time, each time whole: it can end anywhere."""
 
-    def __init__(self, memory: Memory, caller: Caller, *, writes: bool) -> None:
+    def __init__(self, memory: Attending, ports: Ports, caller: Caller, *, writes: bool) -> None:
         self._memory = memory
+        self._ports = ports
         self._caller = caller
         self._writes = writes
         self._report = Report()
@@ -163,7 +181,7 @@ class _Importing:
             match item:
                 case Arrival() | ArrivedFile():
                     try:
-                        ready.append(made_ready(self._memory.ports, item, self._threads))
+                        ready.append(made_ready(self._ports, item, self._threads))
                     except HoldfastError as error:
                         self._report.refuse(item.where, why(error))
                 case ArrivedPage():
@@ -220,7 +238,7 @@ class _Importing:
         if not page.data.strip():
             return
         try:
-            data, labels = clean_page(self._memory.ports, page.data)
+            data, labels = clean_page(self._ports, page.data)
             new = await self._memory.attend(lambda ports: self._store_page(ports, page.path, data))
         except LimitExceededError as error:
             report.refuse(page.where, why(error))

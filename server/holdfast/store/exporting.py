@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,6 +31,7 @@ Answer = TypeVar("Answer")
 ARCHIVE = ".tar.gz"
 MANIFEST = "manifest.json"
 MOST_TOLD = 100
+DAY_SECONDS = 86_400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}(?:\.tar\.gz)?", re.ASCII)
 
 
@@ -76,6 +78,7 @@ class Exporter:
             )
         if await _on_disk(self._files.exists, target):
             raise InvalidArgumentError("There is an export of this name.", "Choose another, or leave path out.")
+        await _on_disk(sweep, self._folder.exports, self._files)
         staging = self._folder.exports / f".{chosen}.{secrets.token_hex(8)}.tmp"
         try:
             await _on_disk(self._files.make_folder, staging)
@@ -168,6 +171,14 @@ class Exporter:
         self._files.make_folder(path)
         self._files.create(path / MANIFEST, manifest.render())
         self._files.flush_tree(path)
+
+
+def sweep(folder: Path, disk: FileSystem) -> None:
+    """Take away what processes that died left half done in a folder; a day later nobody works on it any more."""
+    oldest = time.time() - DAY_SECONDS
+    for name in disk.list_folder(folder):
+        if name.endswith(".tmp") and (folder / name).lstat().st_mtime < oldest:
+            disk.remove_tree(folder / name)
 
 
 async def _on_disk(call: Callable[..., Answer], *arguments: object) -> Answer:

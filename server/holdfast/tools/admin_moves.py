@@ -112,8 +112,9 @@ def _add_export(server: FastMCP[Any], desk: Desk) -> None:
 
 
 def _is_here(context: Context) -> bool:
-    """Whether the client runs this process itself, and so may read what it reads."""
-    return context.transport in (None, "stdio")
+    """Whether the client runs this process itself, and so may read what it reads: it came over no network."""
+    request = context.request_context
+    return context.transport in (None, "stdio") and request is not None and request.request is None
 
 
 def _imported(done: Imported) -> ToolResult:

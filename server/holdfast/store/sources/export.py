@@ -13,7 +13,7 @@ from holdfast.errors import IntegrityError
 from holdfast.model.moving import ArrivedFile, ArrivedPage, Item, LeftOut
 from holdfast.model.pages import is_page
 from holdfast.store.archive import first_file, unpacking
-from holdfast.store.exporting import MANIFEST
+from holdfast.store.exporting import MANIFEST, sweep
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.manifest import Manifest, Packed, read_manifest
 from holdfast.store.sources.reading import (
@@ -71,7 +71,8 @@ def open_archive(path: Path, disk: FileSystem, scratch: Path) -> Source:
     """
     mark = stamp(path)
     disk.make_folder(scratch)
-    unpacked = tempfile.TemporaryDirectory(prefix="import-", dir=scratch, ignore_cleanup_errors=True)
+    sweep(scratch, disk)
+    unpacked = tempfile.TemporaryDirectory(".tmp", "import-", scratch, ignore_cleanup_errors=True)
     with ExitStack() as on_failure:
         on_failure.callback(unpacked.cleanup)
         try:
