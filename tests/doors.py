@@ -16,6 +16,7 @@ TOKENS = {
     "writer": ["memory:read", "memory:write"],
     "keeper": ["memory:admin"],
 }
+TLS = httpx.create_ssl_context()  # made once: it takes longer than a request
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -53,14 +54,14 @@ class Pipe:
 
 
 class Web:
-    """A server over HTTP. `status` is that of the last answer."""
+    """A server over HTTP. `status` and `headers` are those of the last answer."""
 
-    def __init__(self, url: str, era: str, token: str | None) -> None:
+    def __init__(self, url: str, era: str, token: str | None, client: httpx.Client | None = None) -> None:
         self._era, self._url, self._last = era, url, 0
-        self._client = httpx.Client(
-            trust_env=False, timeout=PATIENCE, headers=ACCEPT | (bearer(token) if token else {})
-        )
+        self._client = client or httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE)
+        self.say(**ACCEPT, **(bearer(token) if token else {}))
         self.status = 0
+        self.headers = httpx.Headers()
         if era == "legacy":
             answer = self._post("initialize", INITIALIZE, {})
             if "mcp-session-id" in answer.headers:
@@ -73,7 +74,11 @@ class Web:
 
     def become(self, token: str) -> None:
         """Go on with another token."""
-        self._client.headers.update(bearer(token))
+        self.say(**bearer(token))
+
+    def say(self, **headers: str) -> None:
+        """Have these in every request from now on."""
+        self._client.headers.update(headers)
 
     def close(self) -> None:
         self._client.close()
@@ -109,7 +114,7 @@ class Web:
 
     def _post(self, method: str, parameters: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
         answer = self._client.post(self._url, json=self._message(method, parameters), headers=headers)
-        self.status = answer.status_code
+        self.status, self.headers = answer.status_code, answer.headers
         return answer
 
 

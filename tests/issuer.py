@@ -52,6 +52,29 @@ class Issuer:
         head = {"alg": "HS256", "kid": str(self._keys[-1].kid)}
         return _signed(head, self.claims(), lambda text: hmac.digest(public, text, "sha256"))
 
+    def forgeries(self) -> dict[str, str]:
+        """Tokens that must not be taken."""
+        now = int(time.time())
+        good = self.token()
+        head, body, signature = good.split(".")
+        return {
+            "other audience": self.token(aud="https://other.example"),
+            "no audience": self.token(aud=None),
+            "other issuer": self.token(iss="https://evil.example"),
+            "expired": self.token(exp=now - 60),
+            "without an end": self.token(exp=None),
+            "not yet valid": self.token(nbf=now + 300),
+            "a beginning that is no time": self.token(nbf="soon"),
+            "nobody": self.token(sub=None),
+            "no signature": self.unsigned(),
+            "empty signature": f"{head}.{body}.",
+            "another's signature": f"{head}.{body}.{signature[:-8]}AAAAAAAA",
+            "public key as a secret": self.signed_with_the_public_key(),
+            "another key of the same name": self.token(key=RSAKey.generate_key(2048, {"kid": "0"}, private=True)),
+            "a key that there is not": self.token(kid="../../etc/passwd"),
+            "no token": "a.b.c",
+        }
+
     def keys(self) -> bytes:
         return json.dumps({"keys": [key.as_dict(private=False) for key in self._keys[-2:]]}).encode()
 

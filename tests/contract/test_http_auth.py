@@ -172,27 +172,36 @@ def test_a_session_is_nobody_elses(served: Served) -> None:
 
 async def test_a_listener_hears_of_its_own_recalls_alone(anyio_backend: str, served: Served) -> None:
     address = f"http://127.0.0.1:{served.port}/mcp"
-    heard: list[str] = []
+    heard: dict[str, list[str]] = {"ann": [], "kit": []}
 
     def hearing(name: str) -> Any:
         async def hear(message: Any) -> None:
             if "resources/updated" in str(getattr(message, "method", "")):
-                heard.append(name)
+                heard[name].append(str(message.params.uri))
 
         return hear
+
+    async def both_heard_of(uri: str) -> None:
+        with anyio.fail_after(PATIENCE):
+            while not all(uri in told for told in heard.values()):  # noqa: ASYNC110 - told from another task
+                await anyio.sleep(0.02)
 
     async with (
         Client(address, mode="legacy", auth="writer", message_handler=hearing("ann")) as ann,
         Client(address, mode="legacy", auth="keeper", message_handler=hearing("kit")) as kit,
     ):
+        stored = (await ann.call_tool("remember", {"content": "The anchor is rusty."})).structured_content["id"]
         for client in (ann, kit):
-            with pytest.warns(MCPDeprecationWarning):
-                await client.session.subscribe_resource("memory://events")
+            for uri in ("memory://events", f"memory://note/{stored}"):
+                with pytest.warns(MCPDeprecationWarning):
+                    await client.session.subscribe_resource(uri)
         await kit.call_tool("recall", {"query": "where is the anchor?"})
         with anyio.fail_after(PATIENCE):
-            while not heard:  # noqa: ASYNC110 - told from another task
+            while not heard["kit"]:  # noqa: ASYNC110 - as above
                 await anyio.sleep(0.02)
-        assert heard == ["kit"]
+        await kit.call_tool("mark_outdated", {"node_id": stored})
+        await both_heard_of(f"memory://note/{stored}")
+        assert heard["ann"].count("memory://events") == 1  # the change is for both
 
 
 def test_other_machines_are_served_with_tokens_and_by_the_names_that_are_allowed(environment: dict[str, str]) -> None:
