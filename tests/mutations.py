@@ -41,6 +41,9 @@ _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _OMI = "tests/contract/test_omi_memory.py::"
 _BELIEFS = "tests/contract/test_belief_update.py::"
 _RUNNING = "tests/contract/test_running.py::"
+_TENANCY = "tests/contract/test_tenancy.py::"
+_TENANTS = "tests/unit/test_tenants.py::"
+_LOG = "tests/contract/test_log.py::"
 _FUZZ = "tests/hostile/test_fuzz.py::"
 _FILES = "tests/hostile/test_files.py::"
 _SOAK = "tests/hostile/test_soak.py::"
@@ -321,6 +324,21 @@ MUTATIONS = (
     Mutation("one-audience", "hostile", "a subscriber hears of the recalls of others", "tools/subscriptions.py",
              "client.caller == audience.caller and uri", "uri",
              ("tests/contract/test_http_auth.py::test_a_listener_hears_of_its_own_recalls_alone",)),
+    Mutation("one-for-all", "hostile", "all principals share a memory", "app.py",
+             "tenant_home(settings.home, principal), tenancy", 'tenant_home(settings.home, ""), tenancy',
+             (f"{_TENANCY}test_what_one_keeps_no_other_finds_by_words_meaning_time_space_or_tag",)),
+    Mutation("tokens-crowded-out", "hostile", "one principal's confirm tokens push out another's", "engine/gated.py",
+             "if what[0] == about[0]]", "if what]",
+             (f"{_TENANTS}test_no_principal_crowds_out_or_uses_up_the_confirm_tokens_of_another",)),
+    Mutation("never-idle", "hostile", "a memory that nobody uses stays open", "engine/tenants.py",
+             "                if tenant.is_idle and max(", "                if not tenant and max(",
+             (f"{_TENANTS}test_a_memory_that_nobody_uses_is_closed_and_opened_again_when_asked",)),
+    Mutation("busy-closed", "hostile", "a memory is closed while it is used", "engine/tenants.py",
+             "        return not self.leases and not self.leave.is_set()", "        return not self.leave.is_set()",
+             (f"{_TENANTS}test_when_all_memories_are_in_use_a_request_waits_a_while_and_is_told_so",)),
+    Mutation("words-logged", "hostile", "what a client calls something is logged", "tools/observing.py",
+             "OTHER if tool is None else tool.name", "name",
+             (f"{_LOG}test_at_info_each_request_has_one_line_with_an_id_and_nothing_of_what_was_said",)),
     # Hours of work, and real clients.
     Mutation("busy-when-idle", "soak", "an idle server works on", "engine/memory.py",
              "IDLE_SECONDS = 30.0", "IDLE_SECONDS = 0.0",

@@ -16,8 +16,9 @@
     ├── QuarantinedError          the note's file cannot be read as a note
     ├── IndexSchemaError          the index was written by a newer Holdfast
     ├── EncoderError              the embedding model cannot be loaded or failed
-    ├── SettingsError             a setting has a value that cannot be used
-    └── ClientConfigError         a client's own file cannot be read or changed
+    ├── ServerBusyError           more is asked at once than the server is set to serve; nothing was done
+    ├── ClientConfigError         a client's own file cannot be read or changed
+    └── SettingsError             a setting has a value that cannot be used
 
 Each carries one public sentence (what was wrong) and, where there is one, what the caller can do about it.
 Neither ever repeats the text of a note or the value of an argument.
@@ -108,9 +109,16 @@ class EncoderError(HoldfastError):
     """The embedding model could not be loaded or could not encode."""
 
 
+class ServerBusyError(HoldfastError):
+    """There is no room for this request at the moment; nothing was done."""
+
+
 class SettingsError(HoldfastError):
     """A setting or command line option has a value that cannot be used."""
 
 
 class ClientConfigError(HoldfastError):
     """The file in which a client keeps its servers cannot be read, or not be changed safely; it is as it was."""
+
+
+NAMES = frozenset(name for name in dir() if name.endswith("Error"))  # as a client sees them

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from holdfast.app import build_memory, build_server, build_servers
+from holdfast.app import build_memory, build_server, build_servers, build_tenants
 from holdfast.errors import SettingsError
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:
-    from holdfast.engine.memory import Memory
+    from holdfast.engine.tenants import Memories
 
 HEARS_SIGNALS = sys.platform != "win32"  # there a signal ends the process at once, by the handlers set at the start
 STOP_SECONDS = 0.8  # for what is under way when a signal comes; what was acknowledged is on the disk anyway
@@ -87,7 +87,7 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         reason = "over HTTP it is there for tokens with the scope memory:admin, and for nobody without tokens"
         structlog.get_logger().warning("admin_not_served", reason=reason)
     with _listen(host, port) as listener:
-        memory = build_memory(settings)
+        memory: Memories = build_tenants(settings) if settings.tenancy == "user" else build_memory(settings)
         servers = build_servers(settings, memory, http=True)
         from holdfast.web import Web  # noqa: PLC0415 - a stdio server does not need it
 
@@ -119,7 +119,7 @@ async def _nothing() -> None:
 
 
 async def _until_signal(
-    serve: Callable[[], Awaitable[None]], memory: Memory, ended: Callable[[], Awaitable[None]] = _nothing
+    serve: Callable[[], Awaitable[None]], memory: Memories, ended: Callable[[], Awaitable[None]] = _nothing
 ) -> None:
     """Run a transport; a signal lets what is under way end, closes the memory and ends the process.
 

@@ -20,6 +20,7 @@ PREFIX = "HOLDFAST_"
 
 EncoderName = Literal["auto", "builtin", "ollama", "nim", "openai", "none"]
 SecretsMode = Literal["redact", "refuse", "allow"]
+Tenancy = Literal["single", "user"]
 
 _SWITCHES = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 _LONGEST_NUMBER = 12
@@ -183,6 +184,11 @@ SETTINGS: tuple[Setting, ...] = (
             _switch, "security.integrity_check_on_start"),
     Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
             _switch, "security.enable_consensus"),
+    Setting("tenancy", "single", "single, or user: over HTTP with authentication, a folder for each principal.",
+            _one_of("single", "user")),
+    Setting("tenants_open", "64", "How many principals' memories are open at a time.", _whole(1, 10_000)),
+    Setting("tenant_idle_seconds", "300", "After how long without a request a principal's memory is closed.",
+            _whole(1, 86_400)),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
 )  # fmt: skip
 
@@ -245,6 +251,9 @@ class Settings:
     max_connections: int = 2000
     request_seconds: int = 20
     stateless: bool = False
+    tenancy: Tenancy = "single"
+    tenants_open: int = 64
+    tenant_idle_seconds: int = 300
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed
 

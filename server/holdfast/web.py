@@ -39,6 +39,7 @@ from holdfast.limits import (
 from holdfast.model.access import READ, WRITE
 from holdfast.settings import Settings
 from holdfast.tools.auth import has_any_scope, is_admin, principal_of, verifier_of
+from holdfast.tools.observing import observed
 
 MCP_PATH: Final = "/mcp"
 ADMIN_PATH: Final = "/admin/mcp"
@@ -46,6 +47,7 @@ HEALTH_PATH: Final = "/health"
 METADATA: Final = "/.well-known/oauth-protected-resource"
 _SCOPES = f"{READ} {WRITE}"
 _SPARE_FILES = 256  # open files that are no connections
+TENANT_FILES = 96  # open at the most for one tenant: its stripes of locks, its databases, its journal
 
 
 class Web:
@@ -61,7 +63,7 @@ class Web:
         self._uvicorn = _Server(
             uvicorn.Config(
                 self._app(host),
-                http=connection(_room(settings.max_connections), settings.request_seconds),
+                http=connection(_room(settings), settings.request_seconds),
                 h11_max_incomplete_event_size=MOST_HEAD,
                 proxy_headers=bool(settings.trusted_proxies),
                 forwarded_allow_ips=list(settings.trusted_proxies),
@@ -93,7 +95,7 @@ class Web:
                 await PlainTextResponse("ok\n")(scope, receive, send)
                 return
             with suppress(ClientDisconnect):  # whoever hangs up in the middle of a request wants no answer
-                await app(scope, receive, send)
+                await observed(app, scope, receive, send)
 
         return Starlette(routes=[Mount("", guarded)], lifespan=self._lifespan)
 
@@ -213,15 +215,17 @@ def _bodily(app: ASGIApp, seconds: float) -> ASGIApp:
     return answering
 
 
-def _room(connections: int) -> int:
-    """How many connections there can be: no more than files may be open."""
+def _room(settings: Settings) -> int:
+    """How many connections there can be: no more than files may be open, whose number is raised where that goes."""
+    connections = settings.max_connections
+    spare = _SPARE_FILES + (settings.tenants_open * TENANT_FILES if settings.tenancy == "user" else 0)
     if sys.platform == "win32":
         return connections
     import resource  # noqa: PLC0415 - not on every platform
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _SPARE_FILES
+    wanted = connections + spare
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return connections if soft == resource.RLIM_INFINITY else max(1, min(connections, soft - _SPARE_FILES))
+    return connections if soft == resource.RLIM_INFINITY else max(1, min(connections, max(soft - spare, soft // 4)))

@@ -108,5 +108,10 @@ def test_the_definitions_stay_small(tools: list[dict[str, Any]]) -> None:
         assert size(own, output=True) < whole
 
 
+def test_no_tool_asks_for_arguments_in_headers() -> None:
+    """`holdfast.tools.server.spare_listing` counts on it."""
+    assert "x-mcp-header" not in GOLDEN.read_text("utf-8")
+
+
 if __name__ == "__main__":
     GOLDEN.write_text(written(listed(ERAS[0])), "utf-8")

@@ -19,26 +19,32 @@ MOST_OPEN = 100
 
 @dataclass(slots=True)
 class Confirmations:
-    """Tokens that were given for something that destroys: bound to what exactly, for one use, for five minutes."""
+    """Tokens that were given for something that destroys: bound to what exactly, for one use, for five minutes.
+
+    No principal's tokens take the place of another's.
+    """
 
     _given: dict[str, tuple[tuple[str, ...], datetime]] = field(default_factory=dict)
 
     def give(self, about: tuple[str, ...], now: datetime) -> str:
-        """A token for what `about` says: principal, operation, arguments and what they meet."""
+        """A token for what `about` says: principal first, then operation, arguments and what they meet."""
         self._given = {token: entry for token, entry in self._given.items() if entry[1] > now}
-        while len(self._given) >= MOST_OPEN:
-            self._given.pop(next(iter(self._given)))
+        own = [token for token, (what, _) in self._given.items() if what[0] == about[0]]
+        if len(own) >= MOST_OPEN:
+            del self._given[own[0]]
         token = secrets.token_hex(8)
         self._given[token] = (about, now + LIFETIME)
         return token
 
     def take(self, token: str, about: tuple[str, ...], now: datetime) -> None:
-        """Use a token up.
+        """Use a token up; one of another principal stays theirs.
 
         Raises:
             InvalidArgumentError: it was given for something else, is used, too old or unknown.
         """
-        found = self._given.pop(token, None)
+        found = self._given.get(token)
+        if found is not None and found[0][0] == about[0]:
+            del self._given[token]
         if found is None or found[0] != about or not found[1] - LIFETIME <= now < found[1]:
             raise InvalidArgumentError(
                 "confirm is not a token for this call.",

@@ -15,6 +15,7 @@ from holdfast.engine.encoding import drain
 from holdfast.engine.integrity import look_over, note_sights
 from holdfast.engine.ports import Ports
 from holdfast.engine.reconcile import Reconciler
+from holdfast.engine.stages import Stages
 from holdfast.engine.tips import Tip
 from holdfast.engine.vault import back_up_daily
 from holdfast.engine.vectorsets import identity, open_own
@@ -120,6 +121,21 @@ class Memory:
             await self._reconciler.open_store()
             return await verb(self.ports)
 
+    @asynccontextmanager
+    async def own(self) -> AsyncIterator[Memory]:
+        """The memory of whoever asks, for requests of several steps: this one."""
+        yield self
+
+    @asynccontextmanager
+    async def lease(self, _principal: str) -> AsyncIterator[Memory]:
+        """This memory: it is that of everybody who asks, see `holdfast.engine.tenants` for others."""
+        yield self
+
+    @asynccontextmanager
+    async def glance(self, _principal: str) -> AsyncIterator[Memory | None]:
+        """This memory, as it is open for as long as it runs."""
+        yield self
+
     @contextmanager
     def _counted(self) -> Iterator[None]:
         if self._stopping:
@@ -145,7 +161,10 @@ class Memory:
     async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool) -> Answer:
         for attempt in range(ATTEMPTS):
             try:
+                stages = Stages()
                 await self._reconciler.fresh(force=attempt > 1, anew=anew)
+                stages.ended("fresh")
+                stages.tell("index_is_fresh")
                 return await self._run(verb)
             except IndexLostError as error:
                 if attempt == ATTEMPTS - 1:

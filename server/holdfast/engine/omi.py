@@ -13,6 +13,7 @@ from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.recall import asked, kept_event, standing_notices, time_read
 from holdfast.engine.remember import Remember, Stored, remember
 from holdfast.engine.resolve import resolve_all
+from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError
 from holdfast.index.rows import LinkRow
 from holdfast.model.belief import FIRST_CONFIDENCE
@@ -124,7 +125,8 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
         InvalidArgumentError: the query is blank or an argument is out of its range.
     """
     wanted = _filter(ports, request)
-    asking, notice = await asked(ports, request.query, wanted, caller.space)
+    stages = Stages()
+    asking, notice = await asked(ports, request.query, wanted, caller.space, stages)
     # Also of a question about the past only what is current is told: this family has no word for "outdated".
     asking = replace(asking, wanted=wanted, question=replace(asking.question, past=False))
 
@@ -140,7 +142,10 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
         return found, _with_neighbours(view, best), standing_notices(view, ports, asking.vector)
 
     found, memories, standing = await ports.index.read(read)
+    stages.ended("search")
     event_id, unrated = await kept_event(ports, caller, asking, [(item.note.id, item.relevance) for item in memories])
+    stages.ended("keep")
+    stages.tell("recalled", hits=len(memories), related=0)
     told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text))
 

@@ -10,6 +10,7 @@ from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
 from holdfast.engine.encoding import count_unencoded, encode_query
 from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.recalls import RecallEvent
 from holdfast.model.events import MemoryRecalledEvent
@@ -61,7 +62,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
         InvalidArgumentError: the query is blank or an argument is out of its range.
     """
     wanted = _filter(ports, request)
-    asking, notice = await asked(ports, request.query, wanted, caller.space)
+    stages = Stages()
+    asking, notice = await asked(ports, request.query, wanted, caller.space, stages)
     whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
@@ -69,9 +71,12 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
         return found, standing_notices(view, ports, asking.vector)
 
     found, standing = await ports.index.read(read)
+    stages.ended("search")
     shown = [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
     shown += [(item.note.id, 0.0) for item in found.related]
     event, unrated = await kept_event(ports, caller, asking, shown)
+    stages.ended("keep")
+    stages.tell("recalled", hits=len(found.hits), related=len(found.related))
     tip = await ports.tips.take(ports.index)
     told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated, tip)
     notices = tuple(text for text in told if text)
@@ -79,12 +84,14 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
 
 
-async def asked(ports: Ports, query: str, wanted: Filter, space: str | None) -> tuple[Asking, str]:
+async def asked(ports: Ports, query: str, wanted: Filter, space: str | None, stages: Stages) -> tuple[Asking, str]:
     """The question as it was read, with its time and its vector, and a notice where it should have one and has none."""
     asking = read_question(ports, query, wanted, space)
     subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
     asking = placed(asking, window)
+    stages.ended("read")
     vector, notice = await encode_query(ports, without_names(asking.text, subjects))
+    stages.ended("encode")
     return replace(asking, vector=vector), notice
 
 

@@ -48,10 +48,12 @@ class NoteIndex:
     Args:
         path: the database file.
         extension: use sqlite-vec where it can be loaded; without it vectors are compared with numpy.
+        readers: how many connections read; by default as many as there are cores.
     """
 
-    def __init__(self, path: Path, *, extension: bool = True) -> None:
+    def __init__(self, path: Path, *, extension: bool = True, readers: int | None = None) -> None:
         self._path = path
+        self._most_readers = readers or os.cpu_count() or 1
         self._extension = extension
         self._writer: Database | None = None
         self._readers: list[Database] = []
@@ -91,7 +93,7 @@ class NoteIndex:
     async def _open(self) -> bool:
         self._writer = await connect(self._path, extension=self._extension)
         await self._writer.run(migrate)
-        for _ in range(os.cpu_count() or 1):
+        for _ in range(self._most_readers):
             self._readers.append(await connect(self._path, extension=self._extension))
         built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
         self._building = not built

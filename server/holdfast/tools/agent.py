@@ -13,12 +13,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from holdfast.engine.feedback import Feedback, FeedbackSource, submit_feedback
-from holdfast.engine.memory import Memory
 from holdfast.engine.node import recall_node
 from holdfast.engine.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
+from holdfast.engine.tenants import Memories
 from holdfast.model.memory import EdgeType, NoteType, Tier
 from holdfast.tools import render
 from holdfast.tools.auth import asking, principal_of, space_of
@@ -59,9 +59,12 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where requests are answered: a memory, the space that its server works in, and whether requests need tokens."""
+    """Where requests are answered.
 
-    memory: Memory
+    A memory, or that of whoever asks; the space that the server works in; whether requests need tokens.
+    """
+
+    memory: Memories
     space: str | None
     space_from: str
     guarded: bool = False

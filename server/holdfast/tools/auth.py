@@ -130,6 +130,23 @@ def principal_of(access: AccessToken | None) -> str:
     return LOCAL if access is None else str(access.claims[_PRINCIPAL])
 
 
+def principal() -> str:
+    """The name of whoever asks now."""
+    return principal_of(asking())
+
+
+def known_principal() -> str:
+    """The name of whoever asks now, for servers on which everybody has one.
+
+    Raises:
+        ScopeError: nobody knows who asks.
+    """
+    access = asking()
+    if access is None:
+        raise ScopeError("It is not known who asks.", "Use a token.")
+    return principal_of(access)
+
+
 def space_of(access: AccessToken | None) -> str | None:
     """The default space of a token."""
     return None if access is None else access.claims.get(_SPACE)

@@ -38,6 +38,19 @@ class MemoryServer(FastMCP[Any]):
         return _NoSessionState()
 
 
+def spare_listing(server: FastMCP[Any]) -> None:
+    """Have no tool call over HTTP begin with a list of all tools.
+
+    From 2026-07-28 on a tool may ask for arguments in headers, and the list is how the framework would find out which.
+    None of ours does.
+    """
+    server._mcp_server.get_tool_input_schema = _nothing_in_headers  # noqa: SLF001 - the framework has no door to it
+
+
+def _nothing_in_headers(_tool: str) -> None:
+    """No schema: there is nothing to compare headers with."""
+
+
 def _short(schema: dict[str, Any]) -> dict[str, Any]:
     """An input schema in which null, where it may be given for a parameter, goes without saying."""
     properties = schema.get("properties", {})

@@ -33,7 +33,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from holdfast.engine.memory import PASSING
+from holdfast.engine.memory import PASSING, Memory
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, HoldfastError
 from holdfast.model.access import READ
@@ -74,6 +74,8 @@ class _Audience:
     watched: dict[str, _Watched] = field(default_factory=dict)
     pulse: object = None
     admin_due: float = 0.0
+    followed: bool = False
+    rest: float = TOLD_SECONDS
 
 
 @dataclass(slots=True)
@@ -149,25 +151,35 @@ class Subscriptions:
             return await audience.streams(context, params.model_copy(update={"notifications": notifications}))
 
     async def watch(self) -> None:
-        """Tell of changes for as long as the server runs."""
-        while True:
-            if not self._audiences:
+        """Tell of changes for as long as the server runs; no audience waits for what is slow for another."""
+        async with anyio.create_task_group() as tasks:
+            while True:
                 self._somebody = anyio.Event()
+                for audience in self._audiences.values():
+                    if not audience.followed:
+                        audience.followed = True
+                        tasks.start_soon(self._follow, audience)
                 await self._somebody.wait()
-            await anyio.sleep(TOLD_SECONDS if self._memory.ports.store.watches else SCANNED_SECONDS)
-            if not self._memory.ports.store.is_there:
-                continue  # whoever stores next is to be asked whether it shall be made anew
-            for audience in list(self._audiences.values()):
-                await self._tell_of_changes(audience)
 
-    async def _tell_of_changes(self, audience: _Audience) -> None:
-        try:
-            changed = await self._memory.peek(lambda ports: self._changed(ports, audience))
-        except PASSING as error:
-            log.info("subscriptions_not_looked_at", error=type(error).__name__)
-            return
-        for uri in [*changed, *await self._changed_for_admin(audience)]:
-            await self._tell(audience, uri)
+    async def _follow(self, audience: _Audience) -> None:
+        while audience.watched:
+            await anyio.sleep(audience.rest)
+            try:
+                async with self._memory.glance(audience.caller.principal) as memory:
+                    changed = [] if memory is None else await self._changes(memory, audience)
+            except PASSING as error:
+                log.info("subscriptions_not_looked_at", error=type(error).__name__)
+                continue
+            for uri in changed:
+                await self._tell(audience, uri)
+        audience.followed = False
+
+    async def _changes(self, memory: Memory, audience: _Audience) -> list[str]:
+        audience.rest = TOLD_SECONDS if memory.ports.store.watches else SCANNED_SECONDS
+        if not memory.ports.store.is_there:
+            return []  # whoever stores next is to be asked whether it shall be made anew
+        changed = await memory.peek(lambda ports: self._changed(ports, audience))
+        return [*changed, *await self._changed_for_admin(audience)]
 
     async def _tell(self, audience: _Audience, uri: str) -> None:
         await audience.bus.publish(ResourceUpdated(uri=uri))
@@ -210,21 +222,24 @@ class Subscriptions:
                 new.append(audience.watched[uri])
             audience.watched[uri].count += 1
         try:
-            await self._memory.peek(lambda ports: self._look(ports, audience, new))
+            async with self._memory.lease(caller.principal) as memory:
+                await memory.peek(lambda ports: self._look(ports, audience, new))
+                for item in new:
+                    item.version = await self._admin_version(item.value) if item.kind is None else item.version
         except PASSING as error:  # as soon as it can be looked at, that is what it was
             log.info("subscriptions_not_looked_at", error=type(error).__name__)
-        for item in new:
-            item.version = await self._admin_version(item.value) if item.kind is None else item.version
         self._somebody.set()
         return audience
 
     def _end(self, caller: Caller, uris: Iterable[str]) -> None:
-        watched = self._audiences[caller].watched
+        audience = self._audiences.get(caller)
+        if audience is None:  # who listens to nothing is not counted
+            return
         for uri in uris:
-            watched[uri].count -= 1
-            if not watched[uri].count:
-                del watched[uri]
-        if not watched:
+            audience.watched[uri].count -= 1
+            if not audience.watched[uri].count:
+                del audience.watched[uri]
+        if not audience.watched:
             del self._audiences[caller]
 
     def _forget(self, connection: Connection) -> None:

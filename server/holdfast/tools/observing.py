@@ -1,0 +1,154 @@
+"""One line in the log for each request: what was asked, by whom, how long it took, how it ended. Never what was said.
+
+It stands around everything that the server does with a request, whichever era and transport that came by, so that a
+request without a handler or with malformed parameters has its line too.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any
+
+import anyio
+import structlog
+from fastmcp import FastMCP
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+from pydantic import ValidationError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.errors import NAMES
+from holdfast.model.access import LOCAL
+
+OTHER = "other"  # what a client calls by a name that is none of ours: its words are not for the log
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Told:
+    """Whether a request of the protocol was logged while an HTTP request was answered."""
+
+    done: bool = False
+
+
+_told: ContextVar[Told | None] = ContextVar("told", default=None)
+
+
+def observe(server: FastMCP[Any], who: Callable[[], str]) -> None:
+    """Have every request of a server logged at level info, and give what is logged meanwhile the same id.
+
+    Args:
+        server: the server.
+        who: the principal of the request under way; its hash alone is logged.
+    """
+    server._mcp_server.middleware.insert(0, _Observer(server, who))  # noqa: SLF001 - the framework's own see less
+
+
+def hashed(principal: str) -> str:
+    """What stands for a principal in the log: 12 hexadecimal digits, with which a tenant's folder begins too."""
+    return principal if principal == LOCAL else sha256(principal.encode()).hexdigest()[:12]
+
+
+@contextmanager
+def noticing() -> Iterator[Told]:
+    """Notice whether a request of the protocol is logged inside."""
+    told = Told()
+    token = _told.set(told)
+    try:
+        yield told
+    finally:
+        _told.reset(token)
+
+
+async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer an HTTP request. One that is refused before it is a request of the protocol has a line of its own."""
+    if not log.is_enabled_for(logging.INFO):
+        await app(scope, receive, send)
+        return
+    began, status = time.perf_counter(), 0
+
+    async def noting(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        await send(message)
+
+    with noticing() as told:
+        await app(scope, receive, noting)
+    if status >= HTTPStatus.BAD_REQUEST and not told.done:
+        milliseconds = round((time.perf_counter() - began) * 1000, 1)
+        outcome = f"http {status}"
+        log.info("request", request=secrets.token_hex(8), method="http", milliseconds=milliseconds, outcome=outcome)
+
+
+class _Observer:
+    """Sees every message that a server gets, before anything else does."""
+
+    def __init__(self, server: FastMCP[Any], who: Callable[[], str]) -> None:
+        self._server = server
+        self._low = server._mcp_server  # noqa: SLF001 - as above
+        self._who = who
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if ctx.request_id is None:  # a notification
+            return await call_next(ctx)
+        with structlog.contextvars.bound_contextvars(request=secrets.token_hex(8)):
+            if not log.is_enabled_for(logging.INFO):
+                return await call_next(ctx)
+            return await self._observed(ctx, call_next)
+
+    async def _observed(self, context: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        began, outcome = time.perf_counter(), "failed"
+        called = await self._called(context)
+        try:
+            result = await call_next(context)
+            outcome = _outcome(result)
+        except MCPError as error:
+            outcome = f"error {error.error.code}"
+            raise
+        except ValidationError:
+            outcome = f"error {INVALID_PARAMS}"
+            raise
+        except anyio.get_cancelled_exc_class():
+            outcome = "cancelled"
+            raise
+        else:
+            return result
+        finally:
+            milliseconds = round((time.perf_counter() - began) * 1000, 1)
+            era = context.protocol_version if _DATE.fullmatch(context.protocol_version) else OTHER
+            log.info("request", **called, era=era, who=hashed(self._who()), milliseconds=milliseconds, outcome=outcome)
+            if (told := _told.get()) is not None:
+                told.done = True
+
+    async def _called(self, context: ServerRequestContext[Any, Any]) -> dict[str, str]:
+        """The method and, of a tool call, the tool: where they are ours."""
+        if context.method != "initialize" and self._low.get_request_handler(context.method) is None:
+            return {"method": OTHER}
+        if context.method != "tools/call":
+            return {"method": context.method}
+        name = (context.params or {}).get("name")
+        tool = await self._server.get_tool(name) if isinstance(name, str) else None
+        return {"method": context.method, "tool": OTHER if tool is None else tool.name}
+
+
+def _outcome(result: object) -> str:
+    """How a request ended: `ok`, or the name of the error that the answer tells."""
+    match result:
+        case {"isError": True, "content": [{"text": str(text)}, *_]}:
+            name = text.partition(":")[0]
+            return name if name in NAMES else "failed"
+        case _:
+            return "ok"
