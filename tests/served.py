@@ -27,7 +27,7 @@ SELF = "mem_0000000000000000"
 ERROR_NAMES = (
     "InvalidArgumentError", "LimitExceededError", "SecretRefusedError", "MemoryNotFoundError", "AmbiguousIdError",
     "ProtectedNoteError", "ConflictError", "StorageError", "QuarantinedError", "IndexSchemaError", "EncoderError",
-    "EventNotFoundError",
+    "EventNotFoundError", "BatchNotFoundError", "ProposalNotFoundError",
 )  # fmt: skip
 NAME_WITHIN = 120
 
@@ -162,7 +162,7 @@ def assert_named(text: str) -> None:
 
 @asynccontextmanager
 async def serving(
-    home: Path, era: str, *, clock: Clock | None = None, http: bool = False, **settings: Any
+    home: Path, era: str, *, clock: Clock | None = None, http: bool = False, admin: bool = False, **settings: Any
 ) -> AsyncIterator[Agent]:
     """A running memory on a folder, with an agent; `settings` override those of a plain one without an encoder."""
     given = {
@@ -179,7 +179,7 @@ async def serving(
     time = clock or Clock()
     with patch.object(holdfast.app, "now", time):
         memory = build_memory(Settings(**given | settings))
-        server = build_server(Settings(**given | settings), memory, http=http)
+        server = build_server(Settings(**given | settings), memory, http=http, admin=admin)
         async with memory.running(), Client(server, mode=era) as client:
             yield Agent(client, home, time)
 

@@ -167,6 +167,7 @@ def _memory(
             events=events or EventBus(now),
             max_now_tokens=settings.max_now_tokens,
             recency_days=settings.recency_half_life_days,
+            review=settings.review,
             check_on_start=settings.integrity_check_on_start,
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             moving=Moving(folder, files, store, now),
@@ -206,6 +207,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
+    from holdfast.tools.maintenance import add_maintenance_tools  # noqa: PLC0415
     from holdfast.tools.observing import observe  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
     from holdfast.tools.security import add_security_tools  # noqa: PLC0415
@@ -225,6 +227,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         space, how = place(settings)
     desk = Desk(memory, space, how, guarded)
     add_agent_tools(server, desk)
+    add_maintenance_tools(server, desk)
     add_omi_tools(server, desk)
     add_checkpoint_tools(server, desk)
     add_security_tools(server, desk)

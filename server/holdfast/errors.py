@@ -8,6 +8,8 @@
     ├── MemoryNotFoundError       no note has this id or prefix
     ├── AmbiguousIdError          a prefix matches several notes
     ├── EventNotFoundError        no recall with this event_id is known, or none that showed the note
+    ├── BatchNotFoundError        no maintenance batch with this id is open for the caller
+    ├── ProposalNotFoundError     no proposal with this id waits
     ├── ProtectedNoteError        the Self note cannot be changed that way
     ├── ConflictError             the note changed on disk meanwhile; nothing was written
     ├── StorageError              the disk refused: full, read-only, no permission, gone
@@ -75,6 +77,14 @@ class AmbiguousIdError(HoldfastError):
 
 class EventNotFoundError(HoldfastError):
     """No recall with this event_id is known any more, or it did not show the note; nothing was recorded."""
+
+
+class BatchNotFoundError(HoldfastError):
+    """No maintenance batch with this id is open: it is unknown, has expired, or was handed to somebody else."""
+
+
+class ProposalNotFoundError(HoldfastError):
+    """No proposal with this id waits: it is unknown, or was resolved."""
 
 
 class ProtectedNoteError(HoldfastError):

@@ -182,6 +182,8 @@ SETTINGS: tuple[Setting, ...] = (
             _whole(1, _LONGEST_DAYS), "vault.retention_days"),
     Setting("integrity_check_on_start", "true", "Look for foreign changes of NOW, MEMORY.md and logs on start.",
             _switch, "security.integrity_check_on_start"),
+    Setting("review", "false", "Merges, consolidations and retirements by maintenance wait for admin approval.",
+            _switch),
     Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
             _switch, "security.enable_consensus"),
     Setting("tenancy", "single", "single, or user: over HTTP with authentication, a folder for each principal.",
@@ -254,6 +256,7 @@ class Settings:
     tenancy: Tenancy = "single"
     tenants_open: int = 64
     tenant_idle_seconds: int = 300
+    review: bool = False
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed
 

@@ -24,7 +24,10 @@ from served import ERAS, Clock
 
 pytestmark = pytest.mark.anyio
 
-TOOLS = ["admin_backup", "admin_restore_backup", "admin_accept_integrity", "admin_import", "admin_export"]
+TOOLS = [
+    "admin_backup", "admin_restore_backup", "admin_accept_integrity", "admin_import", "admin_export",
+    "admin_list_proposals", "admin_resolve_proposal", "admin_list_merges",
+]  # fmt: skip
 
 
 class Admin:
@@ -244,7 +247,7 @@ def test_over_stdio_the_namespace_is_there_only_with_the_flag(
             resource["uri"] for resource in server.ask("resources/list")["resources"] if "admin" in str(resource)
         ]
         assert [name for name in names if name.startswith("admin")] == (TOOLS if arguments else [])
-        assert resources == (["admin://vault"] if arguments else [])
+        assert resources == (["admin://vault", "admin://proposals", "admin://merges"] if arguments else [])
         assert [
             each for each in server.ask("resources/templates/list")["resourceTemplates"] if "admin" in str(each)
         ] == []

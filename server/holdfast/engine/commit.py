@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.engine.encoding import Encoded
 from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.remembered import remembered
 from holdfast.errors import ConflictError
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.rows import IndexedNote
@@ -64,8 +65,10 @@ async def commit(
             ports.sights.pop(path, None)
         if not done.notes:  # pages are in no index
             return done
+        told = remembered({**said, "seq": done.seq, "change": done.change_id})
         await ports.index.apply(
             Update(
+                remembered=[told] if told else [],
                 notes=[note_row(stored) for stored in done.stored],
                 gone=done.gone,
                 history=[HistoryRow(note, done.seq, done.change_id, op, ports.now) for note in done.notes],

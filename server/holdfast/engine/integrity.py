@@ -34,8 +34,8 @@ from holdfast.store.stored import Stored
 Scope = Literal["now", "daily", "graph", "all"]
 
 MOST_NAMED = 50  # orphans, and cores, whose ids are told
-OWN_OPS = ("belief_update", "run_maintenance")  # their links are no sign of haste
 MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
+OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
 
 log = structlog.get_logger()
 

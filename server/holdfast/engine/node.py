@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.engine.ports import Ports
 from holdfast.engine.resolve import resolve
+from holdfast.model.ids import id_range
 from holdfast.model.memory import Note
 
 MOST_NEIGHBOURS = 10
@@ -32,6 +33,7 @@ class Node:
     connections: tuple[Connection, ...]
     neighbours: tuple[Note, ...]
     changes: int
+    notices: tuple[str, ...] = ()
 
 
 async def recall_node(ports: Ports, node_id: str) -> Node:
@@ -59,4 +61,10 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
         tuple(connections),
         tuple({note.id: note for note in current}.values())[:MOST_NEIGHBOURS],
         await ports.index.changes(found.note.id),
+        () if _is_own(found.note.id, node_id) else (f"The note of that id was merged into {found.note.id}.",),
     )
+
+
+def _is_own(note_id: str, given: str) -> bool:
+    low, high = id_range(given) or ("", "")
+    return low <= note_id <= high

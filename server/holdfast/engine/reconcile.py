@@ -15,6 +15,7 @@ from holdfast.engine.feedback import feedback_row
 from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
+from holdfast.engine.remembered import remembered
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import FileRow
@@ -182,7 +183,8 @@ class Reconciler:
             if not is_page_key(file["note"])
         ]
         given = [row for record in records if (row := feedback_row(record)) is not None]
-        await self.ports.index.apply(Update(history=rows, feedback=given))
+        kept = [told for record in records if record.get("change") not in void and (told := remembered(record))]
+        await self.ports.index.apply(Update(history=rows, feedback=given, remembered=kept))
 
     async def _look(self) -> None:
         started, wall = time.monotonic(), time.time_ns()

@@ -14,6 +14,7 @@ import anyio
 
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
+from holdfast.index.aliases import matching
 from holdfast.index.database import Database, connect, file_identity, vector_extension
 from holdfast.index.projection import FileRow, fill_notes, fill_texts, put_notes
 from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
@@ -196,15 +197,11 @@ class NoteIndex:
         return await self.read(lambda view: view.notes(wanted))
 
     async def matching(self, prefix: str, most: int) -> list[tuple[str, str]]:
-        """Ids that begin with `prefix`, with their titles, in order."""
+        """Notes whose id, or that of one merged into them, begins with `prefix`: ids with titles, in order."""
         bounds = id_range(prefix)
         if bounds is None:
             return []
-        return await self._read(
-            lambda connection: connection.execute(
-                "SELECT id, title FROM notes WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", (*bounds, most)
-            ).fetchall()
-        )
+        return await self._read(lambda connection: matching(connection, *bounds, most))
 
     async def links(self, ids: Sequence[str]) -> list[LinkRow]:
         """Edges that leave or reach these notes and whose both ends are there."""

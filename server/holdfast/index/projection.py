@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.index.aliases import drop_aliases, put_aliases
 from holdfast.index.sets import SetRow, forget_vectors, open_set, queue_note, unqueue_note
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note, title_of
@@ -95,6 +96,7 @@ def put_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_se
         rowid = _put_note(connection, row, change_seq)
         _put_tags(connection, rowid, row.note)
         _put_links(connection, row.note)
+        put_aliases(connection, [row.note])
         put_file(connection, row.file)
         stale.add(rowid)
     for row in rows:
@@ -110,6 +112,7 @@ def fill_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_s
     for rowid, note_id in again.fetchall():
         connection.execute("DELETE FROM tags WHERE note = ?", (rowid,))
         connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
+        drop_aliases(connection, note_id)
         forget_vectors(connection, rowid)
         connection.execute("UPDATE notes SET encoded_by = NULL WHERE rowid = ?", (rowid,))
     connection.executemany(_UPSERT, [_values(row, change_seq) for row in rows])
@@ -118,6 +121,7 @@ def fill_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_s
         [(row.note.id, tag.lower()) for row in rows for tag in row.note.tags],
     )
     connection.executemany(_PUT_LINK, [link for row in rows for link in _edges(row.note)])
+    put_aliases(connection, (row.note for row in rows if row.note.merged))
     connection.executemany(_PUT_FILE, [_file_values(row.file) for row in rows])
 
 
@@ -149,6 +153,7 @@ def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq:
         ):
             connection.execute(statement, found)
         connection.execute("DELETE FROM links WHERE owner = ?", (note_id,))
+        drop_aliases(connection, note_id)
         connection.execute("INSERT OR IGNORE INTO tombstones (note, changed) VALUES (?, ?)", (found[0], change_seq))
         stale.discard(found[0])
     for rowid in sorted(stale):

@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from holdfast.index.aliases import aliases_of
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -85,8 +87,10 @@ def put_question_vectors(connection: sqlite3.Connection, rows: Sequence[Question
 
 
 def feedback_of(connection: sqlite3.Connection, note_id: str) -> list[FeedbackRow]:
-    """All signals on a note, in the order of their events."""
-    return [_row(values) for values in connection.execute(f"{_READ} f.note = ? ORDER BY f.event", (note_id,))]
+    """All signals on a note, and on those merged into it, in the order of their events."""
+    names = json.dumps([note_id, *aliases_of(connection, [note_id])])
+    clause = "f.note IN (SELECT value FROM json_each(?)) ORDER BY f.event"
+    return [_row(values) for values in connection.execute(f"{_READ} {clause}", (names,))]
 
 
 def feedback_since(connection: sqlite3.Connection, change_seq: int) -> list[FeedbackRow]:

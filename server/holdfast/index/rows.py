@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.projection import FileRow
 from holdfast.model.memory import Note
 
@@ -77,11 +78,11 @@ def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, I
 
 
 def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow]:
-    wanted = json.dumps(ids)
-    columns = "l.source, l.target, l.type, max(l.weight), l.reason"
+    wanted = json.dumps([*ids, *aliases_of(connection, ids)])
+    columns = "a.id, b.id, l.type, max(l.weight), l.reason"
     ends = (
-        "JOIN notes a ON a.id = l.source JOIN notes b ON b.id = l.target "
-        "WHERE l.source <> l.target GROUP BY l.source, l.target, l.type"
+        f"JOIN notes a ON a.id = {meant('l.source')} JOIN notes b ON b.id = {meant('l.target')} "
+        "WHERE a.id <> b.id GROUP BY a.id, b.id, l.type"
     )
     rows = connection.execute(
         f"SELECT {columns} FROM links l JOIN json_each(?) w ON w.value = l.source {ends} "  # noqa: S608 - own clauses

@@ -94,6 +94,28 @@ def _vector_sets(connection: sqlite3.Connection) -> None:
     )
 
 
+def _maintenance(connection: sqlite3.Connection) -> None:
+    _run(
+        connection,
+        """
+        CREATE TABLE IF NOT EXISTS aliases (
+            alias TEXT NOT NULL, note TEXT NOT NULL, PRIMARY KEY (alias, note)
+        ) WITHOUT ROWID;
+        CREATE INDEX IF NOT EXISTS aliases_note ON aliases (note);
+        CREATE TABLE IF NOT EXISTS judged (
+            a TEXT NOT NULL, b TEXT NOT NULL, scope TEXT NOT NULL, hash_a TEXT NOT NULL, hash_b TEXT NOT NULL,
+            verdict TEXT NOT NULL, change TEXT, seq INTEGER NOT NULL, PRIMARY KEY (a, b, scope)
+        ) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS batches (
+            id TEXT PRIMARY KEY, principal TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, items TEXT NOT NULL
+        ) WITHOUT ROWID;
+        CREATE TABLE IF NOT EXISTS cursors (
+            kind TEXT PRIMARY KEY, newest TEXT NOT NULL, swept TEXT NOT NULL, seq INTEGER NOT NULL
+        ) WITHOUT ROWID;
+        """,
+    )
+
+
 _INDEXES = {
     "notes_session": "notes (space, session, coalesce(seq, -1), created, id) WHERE session IS NOT NULL",
     "notes_space": "notes (space, created, id)",
@@ -126,7 +148,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes, _feedback, _vector_sets)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_notes, _feedback, _vector_sets, _maintenance)
 
 
 def migrate(connection: sqlite3.Connection) -> None:

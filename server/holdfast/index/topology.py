@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from holdfast.index.aliases import meant
 from holdfast.model.ids import SELF_ID
 
 _NEAR_SECONDS = 10  # between the time in a link and that of the change which made it
@@ -26,9 +27,12 @@ class Hub:
 def orphans(connection: sqlite3.Connection, most: int) -> tuple[int, list[str]]:
     """How many notes have no link to or from another one, and the ids of the first of them. Self is none."""
     alone = (
-        "FROM notes n WHERE n.id <> ? "
-        "AND NOT EXISTS (SELECT 1 FROM links l JOIN notes m ON m.id = l.target WHERE l.source = n.id AND m.id <> n.id) "
-        "AND NOT EXISTS (SELECT 1 FROM links l JOIN notes m ON m.id = l.source WHERE l.target = n.id AND m.id <> n.id)"
+        "FROM notes n WHERE n.id <> ? "  # noqa: S608 - own clause
+        f"AND NOT EXISTS (SELECT 1 FROM links l JOIN notes m ON m.id = {meant('l.target')} "
+        "WHERE l.source = n.id AND m.id <> n.id) "
+        "AND NOT EXISTS (SELECT 1 FROM links l JOIN notes m ON m.id = l.source WHERE l.target = n.id AND m.id <> n.id) "
+        "AND NOT EXISTS (SELECT 1 FROM aliases a JOIN links l ON l.target = a.alias JOIN notes m ON m.id = l.source "
+        "WHERE a.note = n.id AND m.id <> n.id)"
     )
     count = int(connection.execute(f"SELECT count(*) {alone}", (SELF_ID,)).fetchone()[0])
     rows = connection.execute(f"SELECT n.id {alone} ORDER BY n.id LIMIT ?", (SELF_ID, most))

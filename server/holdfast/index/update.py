@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from holdfast.index.maintenance import Remembered, put_remembered
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_vectors, remove_notes
 from holdfast.index.questions import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
 from holdfast.index.sets import SetRow, drop_set, open_set, settle_sets
@@ -36,6 +37,7 @@ class Update:
     question_vectors: Sequence[QuestionVector] = ()
     opened: Sequence[SetRow] = ()
     dropped: Sequence[str] = ()
+    remembered: Sequence[Remembered] = ()
 
 
 def apply_update(
@@ -61,5 +63,7 @@ def apply_update(
     settle_sets(connection, {made.vector_set for made in update.vectors})
     put_feedback(connection, update.feedback, seq)
     put_question_vectors(connection, update.question_vectors)
+    for rows in update.remembered:
+        put_remembered(connection, rows)
     for key in update.dropped:
         drop_set(connection, key)

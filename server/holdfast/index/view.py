@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import listings, topology
+from holdfast.index import listings, maintenance, topology
+from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.listings import Kinds, ListedNote, Standing
+from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
 from holdfast.index.sets import count_pending, is_stale
@@ -91,7 +93,7 @@ class IndexView:
 
     def successors(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """For each note those that replaced it, the last one at the end; notes that nothing replaced are left out."""
-        replaced_by = "coalesce(n.superseded_by, n.merged_into)"
+        replaced_by = f"coalesce({meant('n.superseded_by')}, n.merged_into)"
         rows = self._connection.execute(
             "WITH RECURSIVE reached (id) AS ("  # noqa: S608 - own clause
             f" SELECT value FROM json_each(?) UNION SELECT {replaced_by} FROM reached JOIN notes n USING (id)) "
@@ -104,13 +106,40 @@ class IndexView:
 
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]:
         """Pairs of these notes of which the first evolved from the second, or superseded it."""
+        merged = aliases_of(self._connection, ids)
         rows = self._connection.execute(
             "SELECT DISTINCT l.source, l.target FROM json_each(?) w CROSS JOIN links l ON l.source = w.value "
             "WHERE l.type = 'evolved_from' ORDER BY 1, 2",
-            (json.dumps(ids),),
+            (json.dumps([*ids, *merged]),),
         )
-        among = set(ids)
-        return [(new, old) for new, old in rows if old in among]
+        pairs = dict.fromkeys((merged.get(new, new), merged.get(old, old)) for new, old in rows)
+        return [(new, old) for new, old in pairs if old in set(ids) and new != old]
+
+    def aliases(self, ids: Sequence[str]) -> dict[str, str]:
+        """The ids that mean one of these notes since they were merged into it, each with that note's."""
+        return aliases_of(self._connection, ids)
+
+    def batch(self, batch_id: str) -> BatchRow | None:
+        """See `holdfast.index.maintenance`, as for the following."""
+        return maintenance.batch_of(self._connection, batch_id)
+
+    def cursor(self, kind: str) -> CursorRow | None:
+        return maintenance.cursor_of(self._connection, kind)
+
+    def judged(self, note_id: str, others: Sequence[str]) -> dict[str, list[JudgedRow]]:
+        return maintenance.judged_with(self._connection, note_id, others)
+
+    def ids_after(self, after: str, now: str, most: int) -> list[str]:
+        return maintenance.ids_after(self._connection, after, now, most)
+
+    def last_id(self) -> str:
+        return maintenance.last_id(self._connection)
+
+    def first_vectors(self, key: str, ids: Sequence[str]) -> dict[str, bytes]:
+        return maintenance.first_vectors(self._connection, key, ids)
+
+    def last_change(self, note_id: str, op: str) -> str | None:
+        return maintenance.last_change(self._connection, note_id, op)
 
     def count_pending(self, key: str) -> int:
         """How many notes have no vector of this set."""

@@ -9,8 +9,11 @@ from holdfast.model.memory import GLOBAL_SPACE
 
 NOW, MEMORY = "NOW.md", "MEMORY.md"
 NOW_FOLDER, DAILY, CAPSULES = "now", "daily", "capsules"
+PROPOSALS = "proposals"
 _KEY = "page:"
-_PAGE = re.compile(r"NOW\.md|MEMORY\.md|now/[^/]+\.md|daily/\d{4}-\d\d-\d\d\.md|capsules/[^/]+\.json", re.ASCII)
+_PAGE = re.compile(
+    r"NOW\.md|MEMORY\.md|now/[^/]+\.md|daily/\d{4}-\d\d-\d\d\.md|(?:capsules|proposals)/[^/]+\.json", re.ASCII
+)
 _DAY = re.compile(r"daily/(\d{4}-\d\d-\d\d)\.md", re.ASCII)
 
 

@@ -68,6 +68,7 @@ def note_of(document: Document, around: Surroundings, note_id: str | None = None
         outdated_reason=_text(values, "outdated_reason"),
         superseded_by=_text(values, "superseded_by"),
         merged_into=_text(values, "merged_into"),
+        merged=_ids(values.get("merged")),
     )
 
 
@@ -94,6 +95,7 @@ def frontmatter_of(note: Note) -> dict[str, Any]:
         "outdated_reason": note.outdated_reason,
         "superseded_by": note.superseded_by,
         "merged_into": note.merged_into,
+        "merged": list(note.merged) or None,
         "about_self": note.about_self or None,
         "evidence": list(note.evidence) or None,
         "connections": [_link_value(link) for link in note.connections] or None,
@@ -265,6 +267,14 @@ def _link(item: dict[str, Any]) -> Link:
         reason=_text(item, "reason") or "",
         created=_time(item, "created") or "",
     )
+
+
+def _ids(found: object) -> tuple[str, ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, list) or not all(isinstance(item, str) and is_note_id(item) for item in found):
+        raise MalformedError("merged is not a list of note ids")
+    return tuple(dict.fromkeys(found))
 
 
 def _evidence(found: object) -> tuple[dict[str, Any], ...]:

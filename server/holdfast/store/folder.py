@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from holdfast.model.ids import PREFIX, is_note_id
 from holdfast.model.memory import GLOBAL_SPACE
-from holdfast.model.pages import CAPSULES, DAILY, NOW_FOLDER, is_page_key
+from holdfast.model.pages import CAPSULES, DAILY, NOW_FOLDER, PROPOSALS, is_page_key
 from holdfast.model.spaces import slug, space_name
 
 SUFFIX = ".md"
@@ -34,7 +34,7 @@ class Folder:
         self.imports = home / "imports"  # what an admin who is elsewhere may import from
         self.locks = home / "locks"
         self.derived = home / ".holdfast"
-        self.pages = tuple(home / name for name in (NOW_FOLDER, DAILY, CAPSULES))
+        self.pages = tuple(home / name for name in (NOW_FOLDER, DAILY, CAPSULES, PROPOSALS))
 
     @property
     def all(self) -> tuple[Path, ...]:

@@ -22,7 +22,7 @@ _KEY = re.compile(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t
 _JSON_KEY = re.compile(r"[A-Za-z_][\w.-]*\Z")
 _USUAL = frozenset(  # need not be matched again and again
     """id type title tier space tags confidence created updated source session seq subject event_time valid_from
-    valid_until outdated outdated_reason superseded_by merged_into about_self evidence connections""".split()  # noqa: SIM905
+    valid_until outdated outdated_reason superseded_by merged_into merged about_self evidence connections""".split()  # noqa: SIM905
 )
 _STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(-?\d+)(e[+-]\d+)')
 _NO_TEXTS = {"yes", "no", "on", "off", "true", "false", "null"}  # to YAML 1.1, unless they are quoted

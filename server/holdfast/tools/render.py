@@ -132,6 +132,7 @@ def node(found: Node) -> Told:
         ],
         "neighbours": [{"id": item.id, "title": item.title, "type": item.type} for item in found.neighbours],
         "changes": found.changes,
+        "notices": list(found.notices),
     }
     facts = [note.tier, f"space {note.space}", f"created {note.created}", f"confidence {note.confidence:g}"]
     if note.event_time:
@@ -143,7 +144,7 @@ def node(found: Node) -> Told:
         because = f": {on_one_line(note.outdated_reason)}" if note.outdated_reason else ""
         now = f"; now see {on_one_line(note.superseded_by)}" if note.superseded_by else ""
         lines.append(f"OUTDATED since {note.valid_until}{because}{now}")
-    lines.append(fenced(note.content, new_mark()))
+    lines += [*_said(found.notices), fenced(note.content, new_mark())]
     lines += [
         f"{'→' if item.direction == 'out' else '←'} {item.type} {item.weight:.2f} {item.id} {on_one_line(item.title)}"
         for item in found.connections

@@ -134,6 +134,7 @@ class NodeResult(TypedDict):
     connections: list[NodeConnection]
     neighbours: list[NeighbourNote]
     changes: int
+    notices: list[str]
 
 
 class OutdatedResult(TypedDict):

@@ -1,0 +1,235 @@
+"""run_maintenance: first what there is to judge, then the verdicts, each applied by itself and undone by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+
+from holdfast.engine.attending import Attending, world
+from holdfast.engine.candidates import Round, look
+from holdfast.engine.judging import (
+    ConsolidationVerdict,
+    EdgeVerdict,
+    MergeVerdict,
+    Outcome,
+    RefusedError,
+    Verdict,
+    Work,
+)
+from holdfast.engine.linking import apply_edge
+from holdfast.engine.merging import consolidate, merge
+from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.remembered import BATCH, CURSORS, JUDGED, OP, judgement, remembered
+from holdfast.engine.resolve import resolve
+from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
+from holdfast.index.maintenance import BatchRow
+from holdfast.index.update import Update
+from holdfast.model.maintenance import APART, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
+from holdfast.model.memory import NOTE_TYPES
+from holdfast.model.times import instant
+
+OPEN_MINUTES = 30
+LIMIT, MOST = 8, 50
+MOST_VERDICTS = 200
+_DECLINED: dict[str, str] = {"merges": NOT_MERGED, "consolidations": APART}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire."""
+
+    id: str | None
+    expires_at: str | None
+    items: Mapping[Kind, Sequence[Candidate]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Verdicts in the shape that they came in; None for a list that was not given."""
+
+    edges: Sequence[EdgeVerdict] | None = None
+    merges: Sequence[MergeVerdict] | None = None
+    consolidations: Sequence[ConsolidationVerdict] | None = None
+
+
+async def find_work(
+    ports: Ports, caller: Caller, kinds: Sequence[Kind] | None = None, limit: int = LIMIT, *, dry_run: bool = False
+) -> Batch:
+    """Look for what there is to judge and hand it out as a batch; no note is changed.
+
+    Args:
+        ports: the world.
+        caller: whom the batch is for.
+        kinds: which; all by default.
+        limit: the most of each kind, 1 to 50.
+        dry_run: remember neither the batch nor how far was looked.
+
+    Raises:
+        InvalidArgumentError: a kind is unknown, or the limit out of range.
+        StorageError: the journal cannot be written.
+    """
+    wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
+    if not wanted or set(kinds or ()) - set(KINDS):
+        raise InvalidArgumentError("kinds is empty or has an unknown kind.", f"Use any of {', '.join(KINDS)}.")
+    if not 1 <= limit <= MOST:
+        raise InvalidArgumentError(f"limit is outside 1 to {MOST}.")
+    rounds = await look(ports, wanted, limit)
+    items: dict[Kind, Sequence[Candidate]] = dict.fromkeys(KINDS, ())
+    items |= {round_.kind: round_.items for round_ in rounds}
+    if dry_run or not any(round_.seeds for round_ in rounds):
+        return Batch(None, None, items)
+    any_found = any(items.values())
+    batch_id = f"bat_{ports.new_id().partition('_')[2]}" if any_found else None
+    expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES)) if any_found else None
+    if any_found or any(_has_moved(round_) for round_ in rounds):
+        record: dict[str, object] = {"op": OP, "at": ports.now, "by": caller.principal, "source": caller.source}
+        shown = [
+            [item.kind, [[text.note.id, text.hash] for text in item.texts]] for kind in KINDS for item in items[kind]
+        ]
+        if batch_id:
+            record |= {BATCH: {"id": batch_id, "expires": expires, "items": shown}}
+        await _keep(ports, record | {CURSORS: {round_.kind: round_.place for round_ in rounds}}, flush=False)
+    return Batch(batch_id, expires, items)
+
+
+def _has_moved(round_: Round) -> bool:
+    """Whether the next call goes on elsewhere; in a memory that one call sees whole that is no matter."""
+    return round_.looked < len(round_.seeds) or round_.place[0] != round_.newest
+
+
+async def judge(
+    memory: Attending, caller: Caller, verdicts: Verdicts, batch_id: str | None = None, *, dry_run: bool = False
+) -> list[Outcome]:
+    """Apply verdicts one by one: edges, then merges, then consolidations; each is whole or not there.
+
+    What a batch offered to merge or consolidate, and a list that was given does not name, is remembered as declined.
+
+    Raises:
+        BatchNotFoundError: no batch of this id is open for this caller; nothing was applied.
+        InvalidArgumentError, LimitExceededError: there are verdicts of no known type, or too many; nothing was applied.
+        StorageError: what was judged without a change cannot be kept; changes that were made are.
+    """
+    _check(verdicts)
+    row = None
+    if batch_id is not None:
+        row = await memory.attend(lambda ports: _open_batch(ports, caller, batch_id))
+    shown = [(kind, dict(texts)) for kind, texts in json.loads(row.items)] if row else []
+    hashes = tuple(texts for _, texts in shown) if row else None
+    ports = await memory.attend(world)
+    work = Work(ports, caller, "", row.id if row else None, hashes, dry_run)
+    outcomes = [
+        await _settled(memory, replace(work, name=f"{kind}[{number}]"), verdict)
+        for kind, given in _named(verdicts)
+        for number, verdict in enumerate(given)
+    ]
+    judged = [entry for outcome in outcomes for entry in outcome.judged]
+    judged += await _declined(memory, verdicts, shown)
+    if judged and not dry_run:
+        record: dict[str, object] = {
+            "op": "judge",
+            "at": ports.now,
+            "by": caller.principal,
+            "source": caller.source,
+        }
+        record |= {"maintenance": work.batch_id, JUDGED: judged}
+        await memory.attend(lambda ports: _keep(ports, record, flush=True))
+    return outcomes
+
+
+async def apply_verdict(work: Work, verdict: Verdict) -> Outcome:
+    """Apply one verdict; see the verb that does.
+
+    Raises:
+        RefusedError, HoldfastError: nothing was written.
+    """
+    match verdict:
+        case EdgeVerdict():
+            return await apply_edge(work, verdict)
+        case MergeVerdict():
+            return await merge(work, verdict)
+        case ConsolidationVerdict():
+            return await consolidate(work, verdict)
+
+
+async def _settled(memory: Attending, work: Work, verdict: Verdict) -> Outcome:
+    """How one item ends; what goes wrong with it is its own affair."""
+    try:
+        return await memory.attend(lambda ports: apply_verdict(replace(work, ports=ports), verdict))
+    except RefusedError as refusal:
+        return work.outcome(refusal.status, refusal.reason)
+    except ConflictError as error:
+        return work.outcome("conflict", error.public)
+    except HoldfastError as error:
+        return work.outcome("rejected", error.public)
+
+
+def _named(verdicts: Verdicts) -> list[tuple[str, Sequence[Verdict]]]:
+    return [
+        ("edges", verdicts.edges or ()),
+        ("merges", verdicts.merges or ()),
+        ("consolidations", verdicts.consolidations or ()),
+    ]
+
+
+def _check(verdicts: Verdicts) -> None:
+    if any(len(given) > MOST_VERDICTS for _, given in _named(verdicts)):
+        raise LimitExceededError(f"results takes at most {MOST_VERDICTS} entries of a kind.", "Send them in parts.")
+    if any(edge.edge_type not in VERDICTS for edge in verdicts.edges or ()):
+        raise InvalidArgumentError("edges has an unknown edge_type.", f"Use one of {', '.join(VERDICTS)}.")
+    if any(item.type not in NOTE_TYPES for item in verdicts.consolidations or ()):
+        raise InvalidArgumentError("consolidations has an unknown type.", f"Use one of {', '.join(NOTE_TYPES)}.")
+
+
+async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:
+    row = await ports.index.read(lambda view: view.batch(batch_id))
+    if row is None or row.principal != caller.principal or row.expires <= ports.now:
+        raise BatchNotFoundError(
+            "No batch with this batch_id is open for you.",
+            f"A batch is open for {OPEN_MINUTES} minutes; call run_maintenance without arguments for a new one.",
+        )
+    return row
+
+
+async def _declined(
+    memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]
+) -> list[list[str]]:
+    """Entries for what a batch offered and the caller would not have."""
+    given: dict[str, list[list[str]]] = {}
+    if verdicts.merges is not None:
+        given["merges"] = [[item.keep_id, item.discard_id] for item in verdicts.merges]
+    if verdicts.consolidations is not None:
+        given["consolidations"] = [list(item.node_ids) for item in verdicts.consolidations]
+    entries: dict[tuple[str, ...], list[str]] = {}
+    for kind, groups in given.items():
+        wanted = [await memory.attend(partial(_full_ids, group=group)) for group in groups]
+        for offered, texts in shown:
+            if offered == kind and not any(len(ids & texts.keys()) > 1 for ids in wanted):
+                entries |= {tuple(entry): entry for entry in _every_two(texts, _DECLINED[kind])}
+    return list(entries.values())
+
+
+def _every_two(texts: Mapping[str, str], verdict: str) -> list[list[str]]:
+    keys = list(texts.items())
+    return [judgement(one, other, verdict) for number, one in enumerate(keys) for other in keys[number + 1 :]]
+
+
+async def _full_ids(ports: Ports, group: Sequence[str]) -> set[str]:
+    """The ids that were given, and those of the notes that they mean now."""
+    found = {given.strip().lower() for given in group}
+    for given in group:
+        try:
+            found.add((await resolve(ports.index, given)).note.id)
+        except HoldfastError:
+            continue  # the item's own outcome says so
+    return found
+
+
+async def _keep(ports: Ports, record: dict[str, object], *, flush: bool) -> None:
+    """A line of the journal, and what it tells in the index."""
+    seq = await ports.store.record(record, flush=flush)
+    told = remembered({**record, "seq": seq})
+    if told is not None:
+        await ports.index.apply(Update(remembered=[told]))

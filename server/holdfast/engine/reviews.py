@@ -1,0 +1,97 @@
+"""What a person does about maintenance: approve or reject what waits, and look at what was merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from holdfast.engine.gated import journalled
+from holdfast.engine.judging import Outcome, RefusedError, Work
+from holdfast.engine.maintain import apply_verdict
+from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.proposals import Proposal, drop_proposal, find_proposal
+from holdfast.errors import InvalidArgumentError
+
+Action = Literal["approve", "reject"]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merge that was made. `undone` says that it was taken back."""
+
+    merge_id: str
+    at: str
+    by: str
+    kept: str
+    kept_title: str
+    discarded: str
+    undone: bool
+
+
+async def resolve_proposal(ports: Ports, caller: Caller, proposal_id: str, action: str) -> Outcome:
+    """Apply a verdict that waits, or drop it; it waits on only where it cannot be applied to the notes as they are.
+
+    Raises:
+        ProposalNotFoundError: none with this id waits.
+        InvalidArgumentError: the action is none.
+        ConflictError, StorageError: nothing was written.
+    """
+    if action not in ("approve", "reject"):
+        raise InvalidArgumentError("action is unknown.", "Use approve or reject.")
+    proposal = await find_proposal(ports, proposal_id)
+
+    async def call() -> Outcome:
+        if action == "reject":
+            outcome = Outcome(proposal.id, "skipped", "Rejected; nothing was changed.", proposal_id=proposal.id)
+        else:
+            outcome = await _approve(ports, caller, proposal)
+        if outcome.status in ("applied", "skipped"):
+            await drop_proposal(ports, proposal)
+        return outcome
+
+    about = {"proposal": proposal.id, "action": action, "notes": sorted(proposal.hashes)}
+    return await journalled(ports, caller, "admin_resolve_proposal", about, call, _told)
+
+
+async def _approve(ports: Ports, caller: Caller, proposal: Proposal) -> Outcome:
+    """The verdict, on the very texts that it was given on."""
+    work = Work(ports, caller, proposal.id, None, (dict(proposal.hashes),), approved=True)
+    try:
+        outcome = await apply_verdict(work, proposal.verdict)
+    except RefusedError as refusal:
+        outcome = work.outcome(refusal.status, f"{refusal.reason} The proposal still waits; reject it if it is void.")
+    return replace(outcome, proposal_id=proposal.id)
+
+
+def _told(outcome: Outcome) -> Mapping[str, object]:
+    return {"status": outcome.status, "applied": outcome.change_id}
+
+
+async def list_merges(ports: Ports, limit: int) -> list[Merged]:
+    """The latest merges, the last one first.
+
+    Raises:
+        InvalidArgumentError: the limit is out of range.
+    """
+    if not 1 <= limit <= 500:  # noqa: PLR2004 - said in the next line
+        raise InvalidArgumentError("limit is outside 1 to 500.")
+    records = await ports.store.journal()
+    done = {change for record in records for change in record.get("done", ())}
+    void = {change for record in records for change in record.get("void", ())} - done
+    undone = {record["undoes"] for record in records if record.get("op") == "undo" and "undoes" in record}
+    made = [record for record in records if record.get("op") == "merge" and record.get("change") not in void]
+    latest = [record for record in reversed(made) if "kept" in record and "discarded" in record][:limit]
+    notes: Mapping[str, Any] = await ports.index.notes({record["kept"] for record in latest})
+    return [
+        Merged(
+            merge_id=record["change"],
+            at=record["at"],
+            by=record.get("by", ""),
+            kept=record["kept"],
+            kept_title=notes[record["kept"]].note.title if record["kept"] in notes else "",
+            discarded=record["discarded"],
+            undone=record["change"] in undone,
+        )
+        for record in latest
+    ]
