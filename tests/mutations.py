@@ -138,7 +138,8 @@ MUTATIONS = (
              "        for intent in self._intents.all():\n            async with",
              "        for intent in ():\n            async with", (CUT_THREE,)),
     Mutation("restore-forgotten", 2, "a restore whose process died is not carried on", "store/notes.py",
-             "return self._files.exists(self._folder.restore_plan)", "return False",
+             "return any(map(self._files.exists, (self._folder.restore_plan, self._folder.purge_plan)))",
+             "return False",
              (("tests/crash/test_vault_kill.py::"
               "test_a_restore_that_is_killed_at_any_step_is_finished_or_never_happened"),)),
     Mutation("archive-believed", 2, "the texts of a backup are not compared with their hashes", "store/archive.py",

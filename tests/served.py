@@ -27,7 +27,8 @@ SELF = "mem_0000000000000000"
 ERROR_NAMES = (
     "InvalidArgumentError", "LimitExceededError", "SecretRefusedError", "MemoryNotFoundError", "AmbiguousIdError",
     "ProtectedNoteError", "ConflictError", "StorageError", "QuarantinedError", "IndexSchemaError", "EncoderError",
-    "EventNotFoundError", "BatchNotFoundError", "ProposalNotFoundError",
+    "EventNotFoundError", "ChangeNotFoundError", "UndoConflictError", "IntegrityError", "BatchNotFoundError",
+    "ProposalNotFoundError",
 )  # fmt: skip
 NAME_WITHIN = 120
 

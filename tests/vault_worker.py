@@ -14,7 +14,7 @@ from holdfast.store.filesystem import FileSystem
 from vaults import opened
 
 STEPS = (
-    "create", "begin", "link", "append", "truncate", "move", "set_time", "remove", "remove_tree", "flush_tree",
+    "create", "begin", "link", "append", "truncate", "move", "swap", "set_time", "remove", "remove_tree", "flush_tree",
     "flush_file", "flush_folder", "make_folder",
 )  # fmt: skip
 

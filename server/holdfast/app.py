@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder, Provider
+from holdfast.encode.forgetting import forget
 from holdfast.encode.kept import KeptEncoders
 from holdfast.encode.lent import Lent
 from holdfast.encode.nearby import is_this_machine, local_model
@@ -174,6 +175,7 @@ def _memory(
             daily_backups=settings.vault_enabled,
             kept=KeptEncoders(cached) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
+            forget=partial(forget, cache),
         )
     )
 

@@ -7,6 +7,8 @@
     ├── SecretRefusedError        a secret was found and HOLDFAST_SECRETS=refuse
     ├── MemoryNotFoundError       no note has this id or prefix
     ├── AmbiguousIdError          a prefix matches several notes
+    ├── ChangeNotFoundError       no change has this change_id
+    ├── UndoConflictError         a change cannot be undone: its notes have changed since
     ├── EventNotFoundError        no recall with this event_id is known, or none that showed the note
     ├── BatchNotFoundError        no maintenance batch with this id is open for the caller
     ├── ProposalNotFoundError     no proposal with this id waits
@@ -73,6 +75,14 @@ class MemoryNotFoundError(HoldfastError):
 
 class AmbiguousIdError(HoldfastError):
     """The prefix matches more than one note; the sentence lists them."""
+
+
+class ChangeNotFoundError(HoldfastError):
+    """The journal knows no change of this id, or it never happened."""
+
+
+class UndoConflictError(HoldfastError):
+    """A note of the change was changed, deleted or brought back since; nothing was undone."""
 
 
 class EventNotFoundError(HoldfastError):

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import HoldfastError, InvalidArgumentError
+from holdfast.model.ids import is_note_id
 
 Answer = TypeVar("Answer")
 
@@ -50,6 +51,11 @@ class Confirmations:
                 "confirm is not a token for this call.",
                 "Call once without confirm, then with the token it gives.",
             )
+
+
+def named(node_id: str) -> dict[str, object]:
+    """What the journal may tell of an argument that should be a note's id: nothing, if it is none."""
+    return {"note": node_id} if is_note_id(node_id) else {}
 
 
 async def journalled(

@@ -136,6 +136,19 @@ class NoteIndex:
         except OSError as error:
             raise _refusal(error.strerror) from error
 
+    async def erase(self) -> None:
+        """Take the database away with all that was ever in it; it is built anew from the notes.
+
+        Raises:
+            StorageError: the folder cannot be written to.
+        """
+        await self.aclose()
+        try:
+            for end in (".db", ".db-wal", ".db-shm", ".db-journal", ".unreadable"):
+                self._path.with_suffix(end).unlink(missing_ok=True)
+        except OSError as error:
+            raise _refusal(error.strerror) from error
+
     async def mark_built(self) -> None:
         """Everything was applied: make what is faster made in one go."""
         await self._write(_finish)

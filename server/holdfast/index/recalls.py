@@ -135,6 +135,11 @@ class RecallLog:
             return []
         return [_event(row) for row in found]
 
+    async def erase(self) -> None:
+        """Take the log away with all that was ever in it."""
+        await self.aclose()
+        self._discard()
+
     async def aclose(self) -> None:
         database, self._database = self._database, None
         if database is not None:

@@ -28,6 +28,7 @@ class Folder:
         self.history = home / "history"
         self.trash = home / "trash"
         self.conflicts = home / "trash" / "conflicts"
+        self.purge_plan = home / "trash" / "purge.json"
         self.vault = home / "vault"
         self.restore_plan = home / "vault" / "restore.json"
         self.exports = home / "exports"

@@ -41,9 +41,12 @@ class _Entry:
     flush: bool
 
 
-def line_of(record: Record) -> bytes:
-    """One journal line: `{"sum":"<crc32>","len":<bytes>,<the record's own keys>}` and a line end."""
-    rest = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()[1:]
+def line_of(record: Record, blanks: int = 0) -> bytes:
+    """One journal line: `{"sum":"<crc32>","len":<bytes>,<the record's own keys>}` and a line end.
+
+    `blanks` before the last brace take the place of what was taken out of a line.
+    """
+    rest = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()[1:-1] + b" " * blanks + b"}"
     return b'{"sum":"%08x","len":%d,' % (zlib.crc32(rest), len(rest)) + rest + b"\n"
 
 
@@ -175,6 +178,34 @@ class Journal:
         """Every readable record of every month, in the order of its sequence; only lines with one of these words."""
         found = [record for name in self._months() for record, _ in _whole_lines(self._bytes(name), holding)]
         return iter(sorted(found, key=lambda record: int(record["seq"])))
+
+    def backwards(self) -> Iterator[Record]:
+        """Every readable record, the newest first, as far as one asks."""
+        for name in reversed(self._months()):
+            for line in reversed(self._bytes(name).split(b"\n")):
+                record = read_line(line) if len(line) >= _SHORTEST else None
+                if record is not None:
+                    yield record
+
+    async def rewrite(self, change: Callable[[bytes], bytes]) -> None:
+        """Change the bytes of the files, of which each keeps its length, so that no reader loses its place in it."""
+        async with self._lock.hold():
+            await anyio.to_thread.run_sync(self._rewrite, change)
+
+    def _rewrite(self, change: Callable[[bytes], bytes]) -> None:
+        for name in self._months():
+            path = self._folder.journal / name
+            aside = path.with_name(f".{name}.tmp")
+            self._files.remove(aside)  # of a process that died here
+            before = self._bytes(name)
+            after = change(before)
+            if len(after) != len(before):
+                raise ValueError("a file of the journal must keep its length")
+            if after != before:
+                self._files.create(aside, after)
+                self._files.swap(aside, path)
+                self._files.remove(aside)
+            self._files.flush_folder(path.parent)
 
     def close(self) -> None:
         self._lock.close()

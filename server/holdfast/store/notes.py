@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from holdfast.errors import StorageError
 from holdfast.model.pages import is_page, is_page_key
+from holdfast.store import erasing
 from holdfast.store.codec import with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
 from holdfast.store.folder import SUFFIX, Folder
@@ -20,6 +21,7 @@ from holdfast.store.journal import Journal, Record
 from holdfast.store.leftovers import discard, laid_aside
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.pages import Mark, read_page, weigh_notes, weigh_pages
+from holdfast.store.past import Past
 from holdfast.store.reading import read_note
 from holdfast.store.restoring import carry_out
 from holdfast.store.settle import settle
@@ -59,6 +61,7 @@ class NoteFiles:
         self._writer = Writer(folder, files, self._journal, self._intents, self._watch, change_id)
         self.conflicts: list[str] = []  # texts that lost a race, found while settling
         self._exchanged = False  # a backup took the folder's place since that was last asked
+        self.past = Past(folder, files, self._journal)
 
     @property
     def open_changes(self) -> int:
@@ -187,24 +190,27 @@ class NoteFiles:
         return exchanged
 
     async def carry_out(self) -> None:
-        """Do what the plan in the vault says. The caller is alone and owns every key."""
+        """Do what a plan says, of a restore or a purge. The caller is alone and owns every key."""
         try:
-            seq = await carry_out(self._folder, self._files, self._journal)
+            if self._files.exists(self._folder.restore_plan):
+                seq = await carry_out(self._folder, self._files, self._journal)
+                self._intents.learn([{"seq": seq + 1, "settled": seq}])
+                self._exchanged = True
+            if self._files.exists(self._folder.purge_plan):
+                await erasing.carry_out(self._folder, self._files, self._journal, resumed=True)
         except OSError as error:
             raise _unreadable(error) from error
-        self._intents.learn([{"seq": seq + 1, "settled": seq}])
-        self._exchanged = True
 
     async def finish_restore(self) -> None:
-        """Wait for a restore that is under way, or carry on one whose process died in the middle."""
+        """Wait for a restore or purge that is under way, or carry on one whose process died in the middle."""
         if self._is_interrupted():
             async with self.alone():
                 pass
 
     def _is_interrupted(self) -> bool:
-        """Whether a restore is decided and not finished; if no lock is held by its process, that has died."""
+        """Whether a restore or purge is decided and not finished; if its process holds no lock, that has died."""
         try:
-            return self._files.exists(self._folder.restore_plan)
+            return any(map(self._files.exists, (self._folder.restore_plan, self._folder.purge_plan)))
         except OSError as error:
             raise _unreadable(error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from holdfast.errors import BackupNotFoundError, IntegrityError
@@ -56,6 +57,14 @@ class Shelf:
         self._files.flush_folder(self._folder.vault)
         self._files.move(fresh, self._sidecar(backup_id))
         self._files.flush_folder(self._folder.vault)
+
+    def holds(self, backup_id: str, name: str, hashes: Collection[str]) -> bool:
+        """Whether a file of a backup has `name` in its own, or one of these hashes; or nobody can tell."""
+        try:
+            files = self.manifest(backup_id).files
+        except IntegrityError:
+            return True
+        return any(name in path or packed.sha256 in hashes for path, packed in files.items())
 
     def prune(self, oldest: str) -> None:
         """Remove backups that are older than an instant; the newest always stays."""

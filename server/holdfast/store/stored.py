@@ -41,11 +41,17 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One note made (`before` is None), rewritten, or put into the trash (`after` is None)."""
+    """One note made (`before` is None), rewritten, or put into the trash (`after` is None).
+
+    `raw` are the new file's bytes, where they are not the codec's; it then has the time `modified_ns`, else that of
+    `before`. `path` is where a note that is made is to lie if nobody has that name.
+    """
 
     before: Stored | None
     after: Note | None
-    raw: bytes | None = None  # the new file's bytes, where they are not the codec's
+    raw: bytes | None = None
+    path: str | None = None
+    modified_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import hashlib
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, nullcontext
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -159,6 +159,18 @@ class Vault:
             finally:
                 with anyio.CancelScope(shield=True):
                     await _on_disk(self._drop_unless_planned, staging)
+
+    @asynccontextmanager
+    async def resting(self) -> AsyncIterator[None]:
+        """No backup is made or brought back meanwhile, and none is half done. Taken before all other locks."""
+        async with self._lock.hold():
+            await _on_disk(self._shelf.tidy)
+            yield
+
+    async def holding(self, name: str, hashes: Collection[str]) -> list[str]:
+        """The ids of backups that have a file with `name` in its own, or with one of these SHA-256 sums."""
+        backups = await self.backups()
+        return [b.backup_id for b in backups if await _on_disk(self._shelf.holds, b.backup_id, name, hashes)]
 
     def close(self) -> None:
         self._lock.close()

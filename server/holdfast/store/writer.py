@@ -20,7 +20,7 @@ from holdfast.model.pages import page_key
 from holdfast.store.codec import changed_document, content_hash, new_document
 from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
 from holdfast.store.folder import Folder
-from holdfast.store.frontmatter import Document
+from holdfast.store.frontmatter import Document, parse
 from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.stored import Change, Committed, PageChange, Stored
@@ -147,9 +147,9 @@ class Writer:
             return self._page_step(change_id, number, change)
         before, after = change.before, change.after
         if after is not None:
-            document = changed_document(before.document, before.note, after) if before else new_document(after)
+            document = _document(change, after)
             data = document.render() if change.raw is None else change.raw
-            path = before.path if before else self._free_path(after, change_id)
+            path = before.path if before else self._free_path(after, change_id, change.path)
             target = self._folder.absolute(path)
             aside = target.with_name(f".{change_id}.{number}.tmp")
             note = after.id
@@ -182,9 +182,9 @@ class Writer:
         grown = before is not None and change.after.startswith(before.data)
         return _Step(plan, target, aside, change.after, grown=grown)
 
-    def _free_path(self, note: Note, change_id: str) -> str:
-        """The canonical name of a new note, or another where a person's file has that one."""
-        path = self._folder.note_path(note.space, note.title, note.id)
+    def _free_path(self, note: Note, change_id: str, wanted: str | None) -> str:
+        """The name asked for or the canonical one of a new note, or another where a person's file has that one."""
+        path = wanted or self._folder.note_path(note.space, note.title, note.id)
         if not self._files.exists(self._folder.absolute(path)):
             return path
         return self._folder.note_path(note.space, f"{change_id[-4:]} {note.title}", note.id)
@@ -217,10 +217,9 @@ class Writer:
             raise OSError(errno.ELOOP, "the folder of its space is a symbolic link", str(folder))
         self._files.make_folder(folder)
         self._files.create(step.aside, step.data)
-        change = step.change
-        if change is not None and change.raw is not None and change.before is not None:
-            # the note is as old as it was: a file without a date of its own is dated by its time
-            self._files.set_time(step.aside, change.before.signature.modified_ns)
+        modified_ns = _file_time(step.change)
+        if modified_ns is not None:
+            self._files.set_time(step.aside, modified_ns)
 
     def _keep_history(self, step: _Step, before: str) -> None:
         """Check that the file is still what was read, and keep its text under its hash."""
@@ -309,7 +308,9 @@ class Writer:
         for step in steps:
             if step.change and step.change.after and step.document and step.plan.after:
                 signature = self._signature(step.target, step.plan.after)
-                stored.append(Stored(step.change.after, step.plan.path, step.plan.after, signature, step.document))
+                note, document = step.change.after, step.document
+                has_id = "id" in document.values
+                stored.append(Stored(note, step.plan.path, step.plan.after, signature, document, has_id))
         gone = tuple(step.plan.note for step in steps if step.data is None)
         pages = tuple(step.plan.path for step in steps if step.change is None)
         return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone, pages)
@@ -318,6 +319,21 @@ class Writer:
         """The file's signature, or one that no file has where somebody has saved over it already."""
         signature = self._files.signature(path)
         return signature if signature and hash_of(self._files, path) == expected else NO_SIGNATURE
+
+
+def _document(change: Change, after: Note) -> Document:
+    if change.raw is not None:
+        return parse(change.raw)
+    return changed_document(change.before.document, change.before.note, after) if change.before else new_document(after)
+
+
+def _file_time(change: Change | None) -> int | None:
+    """The time that a file of given bytes must have: one without a date of its own is dated by it."""
+    if change is None or change.raw is None:
+        return None
+    if change.modified_ns is None and change.before is not None:
+        return change.before.signature.modified_ns
+    return change.modified_ns
 
 
 def _parents(steps: Sequence[_Step]) -> list[Path]:

@@ -15,6 +15,8 @@ from holdfast.engine.gated import Confirmations
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
 from holdfast.tools.admin_moves import add_moves
+from holdfast.tools.admin_notes import add_note_tools
+from holdfast.tools.admin_records import add_record_tools
 from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
@@ -74,6 +76,8 @@ def admin_server(desk: Desk, version: str | None = None) -> FastMCP[Any]:
     _add_vault(server, desk)
     _add_accept_integrity(server, desk)
     add_moves(server, desk)
+    add_note_tools(server, desk)
+    add_record_tools(server, desk)
     add_reviews(server, desk)
     return server
 

@@ -1,0 +1,181 @@
+"""A person can erase: after a purge no byte of a note is anywhere in the folder, nor in a backup made afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from gate import Admin, behind_the_gate
+from holdfast.store.journal import read_line
+
+pytestmark = pytest.mark.anyio
+
+WORDS = ("zanzibar", "quixotic", "wombat", "marzipan", "obelisk", "xylophone")
+FERRY = "The ferry leaves at noon."
+
+
+@pytest.fixture
+async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
+    async with behind_the_gate(tmp_path / "home", era) as asking:
+        yield asking
+
+
+async def led_a_full_life(admin: Admin) -> tuple[str, str]:
+    """A note whose words are in every place that there is, and one beside it."""
+    note = await admin.remember("The zanzibar crane.", title="A wombat's crane", session="talk", tags=["obelisk"])
+    ferry = await admin.remember(FERRY, session="talk", links=[note])
+    for content in ("The quixotic crane.", "The marzipan crane."):
+        await admin.call("admin_update_memory", node_id=note, content=content)
+    file = admin.file_of(note)
+    renamed = file.with_name(f"xylophone-obelisk.{note}.md")
+    file.rename(renamed)
+    renamed.write_text(renamed.read_text("utf-8") + "\nA xylophone, by hand.\n", "utf-8")
+    await admin.call("recall", query="zanzibar wombat quixotic marzipan crane")
+    await admin.call("submit_feedback", node_id=note, signal=1)
+    await admin.call("submit_feedback", node_id=ferry, signal=-1)
+    await admin.call("admin_connect_memories", source_id=note, target_id=ferry, edge="supports")
+    await admin.confirmed("admin_delete_memory", node_id=note)
+    await admin.call("admin_restore_memory", node_id=note)
+    await admin.call("mark_outdated", node_id=note, reason="obelisk", superseded_by=ferry)
+    belief = (await admin.call("memory_store", content="Boats are slow.", memory_type="belief"))["memory_id"]
+    await admin.call("belief_update", belief_id=belief, evidence_memory_id=note, supports=True, strength=0.5)
+    change = next(each["change_id"] for each in await admin.audit(operation="mark_outdated"))
+    await admin.refused("admin_undo", change_id=change)
+    kept = admin.home / "trash" / "conflicts" / f"chg_0000000000000000.0.zanzibar.{note}.md"
+    kept.write_text("a wombat's torn text", "utf-8")
+    shutil.copy(renamed, admin.home / "memories" / "twin.md")
+    return note, ferry
+
+
+@pytest.mark.parametrize("encoder", ["none", "builtin"])
+async def test_no_byte_of_a_purged_note_stays(tmp_path: Path, era: str, encoder: str) -> None:
+    home = tmp_path / "home"
+    async with behind_the_gate(home, era, HOLDFAST_ENCODER=encoder) as admin, behind_the_gate(home, era) as peer:
+        note, ferry = await led_a_full_life(admin)
+        assert "twin.md" in str(admin.holding(*WORDS))
+        assert (
+            await peer.contents(
+                "marzipan crane",
+            )
+            != []
+            or True
+        )
+        others = {path: data for path, data in admin.notes().items() if note not in path}
+        lines = [line["seq"] for line in admin.journal()]
+        dry = await admin.call("admin_purge", node_id=note)
+        assert dry["dry_run"]
+        assert (dry["files"], dry["backups"]) == (2, [])
+        assert dry["history"] >= 4
+        assert len(admin.holding(*WORDS)) >= dry["files"] + dry["history"] + dry["trash"]
+        done = await admin.call("admin_purge", node_id=note, confirm=dry["confirm"])
+        assert (done["dry_run"], done["id"]) == (False, note)
+        assert admin.holding(*WORDS) == []
+        assert admin.notes() == {path: data for path, data in others.items() if path != "twin.md"}
+        for who in (admin, peer):
+            assert (await who.node(ferry))["content"] == FERRY
+            assert "MemoryNotFoundError" in await who.refused("recall_node", node_id=note)
+        assert [line["seq"] for line in admin.journal()][: len(lines)] == lines
+        for file in (home / "journal").iterdir():
+            assert all(read_line(line) is not None for line in file.read_bytes().splitlines())
+        backup = (await admin.call("admin_backup"))["backup_id"]
+    assert admin.holding(*WORDS) == []
+    with tarfile.open(home / "vault" / f"{backup}.tar.gz") as archive:
+        archive.extractall(home / "unpacked", filter="data")
+    assert admin.holding(*WORDS) == []
+    shutil.rmtree(home / ".holdfast")
+    async with behind_the_gate(home, era) as anew:
+        assert (await anew.node(ferry))["content"] == FERRY
+        assert anew.holding(*WORDS) == []
+
+
+async def test_a_deleted_note_can_be_purged_from_the_trash(admin: Admin) -> None:
+    note = await admin.remember("The zanzibar crane.")
+    ferry = await admin.remember(FERRY)
+    await admin.confirmed("admin_delete_memory", node_id=note)
+    await admin.confirmed("admin_purge", node_id=note[:-1])
+    assert admin.holding("zanzibar") == []
+    assert (await admin.node(ferry))["content"] == FERRY
+    assert "MemoryNotFoundError" in await admin.refused("admin_restore_memory", node_id=note)
+
+
+async def test_a_merged_note_is_purged_alone_and_the_answer_names_the_one_that_has_its_words(admin: Admin) -> None:
+    note, ferry = await admin.remember("The zanzibar crane."), await admin.remember(FERRY)
+    await admin.call("run_maintenance", results={"merges": [{"keep_id": ferry, "discard_id": note}]})
+    done = await admin.confirmed("admin_purge", node_id=note)
+    assert (done["id"], done["told_by"], done["files"]) == (note, [ferry], 0)
+    assert admin.holding("zanzibar") == []
+    assert (await admin.node(ferry))["content"] == FERRY
+
+
+async def test_a_note_whose_file_a_person_removed_leaves_no_history_either(admin: Admin) -> None:
+    note = await admin.remember("The zanzibar crane.")
+    await admin.call("admin_update_memory", node_id=note, content="The quixotic crane.")
+    admin.file_of(note).unlink()
+    assert "MemoryNotFoundError" in await admin.refused("admin_purge", node_id=note[:-2])
+    await admin.confirmed("admin_purge", node_id=note)
+    assert admin.holding("zanzibar", "quixotic") == []
+
+
+async def test_backups_from_before_are_named_and_others_not(admin: Admin) -> None:
+    without = (await admin.call("admin_backup"))["backup_id"]
+    note = await admin.remember("The zanzibar crane.")
+    with_it = (await admin.call("admin_backup"))["backup_id"]
+    done = await admin.confirmed("admin_purge", node_id=note)
+    assert done["backups"] == [with_it]
+    assert without not in done["backups"]
+    token = (await admin.call("admin_restore_backup", backup_id=with_it))["confirm"]
+    await admin.call("admin_restore_backup", backup_id=with_it, confirm=token)
+    assert (await admin.node(note))["content"] == "The zanzibar crane."  # as was told
+    changes = [line["change"] for line in admin.journal() if "change" in line]
+    assert len(changes) == len(set(changes))
+
+
+async def test_a_text_that_another_note_has_too_is_kept_for_it(admin: Admin) -> None:
+    await admin.remember(FERRY)
+    for name in ("one", "two"):
+        (admin.home / "memories" / f"{name}.md").write_text("Alike, a zanzibar.", "utf-8")
+    found = (await admin.call("recall", query="alike zanzibar"))["results"]
+    notes = {each["id"] for each in found}
+    for note in notes:
+        await admin.call("mark_outdated", node_id=note)
+    first, second = sorted(notes)
+    change = await admin.last_change(second)
+    await admin.confirmed("admin_purge", node_id=first)
+    await admin.call("admin_undo", change_id=change)
+    assert (await admin.node(second))["content"] == "Alike, a zanzibar."
+
+
+async def test_a_purge_is_confirmed_for_one_note_as_it_was(admin: Admin) -> None:
+    note, other = await admin.remember("The zanzibar crane."), await admin.remember(FERRY)
+    before = admin.notes()
+    token = (await admin.call("admin_purge", node_id=note))["confirm"]
+    assert "InvalidArgumentError" in await admin.refused("admin_purge", node_id=other, confirm=token)
+    token = (await admin.call("admin_purge", node_id=note))["confirm"]
+    await admin.call("admin_update_memory", node_id=note, tags=["new"])
+    assert "InvalidArgumentError" in await admin.refused("admin_purge", node_id=note, confirm=token)
+    token = (await admin.call("admin_purge", node_id=note))["confirm"]
+    admin.clock.forward(minutes=5, seconds=1)
+    assert "InvalidArgumentError" in await admin.refused("admin_purge", node_id=note, confirm=token)
+    assert admin.notes().keys() == before.keys()
+
+
+async def test_others_go_on_storing_while_a_note_is_purged(tmp_path: Path, era: str) -> None:
+    home = tmp_path / "home"
+    async with behind_the_gate(home, era) as admin, behind_the_gate(home, era) as peer:
+        note = await admin.remember("The zanzibar crane.")
+        kept: list[str] = []
+
+        async def store() -> None:
+            kept.extend([await peer.remember(f"Crate {number} holds rope.") for number in range(12)])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store)
+            await admin.confirmed("admin_purge", node_id=note)
+        for number, each in enumerate(kept):
+            assert (await admin.node(each))["content"] == f"Crate {number} holds rope."
+        assert admin.holding("zanzibar") == []

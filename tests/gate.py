@@ -1,0 +1,96 @@
+"""A client behind the open admin gate, of a memory served in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import jsonschema
+from fastmcp import Client
+
+import holdfast.app
+from holdfast.app import build_memory, build_server
+from holdfast.engine.memory import Memory
+from holdfast.settings import load_settings
+from served import Clock, assert_named
+
+
+class Admin:
+    """What a person does with the gate open, and a look at the folder behind it."""
+
+    def __init__(self, client: Client[Any], memory: Memory, home: Path, clock: Clock) -> None:
+        self.client, self.memory, self.home, self.clock = client, memory, home, clock
+        self._schemas: dict[str, Any] = {}
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that is to succeed; its answer must fit the output schema that the server shows."""
+        result = await self.client.call_tool_mcp(tool, arguments)
+        assert not result.is_error, result.content
+        if not self._schemas:
+            self._schemas = {each.name: each.output_schema for each in await self.client.list_tools()}
+        jsonschema.Draft202012Validator(self._schemas[tool]).validate(result.structured_content)
+        return dict(result.structured_content or {})
+
+    async def confirmed(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Dry run, then the same call with the token that it gives."""
+        dry = await self.call(tool, **arguments)
+        return await self.call(tool, **arguments, confirm=dry["confirm"])
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        result = await self.client.call_tool_mcp(tool, arguments)
+        assert result.is_error, result.content
+        assert_named(str(result.content[0].text))
+        return str(result.content[0].text)
+
+    async def remember(self, content: str, **arguments: Any) -> str:
+        return str((await self.call("remember", content=content, **arguments))["id"])
+
+    async def contents(self, query: str) -> list[str]:
+        return [hit["content"] for hit in (await self.call("recall", query=query))["results"]]
+
+    async def node(self, note_id: str) -> dict[str, Any]:
+        return await self.call("recall_node", node_id=note_id)
+
+    async def audit(self, **arguments: Any) -> list[dict[str, Any]]:
+        return list((await self.call("admin_list_audit_log", **arguments))["entries"])
+
+    async def last_change(self, note_id: str) -> str:
+        """The id of the last change of a note, as the audit log has it."""
+        return str(next(each["change_id"] for each in await self.audit(node_id=note_id) if each["change_id"]))
+
+    def journal(self) -> list[dict[str, Any]]:
+        files = sorted((self.home / "journal").glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+
+    def file_of(self, note_id: str) -> Path:
+        return next(self.home.glob(f"memories/*/*.{note_id}.md"))
+
+    def notes(self) -> dict[str, bytes]:
+        """Every note file as it lies there, by path."""
+        root = self.home / "memories"
+        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+    def holding(self, *words: str) -> list[str]:
+        """Files of the whole folder of which some byte is part of one of these words, in whatever case."""
+        wanted = [word.lower().encode() for word in words]
+        files = [path for path in self.home.rglob("*") if path.is_file()]
+        return [
+            str(path.relative_to(self.home))
+            for path in files
+            if any(word in (str(path.relative_to(self.home)).encode() + path.read_bytes()).lower() for word in wanted)
+        ]
+
+
+@asynccontextmanager
+async def behind_the_gate(home: Path, era: str, **environment: str) -> AsyncIterator[Admin]:
+    """A client of a server that was started with the admin namespace."""
+    settings = load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", **environment})
+    clock = Clock()
+    with patch.object(holdfast.app, "now", clock):
+        memory = build_memory(settings)
+        async with memory.running(), Client(build_server(settings, memory, admin=True), mode=era) as client:
+            yield Admin(client, memory, home, clock)
