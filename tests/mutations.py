@@ -37,6 +37,7 @@ _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
+_UNDO, _PURGE = "tests/contract/test_admin_undo.py::", "tests/contract/test_admin_purge.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _MAINTENANCE = "tests/contract/test_maintenance.py::"
 _OMI = "tests/contract/test_omi_memory.py::"
@@ -347,6 +348,40 @@ MUTATIONS = (
     Mutation("words-logged", "hostile", "what a client calls something is logged", "tools/observing.py",
              "OTHER if tool is None else tool.name", "name",
              (f"{_LOG}test_at_info_each_request_has_one_line_with_an_id_and_nothing_of_what_was_said",)),
+    # What a person behind the gate can rely on.
+    Mutation("undo-over-edits", "admin", "an undo takes away what was written since", "engine/undo.py",
+             "    if current is None or current.hash != file.after:", "    if current is None:",
+             (f"{_UNDO}test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done",)),
+    Mutation("undone-twice", "admin", "an undo that was undone still counts", "engine/undo.py",
+             "        if change not in by and change not in void:", "        if change not in void:",
+             (f"{_UNDO}test_every_change_of_a_note_can_be_undone_and_that_too",)),
+    Mutation("undo-undated", "admin", "a file without a date is as old as its undo", "store/writer.py",
+             "    return change.modified_ns\n", "    return None\n",
+             (f"{_UNDO}test_a_hand_written_file_comes_back_as_its_writer_left_it",)),
+    Mutation("history-kept", "admin", "a purge leaves replaced texts", "store/erasing.py",
+             "return (*self.files, *self.past, *self.trash)", "return (*self.files, *self.trash)",
+             (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("journal-kept", "admin", "a purge leaves names and questions in the journal", "store/erasing.py",
+             "    await journal.rewrite(", "    str(", (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("recalls-kept", "admin", "a purge leaves the log of recalls", "engine/purge.py",
+             "        await ports.recalls.erase()\n", "", (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("index-kept", "admin", "a purge leaves the index", "engine/purge.py",
+             "        await ports.index.erase()\n", "", (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("purge-forgotten", "admin", "a purge whose process died is not carried on", "store/notes.py",
+             "            if self._files.exists(self._folder.purge_plan):\n", "            if False:\n",
+             (("tests/crash/test_purge_kill.py::"
+               "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
+    Mutation("purge-half-wiped", "admin", "who carries a purge on leaves the index", "store/erasing.py",
+             "    if resumed:\n", "    if False:\n",
+             (("tests/crash/test_purge_kill.py::"
+               "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
+    Mutation("vectors-kept", "admin", "what is forgotten stays in the free pages", "encode/forgetting.py",
+             "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF",
+             ("tests/unit/test_forgetting.py::"
+              "test_vectors_and_hashes_are_gone_from_every_file_while_others_have_it_open",)),
+    Mutation("purge-too-much", "admin", "a purge takes a text that another note has too", "store/erasing.py",
+             "frozenset(hashes - shared)", "frozenset(hashes)",
+             (f"{_PURGE}test_a_text_that_another_note_has_too_is_kept_for_it",)),
     # Hours of work, and real clients.
     Mutation("busy-when-idle", "soak", "an idle server works on", "engine/memory.py",
              "IDLE_SECONDS = 30.0", "IDLE_SECONDS = 0.0",
