@@ -80,6 +80,13 @@ class Web:
         """Have these in every request from now on."""
         self._client.headers.update(headers)
 
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Keep the stream of a session of the older era open."""
+        with self._client.stream("GET", self._url) as answer:
+            assert answer.status_code == 200
+            yield
+
     def close(self) -> None:
         self._client.close()
 

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 MOST_BODY = 4 * 1024 * 1024  # bytes
 MOST_HEAD = 32 * 1024  # bytes
 RETRY_SECONDS = 1
+_EVENTS = b"text/event-stream"
 _MOST_KNOWN = 10_000  # clients whose pace is remembered
 _BURST = 2.0  # seconds' worth of requests that may come at once
 
@@ -78,7 +79,7 @@ class UnderWay:
 
         async def sending(message: Message) -> None:
             await send(message)
-            if message["type"] == "http.response.body":
+            if message["type"] == "http.response.body" or is_stream(message):
                 done()
 
         try:
@@ -91,6 +92,31 @@ class UnderWay:
         while self._count:
             self._none = anyio.Event()
             await self._none.wait()
+
+
+def is_stream(message: Message) -> bool:
+    """Whether an answer begins here that goes on for as long as somebody listens."""
+    kind: bytes = dict(message.get("headers", ())).get(b"content-type", b"")
+    return message["type"] == "http.response.start" and kind.startswith(_EVENTS)
+
+
+def lasting(app: ASGIApp, seconds: float) -> ASGIApp:
+    """An endpoint whose streams end after a time; what is answered at once is not cut short."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        ending = anyio.CancelScope()
+
+        async def sending(message: Message) -> None:
+            if is_stream(message):
+                ending.deadline = anyio.current_time() + seconds
+            await send(message)
+
+        with ending:
+            await app(scope, receive, sending)
+            return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return answering
 
 
 async def whole_body(scope: Scope, receive: Receive, seconds: float) -> bytes | Response:

@@ -8,7 +8,9 @@ else it is a path like any other that does not exist. `/health` says that the se
 
 from __future__ import annotations
 
+import logging
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from socket import socket
@@ -32,6 +34,7 @@ from holdfast.limits import (
     UnderWay,
     address_of,
     connection,
+    lasting,
     refusal,
     replayed,
     whole_body,
@@ -60,6 +63,7 @@ class Web:
         self._verifier = verifier_of(settings)
         self._pace = Pace(settings.rate_limit)
         self._under_way = UnderWay(settings.max_requests)
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # else whoever sends rubbish fills the log
         self._uvicorn = _Server(
             uvicorn.Config(
                 self._app(host),
@@ -122,8 +126,11 @@ class Web:
         found = self._way(scope, access)
         if isinstance(found, Response):
             await found(scope, receive, send)
-        else:
-            await self._under_way.serve(_bodily(found, self._settings.request_seconds), scope, receive, send)
+            return
+        app = _bodily(found, self._settings.request_seconds)
+        if access is not None and access.expires_at is not None:  # who may no longer ask may no longer listen
+            app = lasting(app, max(0.0, access.expires_at - time.time()))
+        await self._under_way.serve(app, scope, receive, send)
 
     def _way(self, scope: Scope, access: Any) -> ASGIApp | Response:
         """Where a request leads, or why it is refused."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -42,6 +43,22 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     environment = with_tokens(environment_in(tmp_path_factory.mktemp("narrow")))
     limits = {"HOLDFAST_MAX_CONNECTIONS": str(CONNECTIONS), "HOLDFAST_REQUEST_SECONDS": str(SECONDS)}
     with http(environment | limits) as (_, port):
+        yield port
+
+
+@pytest.fixture(scope="module")
+def paced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a server that each may ask once a second."""
+    environment = with_tokens(environment_in(tmp_path_factory.mktemp("paced")))
+    with http(environment | {"HOLDFAST_RATE_LIMIT": "1"}) as (_, port):
+        yield port
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a server that does few things at once."""
+    environment = with_tokens(environment_in(tmp_path_factory.mktemp("small")))
+    with http(environment | {"HOLDFAST_MAX_REQUESTS": str(AT_ONCE)}) as (_, port):
         yield port
 
 
@@ -125,13 +142,12 @@ def test_no_way_of_writing_a_path_leads_past_the_gate(guarded: int, path: str) -
     assert answer.endswith(unknown.content)
 
 
-def test_what_a_request_says_of_proxies_is_not_believed(environment: dict[str, str]) -> None:
-    with http(with_tokens(environment) | {"HOLDFAST_RATE_LIMIT": "1"}) as (_, port):
-        answer = listing(port, None, **{"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"})
-        assert "evil" not in answer.headers["WWW-Authenticate"]
-        assert "https" not in answer.headers["WWW-Authenticate"]
-        found = [listing(port, None, **{"X-Forwarded-For": f"10.0.0.{n}"}).status_code for n in range(20)]
-        assert 429 in found
+def test_what_a_request_says_of_proxies_is_not_believed(paced: int) -> None:
+    answer = listing(paced, None, **{"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"})
+    assert "evil" not in answer.headers["WWW-Authenticate"]
+    assert "https" not in answer.headers["WWW-Authenticate"]
+    found = [listing(paced, None, **{"X-Forwarded-For": f"10.0.0.{n}"}).status_code for n in range(20)]
+    assert 429 in found
 
 
 def test_a_confirmation_is_for_whom_it_was_given(tmp_path: Path) -> None:
@@ -227,31 +243,29 @@ def test_a_head_that_is_too_long_is_refused(guarded: int) -> None:
     well(guarded)
 
 
-def test_more_at_once_than_there_is_room_for_is_told_to_come_again(environment: dict[str, str]) -> None:
-    with http(with_tokens(environment) | {"HOLDFAST_MAX_REQUESTS": str(AT_ONCE)}) as (_, port):
-        with ExitStack() as held:
-            for _ in range(AT_ONCE):
-                connection = held.enter_context(connected(port))
-                connection.sendall(head(**{"Content-Length": "100", "Expect": "100-continue"}) + b"\r\n")
-                assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")  # it is being worked on
-            answer = listing(port)
-            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-            assert "LimitExceededError" in answer.text
-            assert httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).status_code == 200
-        until(lambda: listing(port).status_code == 200)
+def test_more_at_once_than_there_is_room_for_is_told_to_come_again(small: int) -> None:
+    with ExitStack() as held:
+        for _ in range(AT_ONCE):
+            connection = held.enter_context(connected(small))
+            connection.sendall(head(**{"Content-Length": "100", "Expect": "100-continue"}) + b"\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")  # it is being worked on
+        answer = listing(small)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        assert "LimitExceededError" in answer.text
+        assert httpx.get(f"http://127.0.0.1:{small}/health", trust_env=False).status_code == 200
+    until(lambda: listing(small).status_code == 200)
 
 
-def test_one_who_asks_too_often_waits_and_others_do_not(environment: dict[str, str]) -> None:
-    with http(with_tokens(environment) | {"HOLDFAST_RATE_LIMIT": "1"}) as (_, port):
-        with httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE, headers=LISTING | bearer("reader")) as client:
-            url = f"http://127.0.0.1:{port}/zanzibar"
-            answers = [client.post(url, content="{}") for _ in range(20)]
-        refused = [answer for answer in answers if answer.status_code == 429]
-        assert refused
-        assert refused[0].headers["Retry-After"] == "1"
-        assert "LimitExceededError" in refused[0].text
-        assert [answer.status_code for answer in answers[:2]] == [404] * 2
-        assert listing(port, "writer").status_code == 200
+def test_one_who_asks_too_often_waits_and_others_do_not(paced: int) -> None:
+    said = LISTING | bearer("reader")
+    with httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE, headers=said) as client:
+        answers = [client.post(f"http://127.0.0.1:{paced}/zanzibar", content="{}") for _ in range(20)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    assert refused[0].headers["Retry-After"] == "1"
+    assert "LimitExceededError" in refused[0].text
+    assert [answer.status_code for answer in answers[:2]] == [404] * 2
+    assert listing(paced, "writer").status_code == 200
 
 
 def test_more_connections_than_there_is_room_for_are_refused_in_order(narrow: int, effort: Effort) -> None:
@@ -278,19 +292,34 @@ def test_more_connections_than_there_is_room_for_are_refused_in_order(narrow: in
     until(lambda: listing(narrow).status_code == 200)
 
 
-def test_many_sessions_and_streams_are_taken_until_there_are_too_many(guarded: int) -> None:
-    """Connections that listen do not take the places of those that ask."""
+@contextmanager
+def stream(port: int, token: str) -> Iterator[Iterator[str]]:
+    """The lines of a subscription that stays open."""
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen"}
+    body["params"] = {"notifications": {"resourceSubscriptions": ["memory://self"]}} | MODERN
+    said = LISTING | bearer(token) | {"Mcp-Method": body["method"]}
+    with (
+        httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE) as client,
+        client.stream("POST", f"http://127.0.0.1:{port}/mcp", json=body, headers=said) as answer,
+    ):
+        assert answer.status_code == 200
+        lines = answer.iter_lines()
+        next(lines)
+        yield lines
+
+
+def test_those_who_listen_do_not_take_the_places_of_those_who_ask(small: int) -> None:
     with ExitStack() as held:
-        for _ in range(60):
-            client = held.enter_context(httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE))
-            body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
-                    "params": {"notifications": {"resourceSubscriptions": ["memory://self"]}} | MODERN}  # fmt: skip
-            said = ACCEPT | bearer("reader") | {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": body["method"]}
-            url = f"http://127.0.0.1:{guarded}/mcp"
-            answer = held.enter_context(client.stream("POST", url, json=body, headers=said))
-            assert answer.status_code == 200
-            next(answer.iter_lines())
-        well(guarded)
+        for _ in range(2 * AT_ONCE):
+            held.enter_context(stream(small, "reader"))
+            door = held.enter_context(web(small, "/mcp", "legacy", "writer"))
+            held.enter_context(door.hearing())
+        assert listing(small).status_code == 200
+
+
+def test_who_may_no_longer_ask_may_no_longer_listen(guarded: int, issuer: Issuer) -> None:
+    with stream(guarded, issuer.token(exp=int(time.time()) + 3)) as lines:
+        assert not [line for line in lines if "resources/updated" in line]  # until the server ends it
     well(guarded)
 
 
