@@ -37,6 +37,7 @@ _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
+_FORGETTING = "tests/unit/test_forgetting.py::"
 _UNDO, _PURGE = "tests/contract/test_admin_undo.py::", "tests/contract/test_admin_purge.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _MAINTENANCE = "tests/contract/test_maintenance.py::"
@@ -377,8 +378,7 @@ MUTATIONS = (
                "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
     Mutation("vectors-kept", "admin", "what is forgotten stays in the free pages", "encode/forgetting.py",
              "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF",
-             ("tests/unit/test_forgetting.py::"
-              "test_vectors_and_hashes_are_gone_from_every_file_while_others_have_it_open",)),
+             (f"{_FORGETTING}test_vectors_and_hashes_are_gone_from_every_file_while_others_have_it_open",)),
     Mutation("purge-too-much", "admin", "a purge takes a text that another note has too", "store/erasing.py",
              "frozenset(hashes - shared)", "frozenset(hashes)",
              (f"{_PURGE}test_a_text_that_another_note_has_too_is_kept_for_it",)),
