@@ -41,6 +41,9 @@ _FORGETTING = "tests/unit/test_forgetting.py::"
 _UNDO, _PURGE = "tests/contract/test_admin_undo.py::", "tests/contract/test_admin_purge.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _MAINTENANCE = "tests/contract/test_maintenance.py::"
+_COMMANDS = "tests/contract/test_command_line.py::"
+_INSTALL = "tests/contract/test_install.py::"
+_DOCTOR = "tests/contract/test_doctor.py::"
 _OMI = "tests/contract/test_omi_memory.py::"
 _BELIEFS = "tests/contract/test_belief_update.py::"
 _RUNNING = "tests/contract/test_running.py::"
@@ -398,6 +401,28 @@ MUTATIONS = (
     Mutation("silent-server", "clients", "a client is not told what the memory is for", "app.py",
              "instructions=INSTRUCTIONS", "instructions=None",
              (f"{_RUNNING}test_a_client_on_a_pipe_can_list_and_call",)),
+    Mutation("terminal-steered", "hostile", "a note steers the terminal that shows it", "cli/terminal.py",
+             r'return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))', "return text",
+             (f"{_COMMANDS}test_a_note_cannot_steer_the_terminal_that_shows_it",)),
+    Mutation("secrets-installed", "hostile", "a secret of the shell is written into a client's file", "cli/install.py",
+             "if not _SECRET.search(name)}", "if name}",
+             (f"{_INSTALL}test_settings_of_this_shell_are_passed_on_but_for_secrets_and_the_space",)),
+    Mutation("install-unchecked", "clients", "a client's file is written without reading it back", "cli/entries.py",
+             "        return tomllib.loads(text) == wanted", "        return True",
+             (f"{_INSTALL}test_a_file_that_cannot_be_kept_as_it_is_is_not_touched",)),
+    Mutation("install-anew", "clients", "what the user put into the entry is lost", "cli/entries.py",
+             "_merged(old, entry) if isinstance(old, dict) else dict(entry)", "dict(entry)",
+             (f"{_INSTALL}test_what_the_user_has_put_into_the_entry_stays",)),
+    Mutation("no-backup", "clients", "a client's file is replaced without a backup", "cli/files.py",
+             "    shutil.copy2(path, backup)\n", "",
+             (f"{_INSTALL}test_codex_gets_an_entry_that_it_waits_for_and_every_other_line_stays",)),
+    Mutation("doctor-content", "clients", "doctor finds an entry that starts nothing in order", "cli/checks.py",
+             "    if shutil.which(str(command)) is None:", "    if command is None:",
+             (f"{_DOCTOR}test_a_clients_entry_that_starts_nothing_fails_and_install_mends_it",)),
+    Mutation("garbage-for-ever", "soak", "a server never collects garbage", "running.py",
+             "    gc.enable()\n", "",
+             (("tests/contract/test_startup.py::"
+               "test_garbage_is_collected_once_the_server_is_built_and_no_more_of_what_was_built"),)),
 )
 # fmt: on
 
