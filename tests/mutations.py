@@ -38,7 +38,13 @@ _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
 _JOBS = "tests/contract/test_jobs.py::"
+_FORGETTING = "tests/unit/test_forgetting.py::"
+_UNDO, _PURGE = "tests/contract/test_admin_undo.py::", "tests/contract/test_admin_purge.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
+_MAINTENANCE = "tests/contract/test_maintenance.py::"
+_COMMANDS = "tests/contract/test_command_line.py::"
+_INSTALL = "tests/contract/test_install.py::"
+_DOCTOR = "tests/contract/test_doctor.py::"
 _OMI = "tests/contract/test_omi_memory.py::"
 _BELIEFS = "tests/contract/test_belief_update.py::"
 _RUNNING = "tests/contract/test_running.py::"
@@ -103,6 +109,12 @@ MUTATIONS = (
     Mutation("vectors-not-kept", 1, "a new index encodes everything again", "encode/cache.py",
              "await self._on_thread(self._keep, made_with, fresh)", "pass",
              (f"{_DELETED}test_vectors_come_back_without_encoding_anything_again",)),
+    Mutation("judged-only-in-index", 1, "a new index knows no verdict", "engine/reconcile.py",
+             "feedback=given, remembered=kept)", "feedback=given)",
+             (f"{_MAINTENANCE}test_what_was_judged_is_known_without_the_index",)),
+    Mutation("alias-only-in-index", 1, "what was merged into a note is not in its file", "store/codec.py",
+             '        "merged": list(note.merged) or None,\n', "",
+             (f"{_MAINTENANCE}test_the_id_of_a_merged_note_means_the_kept_one_everywhere_and_without_the_index",)),
     # 2. Acknowledged means kept.
     Mutation("answered-before-written", 2, "the answer does not wait for the file's rename", "store/writer.py",
              "                self._files.move(step.aside, step.target)\n            elif",
@@ -350,6 +362,39 @@ MUTATIONS = (
     Mutation("words-logged", "hostile", "what a client calls something is logged", "tools/observing.py",
              "OTHER if tool is None else tool.name", "name",
              (f"{_LOG}test_at_info_each_request_has_one_line_with_an_id_and_nothing_of_what_was_said",)),
+    # What a person behind the gate can rely on.
+    Mutation("undo-over-edits", "admin", "an undo takes away what was written since", "engine/undo.py",
+             "    if current is None or current.hash != file.after:", "    if current is None:",
+             (f"{_UNDO}test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done",)),
+    Mutation("undone-twice", "admin", "an undo that was undone still counts", "engine/undo.py",
+             "        if change not in by and change not in void:", "        if change not in void:",
+             (f"{_UNDO}test_every_change_of_a_note_can_be_undone_and_that_too",)),
+    Mutation("undo-undated", "admin", "a file without a date is as old as its undo", "store/writer.py",
+             "    return change.modified_ns\n", "    return None\n",
+             (f"{_UNDO}test_a_hand_written_file_comes_back_as_its_writer_left_it",)),
+    Mutation("history-kept", "admin", "a purge leaves replaced texts", "store/erasing.py",
+             "return (*self.files, *self.past, *self.trash)", "return (*self.files, *self.trash)",
+             (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("journal-kept", "admin", "a purge leaves names and questions in the journal", "store/erasing.py",
+             "    await journal.rewrite(", "    str(", (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("recalls-kept", "admin", "a purge leaves the log of recalls", "engine/purge.py",
+             "        await ports.recalls.erase()\n", "", (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("index-kept", "admin", "a purge leaves the index", "engine/purge.py",
+             "        await ports.index.erase()\n", "", (f"{_PURGE}test_no_byte_of_a_purged_note_stays",)),
+    Mutation("purge-forgotten", "admin", "a purge whose process died is not carried on", "store/notes.py",
+             "            if self._files.exists(self._folder.purge_plan):\n", "            if False:\n",
+             (("tests/crash/test_purge_kill.py::"
+               "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
+    Mutation("purge-half-wiped", "admin", "who carries a purge on leaves the index", "store/erasing.py",
+             "    if resumed:\n", "    if False:\n",
+             (("tests/crash/test_purge_kill.py::"
+               "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
+    Mutation("vectors-kept", "admin", "what is forgotten stays in the free pages", "encode/forgetting.py",
+             "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF",
+             (f"{_FORGETTING}test_vectors_and_hashes_are_gone_from_every_file_while_others_have_it_open",)),
+    Mutation("purge-too-much", "admin", "a purge takes a text that another note has too", "store/erasing.py",
+             "frozenset(hashes - shared)", "frozenset(hashes)",
+             (f"{_PURGE}test_a_text_that_another_note_has_too_is_kept_for_it",)),
     # Hours of work, and real clients.
     Mutation("busy-when-idle", "soak", "an idle server works on", "engine/memory.py",
              "IDLE_SECONDS = 30.0", "IDLE_SECONDS = 0.0",
@@ -366,6 +411,28 @@ MUTATIONS = (
     Mutation("silent-server", "clients", "a client is not told what the memory is for", "app.py",
              "instructions=INSTRUCTIONS", "instructions=None",
              (f"{_RUNNING}test_a_client_on_a_pipe_can_list_and_call",)),
+    Mutation("terminal-steered", "hostile", "a note steers the terminal that shows it", "cli/terminal.py",
+             r'return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))', "return text",
+             (f"{_COMMANDS}test_a_note_cannot_steer_the_terminal_that_shows_it",)),
+    Mutation("secrets-installed", "hostile", "a secret of the shell is written into a client's file", "cli/install.py",
+             "if not _SECRET.search(name)}", "if name}",
+             (f"{_INSTALL}test_settings_of_this_shell_are_passed_on_but_for_secrets_and_the_space",)),
+    Mutation("install-unchecked", "clients", "a client's file is written without reading it back", "cli/entries.py",
+             "        return tomllib.loads(text) == wanted", "        return True",
+             (f"{_INSTALL}test_a_file_that_cannot_be_kept_as_it_is_is_not_touched",)),
+    Mutation("install-anew", "clients", "what the user put into the entry is lost", "cli/entries.py",
+             "_merged(old, entry) if isinstance(old, dict) else dict(entry)", "dict(entry)",
+             (f"{_INSTALL}test_what_the_user_has_put_into_the_entry_stays",)),
+    Mutation("no-backup", "clients", "a client's file is replaced without a backup", "cli/files.py",
+             "    shutil.copy2(path, backup)\n", "",
+             (f"{_INSTALL}test_codex_gets_an_entry_that_it_waits_for_and_every_other_line_stays",)),
+    Mutation("doctor-content", "clients", "doctor finds an entry that starts nothing in order", "cli/checks.py",
+             "    if shutil.which(str(command)) is None:", "    if command is None:",
+             (f"{_DOCTOR}test_a_clients_entry_that_starts_nothing_fails_and_install_mends_it",)),
+    Mutation("garbage-for-ever", "soak", "a server never collects garbage", "running.py",
+             "    gc.enable()\n", "",
+             (("tests/contract/test_startup.py::"
+               "test_garbage_is_collected_once_the_server_is_built_and_no_more_of_what_was_built"),)),
 )
 # fmt: on
 

@@ -21,8 +21,8 @@
     ├── IndexSchemaError          the index was written by a newer Holdfast
     ├── EncoderError              the embedding model cannot be loaded or failed
     ├── ServerBusyError           more is asked at once than the server is set to serve; nothing was done
-    ├── SettingsError             a setting has a value that cannot be used
-    └── ClientConfigError         a client's own file cannot be read or changed
+    ├── ClientConfigError         a client's own file cannot be read or changed
+    └── SettingsError             a setting has a value that cannot be used
 
 Each carries one public sentence (what was wrong) and, where there is one, what the caller can do about it.
 Neither ever repeats the text of a note or the value of an argument.

@@ -23,6 +23,7 @@ from holdfast.settings import Settings
 if TYPE_CHECKING:
     from holdfast.engine.tenants import Memories
 
+HEARS_SIGNALS = sys.platform != "win32"  # there a signal ends the process at once, by the handlers set at the start
 STOP_SECONDS = 0.8  # for what is under way when a signal comes; what was acknowledged is on the disk anyway
 
 
@@ -124,6 +125,10 @@ async def _until_signal(
 
     The transport's reader may sit in a read that nothing can interrupt, so the process does not wait for it.
     """
+    if not HEARS_SIGNALS:
+        async with memory.running():
+            await serve()
+        return
     async with anyio.create_task_group() as tasks:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
 

@@ -16,7 +16,7 @@ from processes import ROOT
 
 HANG = 90.0
 TOOLS = {
-    "remember", "recall", "recall_node", "mark_outdated", "submit_feedback",
+    "remember", "recall", "recall_node", "mark_outdated", "submit_feedback", "run_maintenance",
     "memory_recall", "memory_store", "belief_update",
     "now_read", "now_update", "integrity_check",
 }  # fmt: skip

@@ -159,6 +159,9 @@ async def test_a_purge_is_confirmed_for_one_note_as_it_was(admin: Admin) -> None
     await admin.call("admin_update_memory", node_id=note, tags=["new"])
     assert "InvalidArgumentError" in await admin.refused("admin_purge", node_id=note, confirm=token)
     token = (await admin.call("admin_purge", node_id=note))["confirm"]
+    admin.file_of(note).write_text(f"---\nid: {note}\n---\nA zanzibar, by hand.\n", "utf-8")
+    assert "InvalidArgumentError" in await admin.refused("admin_purge", node_id=note, confirm=token)
+    token = (await admin.call("admin_purge", node_id=note))["confirm"]
     admin.clock.forward(minutes=5, seconds=1)
     assert "InvalidArgumentError" in await admin.refused("admin_purge", node_id=note, confirm=token)
     assert admin.notes().keys() == before.keys()

@@ -143,7 +143,7 @@ def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
     broken.write_text("---\nid: [\n---\nx", "utf-8")
     counted = told(environment, "", "stats")
     assert (counted["notes"], counted["outdated"], counted["quarantined"]) == (3, 1, 1)  # one of them is Self
-    assert (counted["spaces"], counted["types"]["decision"]) == ({"global": 2, "harbour": 1}, 1)
+    assert (counted["spaces"], counted["types"]) == ({"global": 2}, {"fact": 1, "person": 1})  # of what is current
     assert "3 notes" in ran(environment, "stats").stdout
 
 

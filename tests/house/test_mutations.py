@@ -12,7 +12,7 @@ from mutate import PACKAGE, ROOT, Mutation
 from mutations import MUTATIONS
 
 PROMISES = 8
-OTHERS = {"hostile", "fuzz", "soak", "clients"}
+OTHERS = {"hostile", "fuzz", "soak", "clients", "admin"}
 
 each = pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 

@@ -126,7 +126,12 @@ def test_the_images_server_starts_with_its_own_words_and_its_health_check_passes
     with http(
         environment_in(tmp_path) | {"HOLDFAST_AUTH_TOKENS": tokens}, "--host", served[served.index("--host") + 1]
     ) as (_, other):
-        command(sys.executable, *checked[1:-1], checked[-1].replace(port, str(other)), where=tmp_path)
+        command(
+            sys.executable,
+            *checked[1:-1],
+            checked[-1].replace(port, str(other)).replace("timeout=4", "timeout=30"),
+            where=tmp_path,
+        )
     refused = subprocess.run(
         [sys.executable, "-m", "holdfast", *served],
         env=environment_in(tmp_path),

@@ -11,7 +11,7 @@ from holdfast.cli import show
 from holdfast.cli.session import caller_in, run, settings_here, text_of
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, out
 from holdfast.engine.memory import Memory
-from holdfast.engine.node import recall_node
+from holdfast.engine.node import use_node
 from holdfast.engine.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.ports import Ports
 from holdfast.engine.recall import Recall, recall
@@ -70,7 +70,9 @@ def run_recall(options: argparse.Namespace) -> int:
 
 def run_node(options: argparse.Namespace) -> int:
     """Show one note whole."""
-    found = run(settings_here(), _asking(lambda ports: recall_node(ports, options.id)))
+    settings = settings_here()
+    who = caller_in(settings)
+    found = run(settings, _asking(lambda ports: use_node(ports, who, options.id)))
     return _tell(options, render.node(found).structured, show.node)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
 
 from holdfast.engine.arguments import space
 from holdfast.engine.arrivals import Ready, Threads, clean_page, made_ready, why
+from holdfast.engine.attending import Attending, world
 from holdfast.engine.commit import check_known, commit
 from holdfast.engine.gated import Confirmations, journalled
 from holdfast.engine.ports import Caller, Moving, Ports
@@ -25,14 +25,7 @@ from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 MOST_TOLD = 200  # of what was refused, and of what was not mapped
 IMPORT, EXPORT = "admin_import", "admin_export"
 
-Answer = TypeVar("Answer")
 Progress = Callable[[int, int], Awaitable[None]]
-
-
-class Attending(Protocol):
-    """Who answers requests; see `holdfast.engine.memory.Memory.attend`."""
-
-    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +105,7 @@ async def import_memory(
 async def _import(
     memory: Attending, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress
 ) -> Imported:
-    ports = await memory.attend(_given)
+    ports = await memory.attend(world)
     of = space("space", request.space) if request.space and request.space.strip() else ""
     source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
     try:
@@ -123,11 +116,6 @@ async def _import(
         return Imported(report, None if request.confirm is not None else tokens.give(about, ports.clock()))
     finally:
         await source.aclose()
-
-
-async def _given(ports: Ports) -> Ports:
-    """The world behind a memory: its door, its clock. Whatever is stored asks for it anew, for it may be closed."""
-    return ports
 
 
 async def _journal(memory: Attending, caller: Caller, request: ImportFrom, told: Mapping[str, object]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+from holdfast.engine.attending import Attending, world
 from holdfast.engine.candidates import Round, look
 from holdfast.engine.judging import (
     ConsolidationVerdict,
@@ -19,7 +20,6 @@ from holdfast.engine.judging import (
     Work,
 )
 from holdfast.engine.linking import apply_edge
-from holdfast.engine.memory import Memory
 from holdfast.engine.merging import consolidate, merge
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.remembered import BATCH, CURSORS, JUDGED, OP, judgement, remembered
@@ -101,7 +101,7 @@ def _has_moved(round_: Round) -> bool:
 
 
 async def judge(
-    memory: Memory, caller: Caller, verdicts: Verdicts, batch_id: str | None = None, *, dry_run: bool = False
+    memory: Attending, caller: Caller, verdicts: Verdicts, batch_id: str | None = None, *, dry_run: bool = False
 ) -> list[Outcome]:
     """Apply verdicts one by one: edges, then merges, then consolidations; each is whole or not there.
 
@@ -118,7 +118,8 @@ async def judge(
         row = await memory.attend(lambda ports: _open_batch(ports, caller, batch_id))
     shown = [(kind, dict(texts)) for kind, texts in json.loads(row.items)] if row else []
     hashes = tuple(texts for _, texts in shown) if row else None
-    work = Work(memory.ports, caller, "", row.id if row else None, hashes, dry_run)
+    ports = await memory.attend(world)
+    work = Work(ports, caller, "", row.id if row else None, hashes, dry_run)
     outcomes = [
         await _settled(memory, replace(work, name=f"{kind}[{number}]"), verdict)
         for kind, given in _named(verdicts)
@@ -129,7 +130,7 @@ async def judge(
     if judged and not dry_run:
         record: dict[str, object] = {
             "op": "judge",
-            "at": memory.ports.now,
+            "at": ports.now,
             "by": caller.principal,
             "source": caller.source,
         }
@@ -153,7 +154,7 @@ async def apply_verdict(work: Work, verdict: Verdict) -> Outcome:
             return await consolidate(work, verdict)
 
 
-async def _settled(memory: Memory, work: Work, verdict: Verdict) -> Outcome:
+async def _settled(memory: Attending, work: Work, verdict: Verdict) -> Outcome:
     """How one item ends; what goes wrong with it is its own affair."""
     try:
         return await memory.attend(lambda ports: apply_verdict(replace(work, ports=ports), verdict))
@@ -192,7 +193,9 @@ async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:
     return row
 
 
-async def _declined(memory: Memory, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]) -> list[list[str]]:
+async def _declined(
+    memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]
+) -> list[list[str]]:
     """Entries for what a batch offered and the caller would not have."""
     given: dict[str, list[list[str]]] = {}
     if verdicts.merges is not None:

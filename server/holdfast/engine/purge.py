@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import AmbiguousIdError, MemoryNotFoundError, ProtectedNoteError
-from holdfast.index.projection import text_to_encode
+from holdfast.index.projection import digest, text_to_encode
 from holdfast.model.ids import SELF_ID, id_range
 from holdfast.store.erasing import Erasure, Remains
 
@@ -125,4 +125,5 @@ async def _kept(ports: Ports, note_id: str, remains: Remains) -> Kept:
 
 def _about(caller: Caller, note_id: str, remains: Remains) -> tuple[str, ...]:
     """What a token is bound to: who, what, and every text that goes."""
-    return caller.principal, PURGE, note_id, *sorted(map(str, remains.all))
+    texts = [part for text in sorted(remains.texts) for part in text]
+    return caller.principal, PURGE, note_id, digest(*texts), *sorted(map(str, remains.all))

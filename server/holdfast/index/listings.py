@@ -106,23 +106,3 @@ def latest_changes(connection: sqlite3.Connection, most: int) -> list[tuple[Hist
         (most,),
     ).fetchall()
     return [(HistoryRow(*row[:5]), bool(row[5])) for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """How many notes there are of a kind; `outdated` ones are retired or replaced."""
-
-    space: str
-    type: str
-    tier: str
-    outdated: bool
-    count: int
-
-
-def kinds(connection: sqlite3.Connection) -> list[Kinds]:
-    """All notes, counted by kind; a merged one is no note any more."""
-    rows = connection.execute(
-        "SELECT space, type, tier, outdated OR superseded_by IS NOT NULL, count(*) FROM notes "
-        "WHERE merged_into IS NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
-    )
-    return [Kinds(space, kind, tier, bool(outdated), count) for space, kind, tier, outdated, count in rows]

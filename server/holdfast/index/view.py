@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.index import lifecycle, listings, maintenance, topology
 from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.lifecycle import JobRun, Living
-from holdfast.index.listings import Kinds, ListedNote, Standing
+from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
@@ -177,10 +177,6 @@ class IndexView:
 
     def completing(self, typed: str, only_type: str | None, most: int) -> list[str]:
         return listings.completing(self._connection, typed, only_type, most)
-
-    def kinds(self) -> list[Kinds]:
-        """See `holdfast.index.listings.kinds`."""
-        return listings.kinds(self._connection)
 
     def spaces(self) -> list[str]:
         return listings.spaces(self._connection)

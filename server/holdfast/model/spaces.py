@@ -42,7 +42,7 @@ def slug(title: str) -> str:
         if len(longer.encode()) > 40:  # noqa: PLR2004 - bytes: file systems count those
             break
         stem = longer
-    return stem or "note"
+    return f"note-{stem}" if stem in DEVICES else stem or "note"
 
 
 __all__ = ["DEVICES", "GLOBAL_SPACE", "slug", "space_name"]
