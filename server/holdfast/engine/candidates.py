@@ -49,6 +49,11 @@ class Round:
     looked: int = 0
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every note there is was looked at."""
+        return self.looked == len(self.seeds) < SEEDS
+
+    @property
     def items(self) -> list[Candidate]:
         return [item for _, item in self.found]
 
