@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.model.maintenance import KINDS, VERDICTS
 from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS
 from holdfast.model.projection import MEMORY_TYPES
 from served import ERAS, SELF, Agent, assert_named, serving
@@ -160,6 +161,29 @@ SHAPES = {
     "submit_feedback": st.fixed_dictionaries(
         {"node_id": ids, "signal": st.sampled_from([1, -1, 0])},
         optional={"source": st.sampled_from(["explicit", "implicit", ""]), "event_id": texts},
+    ),
+    "run_maintenance": st.fixed_dictionaries(
+        {},
+        optional={
+            "results": st.fixed_dictionaries(
+                {},
+                optional={
+                    "edges": st.lists(st.fixed_dictionaries(
+                        {"node_a_id": ids, "node_b_id": ids, "edge_type": st.sampled_from([*VERDICTS, ""])},
+                        optional={"reason": texts},
+                    ), max_size=3),
+                    "merges": st.lists(st.fixed_dictionaries(
+                        {"keep_id": ids, "discard_id": ids}, optional={"merged_content": texts, "merged_title": texts}
+                    ), max_size=2),
+                    "consolidations": st.lists(st.fixed_dictionaries(
+                        {"node_ids": st.lists(ids, max_size=3), "title": texts, "content": texts},
+                        optional={"type": st.sampled_from([*NOTE_TYPES, ""])},
+                    ), max_size=2),
+                },
+            ),
+            "batch_id": texts, "kinds": st.lists(st.sampled_from(KINDS), max_size=3), "limit": st.integers(-1, 60),
+            "dry_run": st.booleans(),
+        },
     ),
     "memory_recall": st.fixed_dictionaries(
         {"query": texts},

@@ -169,6 +169,30 @@ async def test_a_round_comes_to_every_note_and_new_ones_do_not_wait_for_it(
 
 
 @pytest.mark.anyio
+async def test_a_round_goes_on_where_a_slice_has_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "SEEDS", 4)
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        for word in ("anchor", "beacon", "cargo", "derrick", "engine", "ferry", "gull", "hawser", "island"):
+            await keep(memory, word)
+        await keep(memory, "kelp kelps of old")
+        await keep(memory, "kelp kelps of late")
+        assert await pairs_in_a_row(memory, 2) == []
+        assert len(await pairs_in_a_row(memory, 1)) == 1
+        lines = len(await memory.ports.store.journal())
+        await pairs_in_a_row(memory, 3)
+        assert len(await memory.ports.store.journal()) == lines + 3
+
+
+@pytest.mark.anyio
+async def test_a_memory_that_is_seen_whole_and_has_nothing_is_looked_at_without_a_trace(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        await keep(memory, "The crane lifts forty tonnes.")
+        lines = len(await memory.ports.store.journal())
+        assert await pairs_in_a_row(memory, 3) == []
+        assert len(await memory.ports.store.journal()) == lines
+
+
+@pytest.mark.anyio
 async def test_a_batch_is_the_callers_own_and_open_in_every_process(tmp_path: Path) -> None:
     stranger = Caller("work", "a test", "pytest", "somebody else")
     async with living(tmp_path) as first, living(tmp_path) as second:

@@ -30,7 +30,8 @@ from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import relevance
 
-SEEDS = 48  # notes whose surroundings one call looks at, for each kind
+SEEDS = 32  # notes whose surroundings one call looks at, for each kind
+MOST = 64  # of all kinds together, which mostly look at the same ones; each kind looks at some
 HOP = 8  # of them at a time, so that recalls need not wait for all
 NEAREST, TERMS = 16, 8
 Around = tuple[Text, list[Near]]
@@ -47,6 +48,11 @@ class Round:
     fresh: int
     found: list[tuple[int, Candidate]] = field(default_factory=list)
     looked: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every note there is was looked at."""
+        return self.looked == len(self.seeds) < SEEDS
 
     @property
     def items(self) -> list[Candidate]:
@@ -116,6 +122,8 @@ async def _look_around(
     for start in range(0, len(round_.seeds), HOP):
         seeds = round_.seeds[start : start + HOP]
         missing = [note_id for note_id in seeds if note_id not in seen]
+        if missing and start and len(seen) >= MOST:
+            return
         if missing:
             now = ports.now
             found = await ports.index.read(lambda view, ids=missing, now=now: _around(view, ids, vectors, now))  # type: ignore[misc]

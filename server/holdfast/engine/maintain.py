@@ -96,8 +96,8 @@ async def find_work(
 
 
 def _has_moved(round_: Round) -> bool:
-    """Whether the next call goes on elsewhere; in a memory that one call sees whole that is no matter."""
-    return round_.looked < len(round_.seeds) or round_.place[0] != round_.newest
+    """Whether the next call has to go on elsewhere; where one call has seen every note that is no matter."""
+    return not round_.is_whole and round_.place != [round_.newest, round_.swept]
 
 
 async def judge(
