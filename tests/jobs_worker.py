@@ -1,6 +1,6 @@
 """A process that tends a folder: `python jobs_worker.py <home> [stall]`; with `stall` its first job never ends.
 
-It says `at work` when it begins a job that stalls, and `waits` when another process is at it.
+It says `at work` when it begins a job that stalls, and `waits` when it has left the work to another process.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ async def _stall(_house: House) -> int:
 @asynccontextmanager
 async def _telling(upkeep: Upkeep) -> AsyncIterator[bool]:
     async with upkeep._lock.hold_if_free() as mine:
+        yield mine
         if not mine:
             print("waits", flush=True)  # noqa: T201 - its parent listens
-        yield mine
 
 
 async def main(home: str, *, stall: bool) -> None:
