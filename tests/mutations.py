@@ -331,8 +331,8 @@ MUTATIONS = (
                "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
     Mutation("vectors-kept", "admin", "what is forgotten stays in the free pages", "encode/forgetting.py",
              "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF",
-             ("tests/unit/test_forgetting.py::"
-              "test_vectors_and_hashes_are_gone_from_every_file_while_others_have_it_open",)),
+             (("tests/unit/test_forgetting.py::"
+               "test_vectors_and_hashes_are_gone_from_every_file_while_others_have_it_open"),)),
     Mutation("purge-too-much", "admin", "a purge takes a text that another note has too", "store/erasing.py",
              "frozenset(hashes - shared)", "frozenset(hashes)",
              (f"{_PURGE}test_a_text_that_another_note_has_too_is_kept_for_it",)),

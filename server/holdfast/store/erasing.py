@@ -27,7 +27,7 @@ from holdfast.store.journal import Journal, Record, line_of, read_line
 from holdfast.store.leftovers import laid_aside
 
 _NOWHERE = "-"  # stands for a path; no longer than any
-NO_HASH = "0" * 64
+NO_HASH = "0" * 64  # stands for the hash of a text that was purged
 _PLAIN_KEYS = frozenset(  # of values that never come from a text
     {"op", "admin", "by", "source", "note", "outcome", "at", "kind", "status", "type", "maintenance", "proposal"}
 )
