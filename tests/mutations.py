@@ -39,6 +39,7 @@ _REMEMBER = "tests/contract/test_remember.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
 _UNDO, _PURGE = "tests/contract/test_admin_undo.py::", "tests/contract/test_admin_purge.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
+_MAINTENANCE = "tests/contract/test_maintenance.py::"
 _OMI = "tests/contract/test_omi_memory.py::"
 _BELIEFS = "tests/contract/test_belief_update.py::"
 _RUNNING = "tests/contract/test_running.py::"
@@ -83,7 +84,7 @@ MUTATIONS = (
              "await self._replay_journal()  #", "pass  #",
              (f"{_DELETED}test_after_a_deletion_while_it_sleeps_every_answer_is_the_same",)),
     Mutation("feedback-only-in-index", 1, "a new index knows no feedback", "engine/reconcile.py",
-             "Update(history=rows, feedback=given)", "Update(history=rows)",
+             "Update(history=rows, feedback=given, ", "Update(history=rows, ",
              (f"{_FEEDBACK}test_a_deleted_index_forgets_nothing_of_it",)),
     Mutation("reason-only-in-index", 1, "why a note is outdated is not in its file", "store/codec.py",
              '        "outdated_reason": note.outdated_reason,\n', "",
@@ -91,6 +92,12 @@ MUTATIONS = (
     Mutation("vectors-not-kept", 1, "a new index encodes everything again", "encode/cache.py",
              "await self._on_thread(self._keep, made_with, fresh)", "pass",
              (f"{_DELETED}test_vectors_come_back_without_encoding_anything_again",)),
+    Mutation("judged-only-in-index", 1, "a new index knows no verdict", "engine/reconcile.py",
+             "feedback=given, remembered=kept)", "feedback=given)",
+             (f"{_MAINTENANCE}test_what_was_judged_is_known_without_the_index",)),
+    Mutation("alias-only-in-index", 1, "what was merged into a note is not in its file", "store/codec.py",
+             '        "merged": list(note.merged) or None,\n', "",
+             (f"{_MAINTENANCE}test_the_id_of_a_merged_note_means_the_kept_one_everywhere_and_without_the_index",)),
     # 2. Acknowledged means kept.
     Mutation("answered-before-written", 2, "the answer does not wait for the file's rename", "store/writer.py",
              "                self._files.move(step.aside, step.target)\n            elif",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from served import SELF, Agent, Answer, Clock, serving
+from served import SELF, Agent, Answer, Clock, made_up_secret, serving
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio
@@ -354,8 +354,6 @@ async def test_a_dry_run_of_verdicts_says_what_would_be_and_writes_nothing(agent
 
 
 async def test_secrets_do_not_pass_through_verdicts(agent: Agent) -> None:
-    from served import made_up_secret
-
     one, other = await keep(agent, *TWINS)
     secret = made_up_secret()
     await judge(agent, edges=[edge(one, other, "supports", f"see {secret}")])

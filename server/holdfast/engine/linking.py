@@ -33,7 +33,9 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
     one = await work.resolve(verdict.node_a_id, "node_a_id")
     other = await work.resolve(verdict.node_b_id, "node_b_id")
     if one.note.id == other.note.id:
-        raise RefusedError("rejected", "Both ids mean the same note.")
+        if verdict.node_a_id.strip().lower() == verdict.node_b_id.strip().lower():
+            raise RefusedError("rejected", "node_a_id and node_b_id are the same note.")
+        return work.outcome("skipped", f"Both ids mean {one.note.id} now.")
     links, stands = await _standing(work, one, other)
     if verdict.edge_type != "none" and _is_there(links, verdict.edge_type, one.note.id, other.note.id):
         change = await last_change(work.ports, one.note.id, "link", RETIRED)

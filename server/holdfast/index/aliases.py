@@ -40,6 +40,14 @@ def aliases_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, 
     return dict(rows.fetchall())
 
 
+def all_aliases(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Every id that means another note, with that note's."""
+    return connection.execute(
+        "SELECT a.alias, min(a.note) FROM aliases a "
+        "WHERE NOT EXISTS (SELECT 1 FROM notes n WHERE n.id = a.alias) GROUP BY a.alias"
+    ).fetchall()
+
+
 def matching(connection: sqlite3.Connection, low: str, high: str, most: int) -> list[tuple[str, str]]:
     """Notes whose id, or that of one merged into them, lies in a range: ids with titles, in order."""
     rows = connection.execute(

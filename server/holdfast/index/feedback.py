@@ -10,7 +10,7 @@ from datetime import datetime
 
 import numpy as np
 
-from holdfast.index.aliases import aliases_of
+from holdfast.index.aliases import all_aliases
 from holdfast.index.questions import FeedbackRow, Question, feedback_since, pending_questions, vectors_of
 from holdfast.index.snapshot import Floats
 from holdfast.index.words import document_count, idf
@@ -48,6 +48,9 @@ class _Known:
     seen: int = -1
     notes: Mapping[str, Mapping[str, _Given]] = field(default_factory=dict)  # by note and event
     questions: Mapping[str, Question] = field(default_factory=dict)
+    merged: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # by note, the rated ones that were merged into it
 
 
 class Feedback:
@@ -80,7 +83,7 @@ class Feedback:
             now: an instant.
         """
         known = self._current(connection)
-        rated = _rated(connection, known, ids)
+        rated = _rated(known, ids)
         if not rated:
             return {}
         earlier = {given.question for signals in rated.values() for given in signals}
@@ -110,7 +113,8 @@ class Feedback:
             latest = int(row[0]) if row else 0
             if latest > self._known.seen:
                 fresh = feedback_since(connection, self._known.seen)
-                self._known = _with(self._known, fresh, latest) if fresh else replace(self._known, seen=latest)
+                known = _with(self._known, fresh, latest) if fresh else replace(self._known, seen=latest)
+                self._known = replace(known, merged=_merged(connection, known)) if known.notes else known
             return self._known
 
     def _similarities(
@@ -174,16 +178,22 @@ class Feedback:
         return weights
 
 
-def _rated(connection: sqlite3.Connection, known: _Known, ids: Sequence[str]) -> dict[str, list[_Given]]:
+def _rated(known: _Known, ids: Sequence[str]) -> dict[str, list[_Given]]:
     """The signals on each note, and on those that were merged into it."""
-    if not known.notes:
-        return {}
-    merged = [(alias, note) for alias, note in aliases_of(connection, ids).items() if alias in known.notes]
-    names = [(note, note) for note in ids if note in known.notes]
-    rated: dict[str, list[_Given]] = {}
-    for name, note in (*names, *merged):
-        rated.setdefault(note, []).extend(known.notes[name].values())
-    return rated
+    names = {note: (note, *known.merged.get(note, ())) for note in ids}
+    rated = {
+        note: [given for name in own if name in known.notes for given in known.notes[name].values()]
+        for note, own in names.items()
+    }
+    return {note: signals for note, signals in rated.items() if signals}
+
+
+def _merged(connection: sqlite3.Connection, known: _Known) -> dict[str, list[str]]:
+    merged: dict[str, list[str]] = {}
+    for alias, note in all_aliases(connection):
+        if alias in known.notes:
+            merged.setdefault(note, []).append(alias)
+    return merged
 
 
 def _with(known: _Known, rows: Sequence[FeedbackRow], latest: int) -> _Known:

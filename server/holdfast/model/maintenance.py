@@ -33,6 +33,7 @@ CHARACTERS_PER_TOKEN = 4
 SHOWN_CHARACTERS = 800  # of a note
 BUDGET_TOKENS = 6000  # of all notes of a batch
 NOTE_TOKENS = 40  # what a note costs beside its text
+NEIGHBOURS: dict[Kind, int] = {"links": 8, "conflicts": 15, "merges": 6, "consolidations": 15}  # that are looked at
 _LONGEST_TITLE = 80
 _SHARES = (0.6, 0.2, 0.2)
 
@@ -91,7 +92,8 @@ def candidates(kind: Kind, seed: Text, near: Sequence[Near]) -> list[Candidate]:
     """What a note and those near it give to judge, the likest first."""
     if kind == "consolidations":
         return _clusters(seed, near)
-    open_pairs = (item for item in near if not item.is_judged(kind) and not _is_both(seed, item, "archival"))
+    nearest = sorted(near, key=lambda item: (-item.likeness, item.text.note.id))[: NEIGHBOURS[kind]]
+    open_pairs = (item for item in nearest if not item.is_judged(kind) and not _is_both(seed, item, "archival"))
     found = [(similarity, item) for item in open_pairs if (similarity := _similarity(kind, seed, item))]
     found.sort(key=lambda pair: (-pair[0], pair[1].text.note.id))
     return [Candidate(kind, _in_order(seed, item.text), similarity) for similarity, item in found]
@@ -103,9 +105,8 @@ def composite(likeness: float, one: Note, other: Note) -> float:
     said, also = (frozenset(query_terms(f"{note.title} {note.content}")) for note in (one, other))
     shared = len(said & also) / len(said | also) if said | also else 0.0
     head = meaning * likeness + words * shared
-    if head + titles < MERGE:  # the title cannot make up for it, and is dear to compare
-        return head
-    return head + titles * _title_likeness(one.title, other.title)
+    least = (MERGE - head) / titles
+    return head if least > 1.0 else head + titles * _title_likeness(one.title, other.title, least)
 
 
 def shown_text(content: str) -> str:
@@ -208,16 +209,22 @@ def _in_order(one: Text, other: Text) -> tuple[Text, Text]:
     return later, earlier
 
 
-def _title_likeness(one: str, other: str) -> float:
-    """1 less the share of letters that differ (Levenshtein), without regard to case; 0 where a title is missing."""
+def _title_likeness(one: str, other: str, least: float) -> float:
+    """1 less the share of letters that differ (Levenshtein), without regard to case; 0 where a title is missing.
+
+    Below `least` it may be 0 too: letters are not compared to the end where the answer is clear.
+    """
     a, b = one.casefold()[:_LONGEST_TITLE], other.casefold()[:_LONGEST_TITLE]
     if not a or not b:
         return 0.0
+    most = (1.0 - least) * max(len(a), len(b))
     row = list(range(len(b) + 1))
     for i, letter in enumerate(a, 1):
         before, row[0] = row[0], i
         for j, its in enumerate(b, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != its))
+        if min(row) > most:
+            return 0.0
     return 1.0 - row[-1] / max(len(a), len(b))
 
 

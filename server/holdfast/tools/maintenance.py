@@ -21,8 +21,8 @@ from holdfast.tools.fence import fenced, new_mark, on_one_line
 from holdfast.tools.results import schema_of
 
 RUN_MAINTENANCE = """Tend the memory when a notice or the user asks, not during other work. Without arguments: notes \
-to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b retires \
-b), merges, consolidations. Can be undone."""
+to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b \
+retires b), merges, consolidations. Can be undone."""
 
 JUDGE = """Judge these, then call run_maintenance with this batch_id and results:
 - edges: every pair of L, C and M; edge_type none where nothing applies, so that it does not come back. \
