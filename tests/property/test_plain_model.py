@@ -216,7 +216,7 @@ class Walk:
         path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
         command = [sys.executable, str(ROOT / "tests" / "walk_worker.py"), str(self.home), verb, json.dumps(given)]
         environment = {**os.environ, "PYTHONPATH": path}
-        done = await anyio.run_process([*command, str(self.dice.randrange(14))], check=False, env=environment)
+        done = await anyio.run_process([*command, str(self.dice.randrange(30))], check=False, env=environment)
         assert done.returncode in (0, -signal.SIGKILL), done.stderr
         async with living(self.home) as memory:
             await ask(memory, "anything")
