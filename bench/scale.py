@@ -9,6 +9,7 @@ encoding is left out, since it does not depend on the size.
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import statistics
 import time
@@ -32,6 +33,7 @@ from worlds import queries, unit_vector, write_folder
 
 CALLER = Caller("space-1", "bench", "bench")
 ASKED = 200
+DIRECTIONS = 512
 
 
 class RandomEncoder:
@@ -41,13 +43,14 @@ class RandomEncoder:
     backlog = 0
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - made-up data
+        generator = random.Random(seed)  # noqa: S311 - made-up data
+        self._vectors = itertools.cycle([unit_vector(generator) for _ in range(DIRECTIONS)])
 
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
-        return [[unit_vector(self._random)] for _ in texts]
+        return [[next(self._vectors)] for _ in texts]
 
     async def encode_query(self, _text: str) -> bytes:
-        return unit_vector(self._random)
+        return next(self._vectors)
 
     async def aclose(self) -> None:
         """Nothing to let go of."""

@@ -28,7 +28,7 @@ from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.model.ids import RANDOM_BITS, note_id
 from holdfast.model.secrets import redact
-from holdfast.settings import Settings, quieten_framework, spare_threads, work_space
+from holdfast.settings import Settings, quieten_framework, share_processor, spare_threads, work_space
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
@@ -64,6 +64,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
         events: the bus that is told what happens; by default one of its own.
     """
     spare_threads(os.environ)
+    share_processor()
     folder, files = Folder(settings.home), FileSystem()
     store = NoteFiles(folder, files, now, new_change_id)
     cache = folder.derived / "encodings.db"

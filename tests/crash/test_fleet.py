@@ -23,7 +23,7 @@ from served import SELF
 
 KINDS: Sequence[Callable[[dict[str, str]], Server]] = (Piped, Ported) * 4
 WORKERS = 2  # for each server
-SECONDS = 20
+SECONDS = 12
 LONG_ROUNDS, LONG_SECONDS = 6, 55
 CLOSE = 0.01  # relevance that counts as the same
 

@@ -187,7 +187,7 @@ def test_a_kill_while_one_note_replaces_forty_leaves_all_of_them_replaced_or_non
     ledger, source = Ledger(), random.Random(7)  # noqa: S311 - no secret
     with cleared() as servers:
         servers.append(Piped(environment))
-        for _ in range(effort.of(3, 30)):
+        for _ in range(effort.of(2, 30)):
             old = stored_by(servers[-1], ledger, [word_of(source, "w") for _ in range(MANY)])
             first = next(memory.glob(f"memories/*/*.{old[0].id}.md"))
             Crowd(servers[-1], [group(ledger, word_of(source, "g"), old)])

@@ -111,7 +111,7 @@ def test_a_server_that_is_killed_again_and_again_while_it_encodes_ends_complete_
     environment: dict[str, str], ollama: Ollama, effort: Effort, tally: Counter[str]
 ) -> None:
     home = environment["HOLDFAST_HOME"]
-    texts = write_notes(home, effort.of(1500, 20_000))
+    texts = write_notes(home, effort.of(900, 20_000))
     chance = random.Random(7)  # noqa: S311 - a choice of moments
     with stdio(asking(environment, ollama)) as server:
         server.begin()

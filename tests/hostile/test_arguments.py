@@ -213,7 +213,7 @@ def named(value: Any, notes: dict[str, str]) -> Any:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("era", ERAS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(calls(), min_size=5, max_size=10))
 def test_whatever_is_called_the_answer_is_an_error_with_a_name_or_fits_its_schema(
     era: str, sequence: list[tuple[str, dict[str, Any]]]

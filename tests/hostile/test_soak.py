@@ -265,7 +265,7 @@ class Client:
 def test_hours_of_calls_over_http_and_clients_that_vanish_leave_the_server_as_it_was(
     environment: dict[str, str], effort: Effort, tally: Counter[str]
 ) -> None:
-    calls = effort.of(CALLS_PER_HOUR, 10 * CALLS_PER_HOUR) * 8 // 20
+    calls = effort.of(CALLS_PER_HOUR, 20 * CALLS_PER_HOUR) * 4 // 20
     home = Path(environment["HOLDFAST_HOME"])
     rng = random.Random("those that vanish")  # noqa: S311 - the same again
     with http(environment) as (process, port), httpx.Client(trust_env=False, timeout=PATIENCE) as connection:

@@ -297,4 +297,4 @@ def sequences(count: int, steps: int) -> settings:
 
 
 TestFolder = pytest.mark.timeout(300)(Folder.TestCase)
-TestFolder.settings = sequences(40, 30)
+TestFolder.settings = sequences(20, 30)

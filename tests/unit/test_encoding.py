@@ -464,6 +464,7 @@ async def test_a_recall_is_answered_whatever_becomes_of_the_log_of_recalls(
         answer = await ask(world, "winch oil")
         assert found(answer) == ["The winch needs oil."]
         assert not [notice for notice in answer.notices if "rated" in notice]
+        await world.ports.recalls.flush()
         path.unlink()
         answer = await ask(world, "winch oil")
         assert await world.ports.recalls.get(answer.event_id, "") is not None  # type: ignore[attr-defined] # the log itself

@@ -458,18 +458,21 @@ FILTERS: dict[str, tuple[Filter, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten notes count as a large store: bits in memory choose, and exact cosines come from the table."""
-    monkeypatch.setattr(search, "VectorTable", functools.partial(VectorTable, exact_notes=10))
+@pytest.fixture(params=[0, 10_000], ids=["in the table", "in memory"])
+def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten notes count as a large store: bits in memory choose, and closer comparison is with what lies elsewhere."""
+    monkeypatch.setattr(
+        search, "VectorTable", functools.partial(VectorTable, exact_notes=10, held_vectors=request.param)
+    )
 
 
-@pytest.fixture(params=["small", "large with sqlite-vec", "large with numpy"])
-def extension(request: pytest.FixtureRequest) -> bool:
+@pytest.fixture(params=["small", "bytes", "sqlite-vec", "numpy"])
+def extension(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Each way to take cosines."""
     if request.param != "small":
-        request.getfixturevalue("large")
-    return request.param != "large with numpy"
+        held = 10_000 if request.param == "bytes" else 0
+        monkeypatch.setattr(search, "VectorTable", functools.partial(VectorTable, exact_notes=10, held_vectors=held))
+    return bool(request.param != "numpy")
 
 
 @pytest.mark.parametrize("kind", FILTERS)
@@ -869,3 +872,41 @@ async def test_a_table_without_row_ids_begins_with_its_key(index: NoteIndex, tmp
         columns = looked_up(path, "SELECT name, pk FROM pragma_table_info(?) ORDER BY cid", table)
         key = [name for name, place in sorted(columns, key=lambda column: column[1]) if place]
         assert [name for name, _ in columns][: len(key)] == key, table
+
+
+# What is kept in memory
+
+
+async def test_cosines_from_eight_bits_are_those_of_the_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = np.random.default_rng(5)
+    vectors = {number: generator.standard_normal(WIDTH) for number in range(1, 40)}
+    rows = [row(number, f"note {number}") for number in vectors]
+    asked = QueryVector(SET, unit(*generator.standard_normal(WIDTH)), 0.1, 0.1)
+    found = []
+    for name, exact_notes in (("exact", 1000), ("bytes", 0)):
+        monkeypatch.setattr(search, "VectorTable", functools.partial(VectorTable, exact_notes=exact_notes))
+        async with opened(tmp_path / f"{name}.db") as index:
+            await index.apply(
+                Update(
+                    notes=rows, vectors=[made(item, unit(*vectors[n])) for n, item in zip(vectors, rows, strict=True)]
+                )
+            )
+            found.append({item.id: item.z or 0.0 for item in (await index.search("", asked, ANY)).candidates})
+    assert found[0].keys() == found[1].keys()
+    assert max(abs(z - found[1][note]) for note, z in found[0].items()) < 0.05
+
+
+async def test_a_word_that_is_in_every_note_still_finds_them(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[row(number, f"crane {number}") for number in range(1, 5)]))
+    candidates = (await index.search("crane", None, ANY)).candidates
+    assert len(candidates) == 4
+    assert min(item.coverage for item in candidates) > 0.5
+
+
+async def test_a_word_is_counted_anew_when_a_note_with_it_has_come(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[row(number, f"crane {number}") for number in range(1, 5)]))
+    assert (await index.search("zanzibar crane", None, ANY)).unknown == {"zanzibar"}
+    await index.apply(Update(notes=[row(9, "zanzibar")]))
+    assert not (await index.search("zanzibar crane", None, ANY)).unknown

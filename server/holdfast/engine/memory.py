@@ -180,6 +180,7 @@ class Memory:
         woken = False
         while True:
             due: float | None = None
+            await self.ports.recalls.flush()
             try:
                 if not woken:  # a request has just looked
                     await self._reconciler.fresh()

@@ -17,7 +17,9 @@ from holdfast.index.database import Database, connect, file_identity
 
 KEPT_DAYS = 14
 MOST_KEPT = 20_000
+MOST_WAITING = 256
 _COLUMNS = ["id", "at", "query", "space", "shown", "vector_set", "vector", "principal", "server"]
+_INSERT = "INSERT OR IGNORE INTO recalls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _FOUND = f"SELECT {', '.join(_COLUMNS[:-1])} FROM recalls"  # noqa: S608 - own names
 _BY_ID = f"{_FOUND} WHERE id = ? AND at >= ?"
 _LATEST = (
@@ -56,25 +58,45 @@ class RecallLog:
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
         self._opening = anyio.Lock()
+        self._waiting: list[RecallEvent] = []
+        self._flushing = anyio.Lock()
+        self._works = True
 
     async def add(self, event: RecallEvent) -> bool:
-        """Keep an event, not flushed; returns whether that worked."""
+        """Take an event, to be kept with the next `flush`; returns whether the last one worked.
+
+        An answer does not wait for this: a process that is killed loses the events of its last moment.
+        """
+        self._waiting.append(event)
+        if self._works and len(self._waiting) < MOST_WAITING:
+            return True
+        return await self.flush()
+
+    async def flush(self) -> bool:
+        """Write what waits in one transaction, not flushed to the disk; returns whether that worked."""
+        async with self._flushing:
+            rows = [self._row(event) for event in self._waiting]
+            self._works = not rows or await self._write(rows)
+            del self._waiting[: len(rows) if self._works else max(0, len(rows) - MOST_WAITING)]
+        return self._works
+
+    async def _write(self, rows: Sequence[tuple[object, ...]]) -> bool:
         for _ in range(2):
             try:
-                await self._add(event)
+                database = await self._open()
+                await database.write(lambda connection: connection.executemany(_INSERT, rows))
             except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError):
-                await self.aclose()  # it is opened anew for the next one
+                await self._close()  # it is opened anew for the next one
                 return False
             except sqlite3.Error:
-                await self.aclose()
+                await self._close()
                 self._discard()
             else:
                 return True
         return False
 
-    async def _add(self, event: RecallEvent) -> None:
-        database = await self._open()
-        row = (
+    def _row(self, event: RecallEvent) -> tuple[object, ...]:
+        return (
             event.id,
             event.at,
             event.query,
@@ -84,11 +106,6 @@ class RecallLog:
             event.vector,
             event.principal,
             self._server,
-        )
-        await database.write(
-            lambda connection: connection.execute(
-                "INSERT OR IGNORE INTO recalls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
-            )
         )
 
     async def get(self, event_id: str, since: str) -> RecallEvent | None:
@@ -121,16 +138,17 @@ class RecallLog:
         return next(iter(await self._find_all(statement, values)), None)
 
     async def _find_all(self, statement: str, values: tuple[str | int, ...]) -> list[RecallEvent]:
+        await self.flush()
         try:
             database = await self._open()
             found = await database.run(lambda connection: connection.execute(statement, values).fetchall())
         except (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError) as error:
-            await self.aclose()
+            await self._close()
             raise StorageError(
                 "The log of recent recalls cannot be read.", "Nothing was recorded; call again in a moment."
             ) from error
         except sqlite3.Error:  # harmed: as good as deleted, which it may be at any time
-            await self.aclose()
+            await self._close()
             self._discard()
             return []
         return [_event(row) for row in found]
@@ -141,6 +159,11 @@ class RecallLog:
         self._discard()
 
     async def aclose(self) -> None:
+        """Write what waits, then let go of the file."""
+        await self.flush()
+        await self._close()
+
+    async def _close(self) -> None:
         database, self._database = self._database, None
         if database is not None:
             with suppress(sqlite3.Error):
@@ -149,7 +172,7 @@ class RecallLog:
     async def _open(self) -> Database:
         async with self._opening:
             if self._database is not None and self._identity != file_identity(self._path):
-                await self.aclose()
+                await self._close()
             if self._database is None:
                 self._path.parent.mkdir(mode=0o700, exist_ok=True)
                 database = await connect(self._path, extension=False)

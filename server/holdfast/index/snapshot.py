@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ _COLUMNS = (
     "id"
 )
 _GROWTH = 1.5
+_LARGE_COUNT = 200
+_MOST_COUNTS = 10_000
 _MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
 
 
@@ -61,6 +63,35 @@ class Names:
         return [self._numbers[name] for name in names if name in self._numbers]
 
 
+class DocumentCounts:
+    """How many notes have a word, for words that were asked for lately, in one state of the store.
+
+    A large count is slow to take and hardly changes, so it outlives the state until the store is another size.
+    """
+
+    def __init__(self, large: Mapping[str, int] | None = None, size: int = 0) -> None:
+        self._exact: dict[str, int] = {}
+        self._large = dict(large or {})
+        self._size = size
+
+    def of(self, word: str) -> int | None:
+        found = self._exact.get(word)
+        return self._large.get(word) if found is None else found
+
+    def keep(self, word: str, found: int) -> None:
+        if len(self._exact) >= _MOST_COUNTS:
+            self._exact.clear()
+        self._exact[word] = found
+        if found >= _LARGE_COUNT:
+            self._large[word] = found
+
+    def of_size(self, size: int) -> DocumentCounts:
+        """Those of the next state."""
+        if abs(size - self._size) * 50 > self._size:
+            return DocumentCounts(size=size)
+        return DocumentCounts(self._large, self._size)
+
+
 class Snapshot:
     """All notes by position, in the order of their row ids; a removed note keeps its place and is not live.
 
@@ -76,8 +107,7 @@ class Snapshot:
         self._named: Mask | None = None  # by number of a subject, whether a note has it
         self._types, self._tiers = Names(NOTE_TYPES), Names(TIERS)
         self.seen = -1  # the change number up to which everything is here
-        self.document_counts: dict[str, int] = {}
-        self._counted_at = 0
+        self.document_counts = DocumentCounts()
 
     @property
     def count(self) -> int:
@@ -107,8 +137,7 @@ class Snapshot:
         self.rows["subject"][removed] = -1
         self._named = None
         self.seen = latest
-        if abs(self.size - self._counted_at) * 50 > self._counted_at:
-            self.document_counts, self._counted_at = {}, self.size
+        self.document_counts = self.document_counts.of_size(self.size)
 
     def positions(self, rowids: Iterable[int]) -> Positions:
         """Where these notes stand; unknown ones are left out."""

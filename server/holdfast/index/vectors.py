@@ -1,8 +1,9 @@
 """The vector leg: cosines of a query with the notes.
 
 Vectors lie in a plain table of the database, so that any process can read what another wrote. In memory they are
-float32 while the store is small, and one bit for each dimension when it is large: then the bits choose, and exact
-distances come from the table, through sqlite-vec inside SQLite, or through numpy where it cannot be loaded.
+float32 while the store is small. When it is large, one bit for each dimension chooses and eight bits for each compare;
+when it is very large only the bits stay in memory, and exact distances come from the table, through sqlite-vec inside
+SQLite, or through numpy where it cannot be loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import numpy.typing as npt
 
 from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 
-EXACT_NOTES = 20_000  # up to here float32 in memory: the fastest, and 30 MB at the most
+EXACT_NOTES = 4_000  # up to here float32 in memory: the fastest, and 6 MB at the most
+HELD_VECTORS = 250_000  # up to here eight bits for each dimension in memory, 96 MB at the most
 SAMPLE = 256  # notes whose mutual cosines are the store's background
 _PRIOR_WEIGHT = 20  # notes that the encoder's own background counts for
 _BELOW, _ABOVE = 0.9, 2.4  # how far the mean may lie from the encoder's own, in its deviations
@@ -28,7 +30,10 @@ _OVERSAMPLING = 2
 _BATCH = 4096
 _BLOCK = 16_384  # codes that are compared at a time: a core's own cache holds them
 
+_LARGEST_BYTE = 127
+
 Codes = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.int8]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -38,19 +43,25 @@ class VectorTable:
     Args:
         key: the vector set.
         extension: whether sqlite-vec is loaded into the connections.
-        exact_notes: how many notes are kept as float32.
+        exact_notes: up to how many notes are kept as float32.
+        held_vectors: up to how many vectors are kept with eight bits for each dimension.
     """
 
-    def __init__(self, key: str, *, extension: bool, exact_notes: int = EXACT_NOTES) -> None:
+    def __init__(
+        self, key: str, *, extension: bool, exact_notes: int = EXACT_NOTES, held_vectors: int = HELD_VECTORS
+    ) -> None:
         self.key = key
         self._extension = extension
         self._exact_notes = exact_notes
+        self._held_vectors = held_vectors
         self._large = False
         self._seen = -1
         self._size = 0
         self._notes = np.zeros(0, np.intp)  # -1 where the vector was replaced
         self._rows = np.zeros(0, np.int64)
         self._values: Floats | None = None
+        self._bytes: Bytes | None = None
+        self._scales = np.zeros(0, np.float32)  # what one step of a byte is worth
         self._codes: tuple[Codes, ...] = ()  # by word of 64 dimensions: one long array each is what numpy is fast on
         self._centre: Floats | None = None
         self._alive = np.zeros(0, np.intp)  # where `_notes` is not -1
@@ -61,7 +72,12 @@ class VectorTable:
             return self
         large = snapshot.size > self._exact_notes
         if large != self._large:
-            fresh = VectorTable(self.key, extension=self._extension, exact_notes=self._exact_notes)
+            fresh = VectorTable(
+                self.key,
+                extension=self._extension,
+                exact_notes=self._exact_notes,
+                held_vectors=self._held_vectors,
+            )
         else:
             fresh = copy.copy(self)
         fresh._read(connection, snapshot, large=large)  # noqa: SLF001 - a copy of its own
@@ -94,16 +110,17 @@ class VectorTable:
             np.fmax.at(best, self._notes[alive], scores[alive])
         else:
             chosen = self._nearest_codes(query, alive, most * _OVERSAMPLING)
-            np.fmax.at(best, self._notes[chosen], self._exact(connection, query, self._rows[chosen]))
+            np.fmax.at(best, self._notes[chosen], self._compared(connection, query, chosen))
         return best
 
     def exact(self, connection: sqlite3.Connection, query: bytes, positions: Positions, best: Floats) -> None:
         """Fill in the cosines of these notes where they are missing."""
         if self._values is None:
-            missing = positions[np.isnan(best[positions])]
-            chosen = np.flatnonzero(np.isin(self._notes[: self._size], missing))
+            missing = np.zeros(len(best), np.bool_)
+            missing[positions] = np.isnan(best[positions])
+            chosen = self._alive[missing[self._notes[self._alive]]]
             if len(chosen):
-                np.fmax.at(best, self._notes[chosen], self._exact(connection, query, self._rows[chosen]))
+                np.fmax.at(best, self._notes[chosen], self._compared(connection, query, chosen))
 
     def _take(self, snapshot: Snapshot, batch: Sequence[tuple[int, int, bytes]]) -> None:
         values = np.frombuffer(b"".join(vector for _, _, vector in batch), "<f4").reshape(len(batch), -1)
@@ -118,6 +135,7 @@ class VectorTable:
             fresh = _signs(values - self._centre)
             codes = self._codes or (None,) * fresh.shape[1]
             self._codes = tuple(_put(old, self._size, new) for old, new in zip(codes, fresh.T, strict=True))
+            self._hold(values)
         else:
             self._values = _put(self._values, self._size, values)
         self._size = end
@@ -131,6 +149,22 @@ class VectorTable:
         distances = _distances(self._codes, asked, self._size)[alive]
         furthest = np.searchsorted(np.cumsum(np.bincount(distances)), count)  # not far apart: cheaper than sorting
         return alive[distances <= furthest]
+
+    def _hold(self, values: Floats) -> None:
+        """Keep some more vectors with eight bits for each dimension, or none any more."""
+        if self._size + len(values) > self._held_vectors or (self._size and self._bytes is None):
+            self._bytes = None
+            return
+        scales = np.maximum(np.abs(values).max(axis=1), np.finfo(np.float32).tiny) / np.float32(_LARGEST_BYTE)
+        self._bytes = _put(self._bytes, self._size, np.rint(values / scales[:, None]).astype(np.int8))
+        self._scales = _put(self._scales, self._size, scales)
+
+    def _compared(self, connection: sqlite3.Connection, query: bytes, chosen: Positions) -> Floats:
+        """Cosines of some vectors. With eight bits a cosine is off by less than .001, a fiftieth of what it varies."""
+        if self._bytes is None:
+            return self._exact(connection, query, self._rows[chosen])
+        dots: Floats = np.vecdot(self._bytes[chosen].astype(np.float32), np.frombuffer(query, "<f4"))
+        return dots * self._scales[chosen]
 
     def _exact(self, connection: sqlite3.Connection, query: bytes, rows: npt.NDArray[np.int64]) -> Floats:
         """Cosines of rows of the table. On unit vectors cos = 1 - d^2 / 2; L2 is what sqlite-vec has SIMD for."""

@@ -13,13 +13,17 @@ from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 
 # Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
 _BM25 = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
-_SCORED = f"SELECT rowid, {_BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
-_PRESENT = "SELECT group_concat(rowid) FROM texts WHERE texts MATCH ?"  # a row each would cost five times as much
+_PART = 1e-10  # of a score, which is told in whole numbers of it; the least that a word can score is about 1e-6
+# Many rows are told as one: a row each would cost up to five times as much, and other threads would wait for each.
+_SCORED = (  # bm25 works in no aggregate: the LIMIT keeps the inner query apart
+    f"SELECT group_concat(rowid), group_concat(score) FROM (SELECT rowid, CAST(-{_BM25} / {_PART} AS INTEGER) AS score "  # noqa: S608 - own words
+    "FROM texts WHERE texts MATCH ? LIMIT -1)"
+)
+_PRESENT = "SELECT group_concat(rowid) FROM texts WHERE texts MATCH ?"
 _FLOOR = 1e-6  # FTS5's own idf never falls below this
 _PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
 _PASTED_TERMS = 5  # a paste counts as a query of at least so many words, however few of its own are known
 _ENOUGH = 50  # notes in reach that a rare term must have found
-_WORTH_KEEPING = 200  # notes with a word; from here its count is slow to take, hardly changes, and is kept a while
 _SCORED_ROWS = 20_000  # FTS5's bm25 walks through all notes of every word once: above this it is only asked who has one
 _USUAL_SHARE = 0.8  # of its weight a common word scores where it stands in a note's own text
 _RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
@@ -94,11 +98,11 @@ def search_words(
 
 
 def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
-    found = snapshot.document_counts.get(word)
+    counts = snapshot.document_counts
+    found = counts.of(word)
     if found is None:
         found = document_count(connection, word)
-        if found >= _WORTH_KEEPING:
-            snapshot.document_counts[word] = found
+        counts.keep(word, found)
     return _Term(
         word, found, idf(total, found), max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))
     )
@@ -118,9 +122,13 @@ def _scored(
     connection: sqlite3.Connection, snapshot: Snapshot, expression: str, passes: Mask
 ) -> tuple[Positions, Floats]:
     """Positions and BM25 scores of the notes that match an expression and pass the filter."""
-    found = np.array(connection.execute(_SCORED, (expression,)).fetchall(), np.float64).reshape(-1, 2)
-    places, kept = _passing(snapshot, found[:, 0].astype(np.int64), passes)
-    return places, (-found[kept, 1]).astype(np.float32)
+    rowids, scores = connection.execute(_SCORED, (expression,)).fetchone()
+    places, kept = _passing(snapshot, _numbers(rowids), passes)
+    return places, (_numbers(scores)[kept] * _PART).astype(np.float32)
+
+
+def _numbers(told: str | None) -> npt.NDArray[np.int64]:
+    return np.fromstring(told or "", np.int64, sep=",")
 
 
 def _passing(snapshot: Snapshot, rowids: npt.NDArray[np.int64], passes: Mask) -> tuple[Positions, Mask]:
@@ -165,5 +173,5 @@ def _add_present(
         if term.fts_idf > _FLOOR:
             expression = f"({either}) AND {{title body tags subject}} : {term.phrase}"
             (found,) = connection.execute(_PRESENT, (expression,)).fetchone()
-            places, _ = _passing(snapshot, np.fromstring(found or "", np.int64, sep=","), passes)
+            places, _ = _passing(snapshot, _numbers(found), passes)
             coverage[places] += term.idf / weight * _USUAL_SHARE
