@@ -154,9 +154,11 @@ class RecallLog:
         return [_event(row) for row in found]
 
     async def erase(self) -> None:
-        """Take the log away with all that was ever in it."""
-        await self.aclose()
-        self._discard()
+        """Take the log away with all that was ever in it, and what waits to be written."""
+        async with self._flushing:
+            self._waiting.clear()
+            await self._close()
+            self._discard()
 
     async def aclose(self) -> None:
         """Write what waits, then let go of the file."""
