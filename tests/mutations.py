@@ -385,10 +385,6 @@ MUTATIONS = (
              "            if self._files.exists(self._folder.purge_plan):\n", "            if False:\n",
              (("tests/crash/test_purge_kill.py::"
                "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
-    Mutation("purge-half-wiped", "admin", "who carries a purge on leaves the index", "store/erasing.py",
-             "    if resumed:\n", "    if False:\n",
-             (("tests/crash/test_purge_kill.py::"
-               "test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began"),)),
     Mutation("vectors-kept", "admin", "what is forgotten stays in the free pages", "encode/forgetting.py",
              "PRAGMA secure_delete = ON", "PRAGMA secure_delete = OFF",
              (f"{_FORGETTING}test_vectors_and_hashes_are_gone_from_every_file_while_others_have_it_open",)),

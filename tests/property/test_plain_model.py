@@ -60,7 +60,7 @@ class Walk:
     home: Path
     dice: random.Random
     notes: dict[str, Plain] = field(default_factory=dict)
-    gone: dict[str, tuple[Plain, str]] = field(default_factory=dict)  # in the trash, and by which verb
+    gone: dict[str, tuple[Plain, str, bytes]] = field(default_factory=dict)  # in the trash: by which verb, its file
     made: dict[str, Made] = field(default_factory=dict)
     undone: dict[str, str] = field(default_factory=dict)
     count: int = 0
@@ -88,15 +88,15 @@ class Walk:
         old = {each: (self.notes[each], before[each]) if each in self.notes else None for each in touched}
         new_ = {each: (state, files[each]) if (state := states[each]) else None for each in touched}
         self.made[change] = Made(old, new_, given.get("change_id") if verb == "undo" else None)
-        self.take(states, verb)
+        self.take(states, verb, before)
         if verb == "undo":
             self.undone = {done: by for done, by in self.undone.items() if by != given["change_id"]}
             self.undone[given["change_id"]] = change
 
-    def take(self, states: dict[str, Plain | None], verb: str) -> None:
+    def take(self, states: dict[str, Plain | None], verb: str, before: dict[str, bytes]) -> None:
         for each, state in states.items():
             if state is None:
-                self.gone[each] = (self.notes.pop(each), verb)
+                self.gone[each] = (self.notes.pop(each), verb, before[each])
             else:
                 self.notes[each] = state
                 self.gone.pop(each, None)
@@ -178,9 +178,11 @@ class Walk:
             return self.gone[given["node_id"]][1] == "merge"
         if verb != "undo" or given["change_id"] in self.undone:
             return None
-        files = self.files()
-        after = self.made[given["change_id"]].after
-        return any(files.get(each) != (left[1] if left else None) for each, left in after.items())
+        files, made = {each: (data,) for each, data in self.files().items()}, self.made[given["change_id"]]
+        files |= {each: (data, "trash") for each, (_, _, data) in self.gone.items()}
+        wanted = {each: (left[1],) if left else (was[1], "trash") if (was := made.before[each]) else None
+                  for each, left in made.after.items()}  # fmt: skip
+        return any(files.get(each) != left for each, left in wanted.items())
 
     async def step(self, memory: Any, verb: str, given: dict[str, Any]) -> None:
         before, refuses = self.files(), self.refusal(verb, given)
@@ -214,7 +216,7 @@ class Walk:
         path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
         command = [sys.executable, str(ROOT / "tests" / "walk_worker.py"), str(self.home), verb, json.dumps(given)]
         environment = {**os.environ, "PYTHONPATH": path}
-        done = await anyio.run_process([*command, str(self.dice.randrange(14))], check=False, env=environment)
+        done = await anyio.run_process([*command, str(self.dice.randrange(30))], check=False, env=environment)
         assert done.returncode in (0, -signal.SIGKILL), done.stderr
         async with living(self.home) as memory:
             await ask(memory, "anything")

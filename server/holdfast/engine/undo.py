@@ -14,6 +14,7 @@ from holdfast.errors import ChangeNotFoundError, InvalidArgumentError, UndoConfl
 from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import SELF_ID
 from holdfast.model.pages import is_page_key
+from holdfast.store.erasing import NO_HASH
 from holdfast.store.intents import Intent, PlannedFile, intent_of
 from holdfast.store.past import void_changes
 from holdfast.store.stored import Change
@@ -173,22 +174,24 @@ async def plan(ports: Ports, found: PastChange) -> Plan:
     ids = [file.note for file in files]
     there = await ports.index.notes(ids)
     held = {row.note for row in (await ports.index.files_of(ids)).values()}
-    steps = [await _step(ports, file, there.get(file.note), taken=file.note in held) for file in files]
+    trashed = await ports.store.past.trashed() if any(file.after is None for file in files) else {}
+    last = {each: deletion.file for each, deletion in trashed.items() if each in ids and each not in held}
+    steps = [await _step(ports, file, there.get(file.note), last.get(file.note)) for file in files]
     return Plan(
         changes=tuple(change for change, _ in steps),
         notes=tuple(affected for _, affected in steps),
-        from_trash=tuple(file for file in files if file.after is None),
+        from_trash=tuple(last[file.note] for file in files if file.after is None),
     )
 
 
 async def _step(
-    ports: Ports, file: PlannedFile, current: IndexedNote | None, *, taken: bool
+    ports: Ports, file: PlannedFile, current: IndexedNote | None, deleted: PlannedFile | None
 ) -> tuple[Change, Affected]:
-    """The change that undoes one file of a change."""
+    """The change that undoes one file of a change; `deleted` is how its note came into the trash, if it is there."""
     if file.after is None:
-        if taken:
+        if file.before != NO_HASH and (deleted is None or deleted.before != file.before):
             raise _conflict()
-        past = await ports.store.past.replaced(file)
+        past = await ports.store.past.replaced(deleted or file)
         change = Change(None, past.note, past.data, file.path, past.modified_ns)
         return change, Affected(file.note, past.note.title, "brought back from the trash")
     if current is None or current.hash != file.after:

@@ -167,7 +167,7 @@ class RecallLog:
         return [_event(row) for row in found]
 
     async def erase(self) -> None:
-        """Take the log away with all that was ever in it."""
+        """Take the log away with all that was ever in it, and what waits to be written."""
         async with self._flushing:
             self._waiting.clear()
             await self._close()

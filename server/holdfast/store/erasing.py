@@ -27,7 +27,7 @@ from holdfast.store.journal import Journal, Record, line_of, read_line
 from holdfast.store.leftovers import laid_aside
 
 _NOWHERE = "-"  # stands for a path; no longer than any
-NO_HASH = "0" * 64
+NO_HASH = "0" * 64  # stands for the hash of a text that was purged
 _PLAIN_KEYS = frozenset(  # of values that never come from a text
     {"op", "admin", "by", "source", "note", "outcome", "at", "kind", "status", "type", "maintenance", "proposal"}
 )
@@ -74,20 +74,14 @@ def write_plan(erasure: Erasure, folder: Folder, disk: FileSystem) -> None:
     disk.flush_folder(fresh.parent)
 
 
-async def carry_out(folder: Folder, disk: FileSystem, journal: Journal, *, resumed: bool) -> None:
-    """Do what the plan says. The caller holds every lock.
+async def carry_out(folder: Folder, disk: FileSystem, journal: Journal) -> None:
+    """Do what the plan says, from wherever it stands. The caller holds every lock.
 
-    Args:
-        folder: the layout.
-        disk: the file system.
-        journal: the folder's.
-        resumed: whoever began has died: it is not known how far the index and the caches were erased, so they all are.
+    Index and caches were erased before the plan was written, and nobody builds them anew until it is done.
     """
     erasure = await run_sync(lambda: _read_plan(disk.read(folder.purge_plan)))
     remains = await run_sync(remains_of, erasure.note, erasure.paths, folder, disk, journal)
     await run_sync(_remove, remains.all, disk)
-    if resumed:
-        await run_sync(_remove, [path for path in folder.derived.iterdir() if path.is_file()], disk)
     questions = await run_sync(_questions, erasure.note, journal)
     await journal.rewrite(lambda data: redacted(data, erasure.note, questions))
     seq = await journal.append({"op": "purge", **erasure.said, "note": erasure.note})

@@ -197,7 +197,7 @@ class NoteFiles:
                 self._intents.learn([{"seq": seq + 1, "settled": seq}])
                 self._exchanged = True
             if self._files.exists(self._folder.purge_plan):
-                await erasing.carry_out(self._folder, self._files, self._journal, resumed=True)
+                await erasing.carry_out(self._folder, self._files, self._journal)
         except OSError as error:
             raise _unreadable(error) from error
 

@@ -117,7 +117,7 @@ class Past:
         Once begun it is carried on by whoever next needs the folder.
         """
         await _on_disk(write_plan, erasure, self._folder, self._files)
-        await carry_out(self._folder, self._files, self._journal, resumed=False)
+        await carry_out(self._folder, self._files, self._journal)
 
     def _replaced(self, file: PlannedFile, created: str) -> PastText:
         kept = self._folder.history / f"{file.before}.md"
