@@ -95,8 +95,8 @@ class Web:
         answer = self._post(method, *self._framed(method, parameters))
         if answer.status_code != 200 or answer.headers["content-type"] != "application/json":
             found = {"status": answer.status_code, "text": answer.text}
-            return found if "jsonrpc" not in answer.text else _outcome(answer.json())
-        return _outcome(answer.json())
+            return found if "jsonrpc" not in answer.text else _outcome(_message(answer))
+        return _outcome(_message(answer))
 
     def listen(self, uris: Sequence[str]) -> list[str]:
         method = "subscriptions/listen"
@@ -123,6 +123,14 @@ class Web:
         answer = self._client.post(self._url, json=self._message(method, parameters), headers=headers)
         self.status, self.headers = answer.status_code, answer.headers
         return answer
+
+
+def _message(answer: httpx.Response) -> dict[str, Any]:
+    """The answer's message: plain, or the last one of a stream."""
+    if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+        return dict(answer.json())
+    told = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
+    return dict(json.loads(told[-1]))
 
 
 def _outcome(message: dict[str, Any]) -> dict[str, Any]:

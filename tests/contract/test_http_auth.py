@@ -273,3 +273,25 @@ def test_what_is_under_way_when_a_signal_comes_is_answered(environment: dict[str
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert b'"remember"' in answer
         assert server.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_an_administrator_at_the_endpoint_of_their_own_hears_how_far_a_long_call_is(served: Served, mode: Any) -> None:
+    folder = served.home / "memory" / "imports" / mode
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(40):
+        (folder / f"{number}.md").write_text(f"# Buoy {number} of {mode}\n\nIt is green.\n", "utf-8")
+    heard: list[float] = []
+
+    async def hear(done: float, _total: float | None, _message: str | None) -> None:
+        heard.append(done)
+
+    async def move_in() -> Any:
+        async with Client(f"http://127.0.0.1:{served.port}/admin/mcp", auth="keeper", mode=mode) as client:
+            would = (await client.call_tool("admin_import", {"path": mode})).structured_content or {}
+            given = {"path": mode, "confirm": would["confirm"]}
+            return await client.call_tool("admin_import", given, progress_handler=hear)
+
+    assert not anyio.run(move_in).is_error
+    assert heard
+    assert heard == sorted(heard)

@@ -55,13 +55,13 @@ async def test_not_more_than_so_many_wait(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def test_a_log_that_cannot_be_written_is_told_at_once_after_the_first_time_and_catches_up(tmp_path: Path) -> None:
-    path = tmp_path / "recalls.db"
-    path.mkdir()
+    path = tmp_path / "derived" / "recalls.db"
+    path.parent.touch()
     log = RecallLog(path)
     assert await log.add(event(1))
     assert not await log.flush()
     assert not await log.add(event(2))
-    path.rmdir()
+    path.parent.unlink()
     assert await log.add(event(3))
     assert written(path) == 3
     await log.aclose()
@@ -71,12 +71,25 @@ async def test_what_waits_for_a_log_that_stays_broken_does_not_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recalls, "MOST_WAITING", 3)
-    path = tmp_path / "recalls.db"
-    path.mkdir()
+    path = tmp_path / "derived" / "recalls.db"
+    path.parent.touch()
     log = RecallLog(path)
     for number in range(20):
         await log.add(event(number))
-    path.rmdir()
+    path.parent.unlink()
     assert await log.flush()
     assert [item.id for item in await log.recent("local", 50)] == ["evt_0019", "evt_0018", "evt_0017"]
     await log.aclose()
+
+
+async def test_what_waited_when_the_log_was_taken_away_is_not_written_into_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "recalls.db"
+    one, other = RecallLog(path), RecallLog(path)
+    await one.add(event(1))
+    await one.flush()
+    await one.add(event(2))
+    await other.erase()
+    await one.add(event(3))
+    assert [item.id for item in await one.recent("local", 5)] == ["evt_0003"]
+    await one.aclose()
+    await other.aclose()

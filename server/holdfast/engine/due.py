@@ -68,11 +68,15 @@ def waiting_notes(view: View) -> int:
 async def mark_maintained(ports: Ports, caller: Caller, batch_id: str | None) -> None:
     """Tell the journal that maintenance was seen to: a batch was judged, or there was nothing to judge.
 
+    Nothing is told where no note was stored since; the line is not flushed, for it only saves a notice.
+
     Raises:
         StorageError: the journal cannot be written.
     """
+    if not await ports.index.read(waiting_notes):
+        return
     line = {"op": MAINTENANCE, "at": ports.now, "by": caller.principal, "source": caller.source, MAINTENANCE: batch_id}
-    run = maintenance_row({**line, "seq": await ports.store.record(line)})
+    run = maintenance_row({**line, "seq": await ports.store.record(line, flush=False)})
     if run is not None:
         await ports.index.apply(Update(runs=[run]))
 

@@ -11,6 +11,7 @@ from holdfast.engine.commit import commit, load_current
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
+from holdfast.engine.tending import core_notices
 from holdfast.errors import InvalidArgumentError, ProtectedNoteError
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS, Link, Note, title_of
@@ -76,7 +77,8 @@ async def update_note(ports: Ports, caller: Caller, request: Edit) -> Edited:
         edited = replace(edited, updated=max(ports.now, edited.created))
         vectors = {edited.id: encoded} if encoded else {}
         done = await commit(ports, caller, UPDATE, [Change(stored, edited)], vectors, {"admin": UPDATE})
-    return Edited(edited, done.change_id, changed, door.notices())
+    shed = await core_notices(ports, edited.id) if "tier" in changed and edited.tier == "core" else []
+    return Edited(edited, done.change_id, changed, (*door.notices(), *shed))
 
 
 async def connect_notes(ports: Ports, caller: Caller, request: Connect) -> Edited:

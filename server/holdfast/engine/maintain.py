@@ -10,6 +10,7 @@ from functools import partial
 
 from holdfast.engine.attending import Attending, world
 from holdfast.engine.candidates import Round, look
+from holdfast.engine.due import mark_maintained
 from holdfast.engine.judging import (
     ConsolidationVerdict,
     EdgeVerdict,
@@ -79,9 +80,13 @@ async def find_work(
     rounds = await look(ports, wanted, limit)
     items: dict[Kind, Sequence[Candidate]] = dict.fromkeys(KINDS, ())
     items |= {round_.kind: round_.items for round_ in rounds}
-    if dry_run or not any(round_.seeds for round_ in rounds):
+    if dry_run:
         return Batch(None, None, items)
     any_found = any(items.values())
+    if not any_found and kinds is None:
+        await mark_maintained(ports, caller, None)
+    if not any(round_.seeds for round_ in rounds):
+        return Batch(None, None, items)
     batch_id = f"bat_{ports.new_id().partition('_')[2]}" if any_found else None
     expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES)) if any_found else None
     if any_found or any(_has_moved(round_) for round_ in rounds):
@@ -136,6 +141,8 @@ async def judge(
         }
         record |= {"maintenance": work.batch_id, JUDGED: judged}
         await memory.attend(lambda ports: _keep(ports, record, flush=True))
+    if outcomes and not dry_run:
+        await memory.attend(lambda ports: mark_maintained(ports, caller, work.batch_id))
     return outcomes
 
 

@@ -58,7 +58,7 @@ class RecallLog:
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
         self._opening = anyio.Lock()
-        self._waiting: list[RecallEvent] = []
+        self._waiting: list[tuple[RecallEvent, tuple[int, int] | None]] = []  # and the log that was there then
         self._flushing = anyio.Lock()
         self._works = True
 
@@ -67,7 +67,7 @@ class RecallLog:
 
         An answer does not wait for this: a process that is killed loses the events of its last moment.
         """
-        self._waiting.append(event)
+        self._waiting.append((event, self._there()))
         if self._works and len(self._waiting) < MOST_WAITING:
             return True
         return await self.flush()
@@ -75,10 +75,18 @@ class RecallLog:
     async def flush(self) -> bool:
         """Write what waits in one transaction, not flushed to the disk; returns whether that worked."""
         async with self._flushing:
-            rows = [self._row(event) for event in self._waiting]
+            here = self._there()
+            self._waiting = [(event, log) for event, log in self._waiting if log in (None, here)]  # others were erased
+            rows = [self._row(event) for event, _ in self._waiting]
             self._works = not rows or await self._write(rows)
             del self._waiting[: len(rows) if self._works else max(0, len(rows) - MOST_WAITING)]
         return self._works
+
+    def _there(self) -> tuple[int, int] | None:
+        """Which log is there now, as far as that can be seen."""
+        with suppress(OSError):
+            return file_identity(self._path)
+        return None
 
     async def _write(self, rows: Sequence[tuple[object, ...]]) -> bool:
         for _ in range(2):
