@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,4 +35,13 @@ def machine(programs: Path, tmp_path: Path) -> Machine:
 def port(environment: dict[str, str]) -> Iterator[int]:
     """Where a server listens over HTTP."""
     with http(environment) as (_, port):
+        yield port
+
+
+@pytest.fixture
+def guarded_port(environment: dict[str, str]) -> Iterator[int]:
+    """Where a server listens over HTTP that wants tokens: `writer`, and `keeper` for an administrator."""
+    scopes = {"writer": ["memory:read", "memory:write"], "keeper": ["memory:admin"]}
+    tokens = [{"token": name, "client_id": name, "scopes": granted} for name, granted in scopes.items()]
+    with http(environment | {"HOLDFAST_AUTH_TOKENS": json.dumps(tokens)}) as (_, port):
         yield port

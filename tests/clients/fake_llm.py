@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +22,7 @@ class Call:
     """The model asks for a tool, by the name that the server or the client itself gave it."""
 
     tool: str
-    arguments: Json
+    arguments: Json | Callable[[list[str]], Json]  # or what makes them of the results so far
 
     def finds(self, offered: str) -> bool:
         return offered == self.tool or offered.endswith(f"__{self.tool}")
@@ -97,7 +97,9 @@ class _Endpoint(BaseHTTPRequestHandler):
         """A test says what went wrong; this would only be in the way."""
 
 
-def _filled(arguments: Json, results: list[str]) -> Json:
+def _filled(arguments: Json | Callable[[list[str]], Json], results: list[str]) -> Json:
+    if callable(arguments):
+        return arguments(results)
     named = NOTE_ID.search(results[-1]) if results else None
     return {key: named[0] if value == NEWEST and named else value for key, value in arguments.items()}
 

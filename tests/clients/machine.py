@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clients.fake_llm import NEWEST, Call, Model
+from clients.fake_llm import NEWEST, NOTE_ID, Call, Model
 from processes import ROOT
 
 HANG = 90.0
@@ -29,6 +29,18 @@ FACT = "The tide table hangs in the kitchen."
 STORE = Call("remember", {"content": FACT})
 FIND = Call("recall", {"query": "Where does the tide table hang?"})
 RETIRE = Call("mark_outdated", {"node_id": NEWEST, "reason": "It was taken down."})
+BATCH_ID = re.compile(r"bat_[0-9a-z]+")
+TWINS = ("The crane needs oil every spring.", "The crane needs oil each spring.")
+
+
+def judgement(results: list[str]) -> dict[str, Any]:
+    """What the model says of the batch that it was shown: the only two notes there are say the same."""
+    first, second = dict.fromkeys(NOTE_ID.findall(results[-1]))
+    merge = {"keep_id": first, "discard_id": second, "merged_content": f"{TWINS[0]} That is settled."}
+    return {"batch_id": BATCH_ID.findall(results[-1])[0], "results": {"merges": [merge]}}
+
+
+TEND = (Call("run_maintenance", {}), Call("run_maintenance", judgement))
 LATER = (FIND, Call("recall_node", {"node_id": NEWEST}), RETIRE, FIND)
 
 
@@ -80,10 +92,20 @@ class Machine:
         assert ran.returncode == code, f"{command}\n{ran.stdout}\n{ran.stderr}"
         return ran.stdout
 
+    @property
+    def folder(self) -> Path:
+        """Where the notes of the project are kept when nothing is set."""
+        return self.home / ".local" / "share" / "holdfast" / "memories" / self.project.name
+
+    def write_twins(self) -> None:
+        """Two notes by hand that say the same."""
+        self.folder.mkdir(parents=True)
+        for number, text in enumerate(TWINS):
+            (self.folder / f"{number}.md").write_text(f"{text}\n", "utf-8")
+
     def notes(self) -> dict[str, str]:
-        """The notes of the project by their files' names, from where they are kept when nothing is set."""
-        folder = self.home / ".local" / "share" / "holdfast" / "memories" / self.project.name
-        return {path.name: path.read_text("utf-8") for path in folder.glob("*.md")}
+        """The notes of the project by their files' names."""
+        return {path.name: path.read_text("utf-8") for path in self.folder.glob("*.md")}
 
     def here(self, text: str) -> str:
         """Text of the README with this machine's path of the clone."""
@@ -108,6 +130,13 @@ def assert_offered(model: Model, *tools: str) -> None:
     told = model.turns[-1].tools
     assert {name.rpartition("__")[2] for name in told if name.startswith("mcp__holdfast__")} == set(tools)
     assert all(told[f"mcp__holdfast__{name}"] for name in tools)
+
+
+def assert_tended(machine: Machine, told: str) -> None:
+    """What became of TEND: one note is left, with the words that the model chose."""
+    assert "applied" in told
+    (note,) = machine.notes().values()
+    assert "That is settled." in note
 
 
 def assert_played(model: Model) -> None:

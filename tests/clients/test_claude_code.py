@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from clients.machine import (
     FIND,
     LATER,
     STORE,
+    TEND,
     TOOLS,
     Machine,
     assert_found_and_retired,
     assert_offered,
     assert_played,
+    assert_tended,
     example,
     readme,
 )
@@ -67,6 +70,34 @@ def test_over_http_a_session_stores_and_the_next_one_finds(
     with scripted(FIND) as model:
         session(machine, model, **AT_ONCE)
     assert FACT in model.results[0]
+
+
+def test_it_tends_the_memory_and_an_administrator_looks_at_what_was_done(machine: Machine) -> None:
+    machine.write_twins()
+    machine.run("sh", "-c", ADD_COMMAND.replace('holdfast"', 'holdfast" --admin'), where=machine.clone)
+    look = Call("admin_list_merges", {})
+    undo = Call("admin_undo_merge", lambda results: {"merge_id": re.findall(r"chg_[0-9a-z]+", results[-1])[0]})
+    with scripted(*TEND, look, undo) as model:
+        session(machine, model, **AT_ONCE)
+    assert_tended(machine, model.results[1])
+    assert "confirm" in model.results[3], "a merge is undone after a look at what that does"
+
+
+@pytest.mark.parametrize(("who", "path"), [("writer", "/mcp"), ("keeper", "/mcp"), ("keeper", "/admin/mcp")])
+def test_over_http_with_a_token_it_may_do_what_its_scopes_say(
+    machine: Machine, environment: dict[str, str], guarded_port: int, who: str, path: str
+) -> None:
+    address = f"http://127.0.0.1:{guarded_port}{path}"
+    add = ("claude", "mcp", "add", "--transport", "http", "--scope", "user", "holdfast", address)
+    machine.run(*add, "--header", f"Authorization: Bearer {who}")
+    calls = [STORE, FIND] if path == "/mcp" else []
+    calls += [Call("admin_backup", {})] if who == "keeper" else []
+    with scripted(*calls) as model:
+        session(machine, model, **AT_ONCE)
+    if path == "/mcp":
+        assert FACT in notes_in(environment)
+    offered = {name.rpartition("__")[2] for name in model.turns[-1].tools if name.startswith("mcp__holdfast__")}
+    assert ("remember" in offered, "admin_backup" in offered) == (path == "/mcp", who == "keeper")
 
 
 def test_with_nothing_set_the_model_searches_for_the_tools_and_reads_the_instructions(

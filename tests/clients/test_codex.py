@@ -6,17 +6,19 @@ import json
 
 import pytest
 
-from clients.fake_llm import Model, scripted
+from clients.fake_llm import Call, Model, scripted
 from clients.machine import (
     FACT,
     FIND,
     LATER,
     STORE,
+    TEND,
     TOOLS,
     Machine,
     assert_found_and_retired,
     assert_offered,
     assert_played,
+    assert_tended,
     readme,
 )
 from holdfast.app import INSTRUCTIONS
@@ -41,10 +43,10 @@ wire_api = "responses"
 """
 
 
-def session(machine: Machine, model: Model, server: str) -> None:
+def session(machine: Machine, model: Model, server: str, **variables: str) -> None:
     """A client process of its own, from its start to its end."""
     (machine.home / ".codex" / "config.toml").write_text(SETTINGS.format(url=model.url) + server, "utf-8")
-    said = machine.run("codex", "exec", "--skip-git-repo-check", "--json", "Begin.")
+    said = machine.run("codex", "exec", "--skip-git-repo-check", "--json", "Begin.", variables=variables)
     items = [event["item"] for event in map(json.loads, said.splitlines()) if event["type"] == "item.completed"]
     calls = [(item["tool"], item["status"]) for item in items if item["type"] == "mcp_tool_call"]
     assert calls == [(call.tool, "completed") for call in model.script]
@@ -75,6 +77,26 @@ def test_over_http_a_session_stores_and_the_next_one_finds(
     with scripted(FIND) as model:
         session(machine, model, server)
     assert FACT in model.results[0]
+
+
+def test_it_tends_the_memory_and_an_administrator_looks_at_what_was_done(machine: Machine) -> None:
+    machine.write_twins()
+    with scripted(*TEND, Call("admin_list_merges", {})) as model:
+        session(machine, model, machine.here(SERVER) + 'args = ["--admin"]\n')
+    assert_tended(machine, model.results[1])
+    assert "chg_" in model.results[2]
+
+
+@pytest.mark.parametrize("who", ["writer", "keeper"])
+def test_over_http_with_a_token_it_may_do_what_its_scopes_say(
+    machine: Machine, environment: dict[str, str], guarded_port: int, who: str
+) -> None:
+    server = f'[mcp_servers.holdfast]\nurl = "http://127.0.0.1:{guarded_port}/mcp"\nrequired = true\n'
+    look = [Call("admin_list_audit_log", {})] if who == "keeper" else []
+    with scripted(STORE, FIND, *look) as model:
+        session(machine, model, server + 'bearer_token_env_var = "MEMORY_TOKEN"\n', MEMORY_TOKEN=who)
+    assert FACT in notes_in(environment)
+    assert any(name.endswith("admin_backup") for name in model.turns[-1].tools) == (who == "keeper")
 
 
 def test_codex_reads_the_entry_of_the_readme_as_its_own_command_would_write_it(machine: Machine) -> None:

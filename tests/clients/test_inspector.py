@@ -50,3 +50,19 @@ def test_over_http_it_lists_stores_retires_and_recalls(machine: Machine, port: i
     assert retired["structuredContent"]["change_id"].startswith("chg_")
     found = ask(machine, era, server, *call("recall", query="tide table"))
     assert found["structuredContent"]["results"] == []
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_over_http_with_a_token_it_sees_what_that_may(machine: Machine, guarded_port: int, era: str) -> None:
+    def server(token: str) -> list[str]:
+        address = f"http://127.0.0.1:{guarded_port}/mcp"
+        return ["--transport", "http", "--server-url", address, "--header", f"Authorization: Bearer {token}"]
+
+    def names(token: str) -> set[str]:
+        return {tool["name"] for tool in ask(machine, era, server(token), *LIST)["tools"]}
+
+    assert names("writer") == TOOLS
+    assert names("keeper") > TOOLS
+    note_id = ask(machine, era, server("writer"), *call("remember", content=FACT))["structuredContent"]["id"]
+    gone = ask(machine, era, server("keeper"), *call("admin_delete_memory", node_id=note_id))
+    assert gone["structuredContent"]["confirm"]
