@@ -40,6 +40,7 @@ from holdfast.index.recalls import RecallEvent
 from holdfast.model.ids import RANDOM_BITS, note_id
 from holdfast.model.query import Filter
 from holdfast.model.ranking import WEIGHTS, Ranked, Weights, rank
+from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scoring import SEED, Answer, Interval, differences, intervals
 
@@ -149,6 +150,7 @@ class Forgetting:
 
 
 def build(home: Path) -> Memory:
+    configure_logs("warning")
     memory = build_memory(load_settings(os.environ | {"HOLDFAST_HOME": str(home)}))
     encoder = memory.ports.encoder
     memory.ports = replace(

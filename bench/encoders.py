@@ -34,6 +34,7 @@ from holdfast.encode.ollama import OllamaEndpoint
 from holdfast.encode.prefixes import is_embedding_model
 from holdfast.errors import EncoderError
 from holdfast.model.ranking import WEIGHTS
+from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scale import resident_megabytes
 from scoring import Answer, figures
@@ -81,6 +82,7 @@ async def ollama_models() -> list[str]:
 
 
 async def measure(dataset: Dataset, home: Path, before: float) -> Row:
+    configure_logs("warning")
     memory = build_memory(load_settings(os.environ | {"HOLDFAST_HOME": str(home)}))
     queries = [query for query in dataset.queries if query.evidence and query.kind not in APART]
     encoder = memory.ports.encoder

@@ -24,6 +24,7 @@ from holdfast.engine import housekeeping
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
+from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from worlds import queries, write_folder
 
@@ -43,6 +44,7 @@ def settings(home: Path, *, jobs: bool) -> dict[str, str]:
 
 async def asked(home: Path, seconds: float, seed: int, *, jobs: bool) -> tuple[list[float], str]:
     """Seconds of each recall, and what the jobs did meanwhile."""
+    configure_logs("warning")
     memory = build_memory(load_settings(settings(home, jobs=jobs)))
     times: list[float] = []
     async with memory.running():

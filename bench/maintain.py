@@ -32,6 +32,7 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.model.maintenance import Candidate
+from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scale import build, give_vectors, resident_megabytes
 from worlds import write_folder
@@ -148,6 +149,7 @@ def fingerprint(home: Path) -> str:
 
 async def on_devmem(home: Path, pairs: int) -> None:
     dataset = read_devmem()
+    configure_logs("warning")
     memory = build_memory(load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_VAULT_ENABLED": "no"}))
     async with memory.running():
         ids = await store(memory, dataset)

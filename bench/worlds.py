@@ -6,6 +6,7 @@ import random
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 from holdfast.model.ids import note_id
@@ -17,10 +18,10 @@ SYLLABLES = ("ka", "lo", "mi", "ter", "san", "vu", "pre", "dol", "in", "ex", "ra
 
 
 def vocabulary(generator: random.Random, size: int) -> tuple[list[str], list[float]]:
-    """Words and how often each is used: a few everywhere, most of them rare."""
+    """Words, and how often each or one before it is used: a few everywhere, most of them rare."""
     words = list({"".join(generator.choices(SYLLABLES, k=generator.randint(2, 4))): None for _ in range(size * 2)})
     words = words[:size]
-    return words, [1 / (rank + 2) for rank in range(len(words))]
+    return words, list(accumulate(1 / (rank + 2) for rank in range(len(words))))
 
 
 def notes(count: int, seed: int = 7) -> Iterator[Note]:
@@ -29,7 +30,7 @@ def notes(count: int, seed: int = 7) -> Iterator[Note]:
     words, weights = vocabulary(generator, 20_000)
     made: list[str] = []
     for number in range(count):
-        content = " ".join(generator.choices(words, weights, k=40)) + f" mark{number}"
+        content = " ".join(generator.choices(words, cum_weights=weights, k=40)) + f" mark{number}"
         identity = note_id(START_MS + number * 1000, generator.getrandbits(30))
         links = (Link(generator.choice(made), "related_to", 0.5),) if made else ()
         made.append(identity)
@@ -62,4 +63,6 @@ def queries(count: int, seed: int = 7) -> list[str]:
     """Questions of eight words, common and rare, and sometimes the mark of one note."""
     generator = random.Random(seed + 1)  # noqa: S311 - made-up data
     words, weights = vocabulary(random.Random(seed), 20_000)  # noqa: S311 - the notes' own words
-    return [" ".join((*generator.choices(words, weights, k=7), generator.choice(words))) for _ in range(count)]
+    return [
+        " ".join((*generator.choices(words, cum_weights=weights, k=7), generator.choice(words))) for _ in range(count)
+    ]

@@ -29,6 +29,7 @@ from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
 from holdfast.engine.remember import Remember, remember
 from holdfast.model.memory import Note
+from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from holdfast.store.codec import new_document
 from holdfast.store.journal import line_of
@@ -67,6 +68,7 @@ def naive(home: Path, count: int) -> list[float]:
 
 async def ours(home: Path, count: int, writers: int) -> tuple[float, list[float]]:
     """Seconds for all stores, and of each."""
+    configure_logs("warning")
     memory = build_memory(
         load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "no"})
     )
