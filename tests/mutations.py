@@ -110,7 +110,7 @@ MUTATIONS = (
              "await self._on_thread(self._keep, made_with, fresh)", "pass",
              (f"{_DELETED}test_vectors_come_back_without_encoding_anything_again",)),
     Mutation("judged-only-in-index", 1, "a new index knows no verdict", "engine/reconcile.py",
-             "feedback=given, remembered=kept)", "feedback=given)",
+             "uses=uses, runs=runs, remembered=kept)", "uses=uses, runs=runs)",
              (f"{_MAINTENANCE}test_what_was_judged_is_known_without_the_index",)),
     Mutation("alias-only-in-index", 1, "what was merged into a note is not in its file", "store/codec.py",
              '        "merged": list(note.merged) or None,\n', "",

@@ -19,7 +19,7 @@ from holdfast.settings import SETTINGS, load_settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOREIGN_FLAGS = {"--upgrade"}  # of uv
+FOREIGN_FLAGS = {"--upgrade", "--header"}  # of uv, of the Inspector
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 

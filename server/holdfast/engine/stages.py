@@ -23,5 +23,7 @@ class Stages:
         self._last = now
 
     def tell(self, event: str, **counts: int) -> None:
-        """Log all stages with their times in milliseconds."""
-        log.debug(event, **self._spent, total_ms=round((self._last - self._began) * 1000, 2), **counts)
+        """Log all stages with their times in milliseconds, unless nobody has said yet where logs go."""
+        if structlog.is_configured():
+            total = round((self._last - self._began) * 1000, 2)
+            log.debug(event, **self._spent, total_ms=total, **counts)
