@@ -18,7 +18,7 @@ from processes import HOLDFAST, environment_in
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-CLIENTS = (ROOT / "docs" / "clients.md").read_text("utf-8")
+CLIENTS = README
 SETTINGS_PAGE = (ROOT / "docs" / "settings.md").read_text("utf-8")
 EXAMPLE = ROOT / "mcp.json.example"
 GOLDEN_TOOLS = Path(__file__).parent / "tools.json"

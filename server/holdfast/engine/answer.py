@@ -19,6 +19,7 @@ from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
 Passing: TypeAlias = Callable[[Ranked], bool]
 
 SEEDS, MOST_RELATED = 5, 5
+LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
 CHARACTERS_PER_TOKEN = 4
 ENTRY_TOKENS = 40  # what a result's own line costs
 OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
@@ -81,11 +82,11 @@ def answer(
     wanted = narrow = hard_filter(asking) or asking.wanted
     best = ranked = [item for item in _from_then(view, asking, limit) if passing is None or passing(item)]
     if not best:
-        ranked = _ranked(view, asking, narrow)
+        ranked = _ranked(view, asking, narrow, limit)
         best = gated(ranked, limit, passing)
     if not best and narrow is not asking.wanted:
         wanted = asking.wanted
-        ranked = _ranked(view, asking, wanted)
+        ranked = _ranked(view, asking, wanted, limit)
         best = gated(ranked, limit, passing)
     if not best and explain:
         best = ranked[:limit]
@@ -116,10 +117,11 @@ def _from_then(view: View, asking: Asking, limit: int) -> list[Ranked]:
     ][:limit]
 
 
-def _ranked(view: View, asking: Asking, wanted: Filter) -> list[Ranked]:
+def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
     """What may be shown, best first; what replaced a note stands before it, unless the question is about the past."""
     searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
-    found = view.search(asking.text, asking.vector, searched)
+    most = min(MOST_RANKED, max(LEAST_RANKED, 2 * limit))
+    found = view.search(asking.text, asking.vector, searched, most=most)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
     everything = rank(found, replace(asking.question, affinity=liked), asking.weights)
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things

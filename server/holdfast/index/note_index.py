@@ -326,8 +326,10 @@ class NoteIndex:
 
     async def _apply_all(self, updates: Sequence[Update]) -> Sequence[None]:
         def work(connection: sqlite3.Connection) -> None:
-            seq = int(_meta(connection, "change_seq") or 0) + 1
-            _set_meta(connection, "change_seq", seq)
+            seq = int(_meta(connection, "change_seq") or 0)
+            if any(update.is_seen for update in updates):
+                seq += 1
+                _set_meta(connection, "change_seq", seq)
             for update in updates:
                 apply_update(connection, update, seq, fill_notes if self._building else put_notes)
 

@@ -19,7 +19,6 @@ from holdfast.model.ranking import WEIGHTS
 from holdfast.model.words import query_terms
 
 SESSION_BEST = 3
-MOST_CANDIDATES = 100  # told to ranking, by the part of its score that is known here
 
 
 class Finder:
@@ -44,8 +43,11 @@ class Finder:
         wanted: Filter,
         pool_size: int,
         most_terms: int,
+        most: int = 64,
     ) -> Found:
         """The notes that either leg finds, at most `pool_size` from each, with coverage and z.
+
+        Told are at most `most`, by the part of their score that is known here.
 
         The caller has begun a transaction: both legs, and all that is read with them, must see one state.
         """
@@ -67,7 +69,7 @@ class Finder:
             + WEIGHTS.z * np.nan_to_num(z[pool])
             + WEIGHTS.session * np.nan_to_num(session_z[pool])
         )
-        pool = pool[snapshot.first(pool, worth, MOST_CANDIDATES)]
+        pool = pool[snapshot.first(pool, worth, most)]
         return Found(_candidates(connection, snapshot, pool, lexical, z, session_z), lexical.unknown)
 
     def latest(self, connection: sqlite3.Connection, wanted: Filter, count: int) -> list[str]:

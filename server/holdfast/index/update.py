@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from holdfast.index.lifecycle import JobRun, UseRow, put_importance, put_runs, put_uses
 from holdfast.index.maintenance import Remembered, put_remembered
@@ -22,6 +22,9 @@ class HistoryRow:
     change: str
     op: str
     at: str
+
+
+_UNSEEN = ("uses", "importance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Update:
     runs: Sequence[JobRun] = ()
     importance: Sequence[tuple[str, float]] = ()  # note and score
     remembered: Sequence[Remembered] = ()
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether a search or a resource may answer otherwise after it: uses and importance are for the daily jobs."""
+        return any(getattr(self, field.name) for field in fields(self) if field.name not in _UNSEEN)
 
 
 def apply_update(

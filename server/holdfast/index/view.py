@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WIDE_POOL = 150  # candidates of each leg
 MOST_TERMS = 32  # words of a query that are looked at
+MOST_CANDIDATES = 64
 
 
 class IndexView:
@@ -45,9 +46,10 @@ class IndexView:
         wanted: Filter,
         pool_size: int = WIDE_POOL,
         most_terms: int = MOST_TERMS,
+        most: int = MOST_CANDIDATES,
     ) -> Found:
         """See `holdfast.index.search.Finder.search`."""
-        return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms)
+        return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms, most)
 
     def latest(self, wanted: Filter, count: int) -> list[str]:
         """Ids of the notes that happened last of those that the filter lets through, the newest first."""
