@@ -43,7 +43,7 @@ class Finder:
         wanted: Filter,
         pool_size: int,
         most_terms: int,
-        most: int = 64,
+        most: int,
     ) -> Found:
         """The notes that either leg finds, at most `pool_size` from each, with coverage and z.
 
