@@ -63,7 +63,7 @@ def candidates(files: list[Path]) -> Iterator[tuple[str, dict[str, str]]]:
     for file in files:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         chosen = {"HOLDFAST_BUILTIN_MODEL": str(file), "HOLDFAST_BUILTIN_MODEL_SHA256": digest}
-        yield file.name, {"HOLDFAST_ENCODER": "builtin", **chosen}
+        yield "/".join(file.parts[-3:]), {"HOLDFAST_ENCODER": "builtin", **chosen}
     for model in anyio.run(ollama_models):
         yield f"ollama {model}", {"HOLDFAST_ENCODER": "ollama", "HOLDFAST_ENCODER_MODEL": model}
     for provider, key in (("nim", "NIM_API_KEY"), ("openai", "OPENAI_API_KEY")):
