@@ -207,3 +207,25 @@ def test_what_is_stored_in_an_outage_is_found_by_words_at_once_and_by_meaning_af
             assert answer["results"][0]["content"] == "A storm is coming."
             assert answer["notices"] == []
         assert server.end()[0] == 0
+
+
+def test_a_server_that_chooses_by_itself_says_once_in_a_folder_that_a_better_encoder_is_near(
+    environment: dict[str, str], ollama: Ollama
+) -> None:
+    def notices(server: Stdio) -> list[str]:
+        return [
+            text for text in server.tool("recall", query="ship")["structuredContent"]["notices"] if "Ollama" in text
+        ]
+
+    chosen = environment | {"HOLDFAST_ENCODER": "auto", "OLLAMA_HOST": ollama.host}
+    told: list[str] = []
+    with stdio(chosen) as server:
+        server.begin()
+        until(lambda: bool(told.extend(notices(server)) or told))
+        assert f"HOLDFAST_ENCODER_MODEL={OTHER}" in told[0]
+        assert notices(server) == []
+    with stdio(chosen) as server:
+        server.begin()
+        time.sleep(3)  # it has looked around by now
+        assert notices(server) == []
+    assert ollama.texts == [], "nothing is sent to it"
