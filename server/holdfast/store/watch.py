@@ -74,11 +74,14 @@ class Watch:
 
     def add(self, folder: str) -> None:
         """Hear of what happens in one folder from now on."""
-        if self._inotify is None:
+        inotify = self._inotify
+        if inotify is None:
             return
         try:
             mask = _asked() if folder == str(self._root) else _asked() | _not_through_links()
-            self._folders[self._inotify.add_watch(folder, mask)] = folder
+            self._folders[inotify.add_watch(folder, mask)] = folder
+        except ValueError:
+            return  # closed while this thread scans: nobody wants to hear of the folder any more
         except OSError as error:
             if error.errno in _PASSED_OVER and folder != str(self._root):
                 return  # the scan tells of it; the folder above tells when its permissions change
