@@ -82,7 +82,7 @@ def _sentence(cause: BaseException | None) -> InvalidArgumentError:
 def _one(kind: str, place: tuple[int | str, ...], message: str) -> str:
     name = str(place[0]) if place else "argument"
     if kind == "unexpected_keyword_argument":
-        return "there is an argument that this tool does not have"
+        return "there is an argument that this tool does not have (see its input schema)"
     if kind == "missing_argument":
         return f"{name} is missing"
     return f"{name}: {message[:1].lower()}{message[1:]}"
