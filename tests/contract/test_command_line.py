@@ -147,6 +147,16 @@ def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
     assert "3 notes" in ran(environment, "stats").stdout
 
 
+def test_what_was_ingested_is_found_by_meaning_without_any_server(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("Anna takes her tea without sugar.", "utf-8")
+    (tmp_path / "crane.md").write_text("The crane is painted yellow.", "utf-8")
+    encoding = environment | {"HOLDFAST_ENCODER": "builtin"}
+    ran(encoding, "ingest", str(tmp_path / "tea.md"), str(tmp_path / "crane.md"))
+    assert told(encoding, "", "stats")["pending_vectors"] == 0
+    (hit,) = told(encoding, "recall", "recall", "who likes an unsweetened drink?")["results"]
+    assert hit["content"] == "Anna takes her tea without sugar."
+
+
 def test_ingest_stores_every_file_once_and_names_those_it_refuses(environment: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "papers"
     (folder / "deep").mkdir(parents=True)

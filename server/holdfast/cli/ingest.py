@@ -8,16 +8,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
+
 from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, err, out
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.importing import ImportFrom, Report, import_memory
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
+from holdfast.engine.stats import stats
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.memory import GLOBAL_SPACE
 
 MOST_TOLD: Final = 20
+TOLD_SECONDS: Final = 0.5
 
 
 def run_ingest(options: argparse.Namespace) -> int:
@@ -56,8 +60,27 @@ async def _ingest(memory: Memory, who: Caller, asked: Sequence[ImportFrom], *, d
         if not dry:
             done = await import_memory(memory, who, tokens, replace(request, confirm=done.confirm), progress)
         reports.append(done.report)
+    if not dry:
+        await _encode(memory, screen)
     screen.clear()
     return reports
+
+
+async def _encode(memory: Memory, screen: Screen) -> None:
+    """Make the notes' vectors before the command ends: there may be no server that would."""
+    total = (await memory.attend(stats)).pending_vectors
+
+    async def tell() -> None:
+        while True:
+            left = (await memory.peek(stats)).pending_vectors
+            screen.progress(max(0, total - left), total, "vectors")
+            await anyio.sleep(TOLD_SECONDS)
+
+    async with anyio.create_task_group() as tasks:
+        if total and screen.live:
+            tasks.start_soon(tell)
+        await memory.catch_up()
+        tasks.cancel_scope.cancel()
 
 
 def _tell(screen: Screen, told: Mapping[str, Report], *, dry: bool) -> None:

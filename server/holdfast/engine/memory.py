@@ -46,6 +46,7 @@ class Memory:
         self._reconciler = Reconciler(ports, self._verbs_done)
         self._wake = anyio.Event()
         self._draining = False
+        self._drained = anyio.Event()  # the vectors that waited when that began
         self._backing_up = False
         self._look_for_backups_at = 0.0
         self._under_way = 0
@@ -246,9 +247,16 @@ class Memory:
             self._backing_up = False
             self._look_for_backups_at = anyio.current_time() + BACKUP_LOOK_SECONDS
 
+    async def catch_up(self) -> None:
+        """Make the vectors that wait, unless the encoder fails or another process is at it: that is for later then."""
+        if self._draining:
+            await self._drained.wait()
+        else:
+            await self._drain()
+
     async def _drain(self) -> None:
         ports = self.ports
-        self._draining = True
+        self._draining, self._drained = True, anyio.Event()
         try:
             if ports.encoder is None or not ports.store.is_there:
                 return
@@ -267,6 +275,7 @@ class Memory:
             _report(error)
         finally:
             self._draining = False
+            self._drained.set()
 
     async def _drain_all(self) -> None:
         with suppress(EncoderError):  # told by what follows, unless a kept set can be worked on meanwhile
