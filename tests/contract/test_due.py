@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 import holdfast.engine.due
-from holdfast.engine.due import LEAST, mark_maintained
+from holdfast.engine.due import LEAST, due_notice, mark_maintained
+from holdfast.engine.memory import Memory
+from holdfast.model.ids import note_id
+from holdfast.model.times import moment
 from served import ERAS, Agent, serving
-from worlds import CALLER, living
+from worlds import CALLER, keep, living, memory_on
 
 pytestmark = pytest.mark.anyio
 
@@ -64,3 +70,21 @@ async def test_it_is_not_said_in_each_session_nor_after_maintenance(agent: Agent
         path.unlink()
     agent.clock.forward(days=1)
     assert await notices(agent) == []
+
+
+async def test_what_was_stored_in_the_second_of_maintenance_does_not_wait(tmp_path: Path) -> None:
+    second = moment("2026-11-20T12:00:00Z")
+    numbers = count()
+    ports = replace(
+        memory_on(tmp_path).ports,
+        clock=lambda: second,
+        new_id=lambda: note_id(round(second.timestamp() * 1000) + 999, next(numbers)),
+    )
+    memory = Memory(ports)
+    async with memory.running():
+        for number in range(LEAST):
+            await keep(memory, f"Crane {number} is by the quay.")
+        assert "worthwhile" in await memory.attend(due_notice)
+        await memory.attend(lambda ports: mark_maintained(ports, CALLER, "bat_1"))
+        ports.due.told_on = ""
+        assert not await memory.attend(due_notice)

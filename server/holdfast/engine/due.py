@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAINTENANCE = "maintenance"
 LEAST = 20  # notes; fewer are not worth a word
 MOST_COUNTED = 1000
+_SECOND = 1000  # milliseconds: the journal tells whole seconds, and what was stored in that one was there to see
 LOOK_SECONDS = 600.0  # between two looks at how many there are
 
 
@@ -61,7 +62,7 @@ async def due_notice(ports: Ports) -> str:
 def waiting_notes(view: View) -> int:
     """How many notes were stored since the last maintenance, counted up to a bound."""
     _, runs = view.job_runs(MAINTENANCE)
-    first = note_id(round(moment(runs[0].at).timestamp() * 1000), 0) if runs else ""
+    first = note_id(round(moment(runs[0].at).timestamp() * 1000) + _SECOND, 0) if runs else ""
     return view.count_behind(first, MOST_COUNTED)
 
 
