@@ -18,14 +18,16 @@ from holdfast.engine import encoding
 from holdfast.engine import memory as engine_memory
 from holdfast.engine.feedback import Feedback, Rated, feedback_row, submit_feedback
 from holdfast.engine.memory import Memory
-from holdfast.errors import EncoderError
+from holdfast.errors import EncoderError, EventNotFoundError
+from holdfast.index import recalls
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.questions import FeedbackRow, Question, QuestionVector
+from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.update import Update
 from holdfast.model.affinity import question_key
-from holdfast.model.ids import note_id
+from holdfast.model.ids import PREFIX, note_id
 from holdfast.model.query import QueryVector
-from worlds import CALLER, ask, keep, living
+from worlds import CALLER, PATIENCE, ask, keep, living
 
 pytestmark = pytest.mark.anyio
 
@@ -335,3 +337,23 @@ def test_a_line_of_the_journal_says_all_that_a_rebuilt_index_needs() -> None:
     for harm in ({"signal": 2}, {"signal": True}, {"note": "x"}, {"event": ""}, {"event": "e" * 99}, {"source": "x"}):
         assert feedback_row(line | {"feedback": told | harm}) is None, harm
     assert feedback_row(line | {"at": "x"}) is None
+
+
+async def test_a_server_waits_for_the_recall_that_another_is_still_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recalls, "BEHIND_SECONDS", 0.5)
+    async with living(tmp_path) as one, living(tmp_path) as two:
+        note = (await keep(one, "The crane stands on pier nine.")).note.id
+        event = (await ask(one, "crane pier")).event_id
+        assert await two.ports.recalls.get(event, "") is None
+        assert (await rate(two, note, event_id=event)).recorded
+
+
+async def test_nobody_waits_long_for_a_recall_that_never_was(tmp_path: Path) -> None:
+    async with living(tmp_path) as world:
+        note = (await keep(world, "The crane stands on pier nine.")).note.id
+        young = EVENT_PREFIX + world.ports.new_id().removeprefix(PREFIX)
+        for event in (young, "evt_0000000000000000", "of another kind"):
+            with anyio.fail_after(PATIENCE), pytest.raises(EventNotFoundError):
+                await rate(world, note, event_id=event)

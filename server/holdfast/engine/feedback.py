@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
+
+import anyio
 
 from holdfast.engine.encoding import vector_in
 from holdfast.engine.ports import Caller, Ports
@@ -24,10 +26,10 @@ from holdfast.engine.resolve import resolve
 from holdfast.errors import EventNotFoundError, InvalidArgumentError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.questions import FeedbackRow, Question, QuestionVector
-from holdfast.index.recalls import KEPT_DAYS, RecallEvent
+from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, RecallEvent
 from holdfast.index.update import Update
 from holdfast.model.affinity import BOUND, question_key
-from holdfast.model.ids import is_note_id
+from holdfast.model.ids import PREFIX, id_milliseconds, is_note_id
 from holdfast.model.query import QueryVector
 from holdfast.model.ranking import without_names
 from holdfast.model.times import instant, moment, read_instant
@@ -38,6 +40,8 @@ FeedbackSource = Literal["explicit", "implicit"]
 
 LONGEST_QUESTION = 500  # characters of a question that the journal keeps
 _LONGEST_EVENT = 64
+_WRITTEN_SECONDS = 2.0  # at the latest after these a recall of another server is in the log
+_LOOK_SECONDS = 0.05
 _OP = "feedback"
 
 
@@ -89,9 +93,10 @@ async def submit_feedback(ports: Ports, caller: Caller, request: Feedback) -> Ra
     if request.source not in get_args(FeedbackSource):
         raise InvalidArgumentError("source is unknown.", "Use explicit or implicit.")
     note_id = (await resolve(ports.index, request.node_id)).note.id
+    event = await _event(ports, caller, note_id, request.event_id)
     async with ports.store.hold({note_id}):
         known = await ports.index.read(lambda view: view.feedback(note_id))
-        about = await _about(ports, caller, note_id, request.event_id, known)
+        about = await _about(ports, note_id, request.event_id, event, known)
         stands = _standing(known, about, request)
         if stands:
             return await _rated(ports, note_id, about, recorded=False, notices=(stands,))
@@ -133,14 +138,28 @@ def _instant(value: object) -> str | None:
         return None
 
 
-async def _about(
-    ports: Ports, caller: Caller, note_id: str, event_id: str | None, known: Iterable[FeedbackRow]
-) -> _About:
+async def _event(ports: Ports, caller: Caller, note_id: str, event_id: str | None) -> RecallEvent | None:
+    """The recall of that id, else the latest that showed the note; waits where another server may be writing it."""
     since = instant(ports.clock() - timedelta(days=KEPT_DAYS))
     if event_id is None:
-        latest = await ports.recalls.latest(note_id, since, caller.principal)
-        return _About(f"day_{ports.now[:10]}") if latest is None else await _asked(ports, latest)
+        return await ports.recalls.latest(note_id, since, caller.principal)
     event = await ports.recalls.get(event_id, since)
+    while event is None and _is_young(event_id, ports.clock()):
+        await anyio.sleep(_LOOK_SECONDS)
+        event = await ports.recalls.get(event_id, since)
+    return event
+
+
+def _is_young(event_id: str, now: datetime) -> bool:
+    name = PREFIX + event_id.removeprefix(EVENT_PREFIX)
+    return is_note_id(name) and abs(now.timestamp() - id_milliseconds(name) / 1000) < _WRITTEN_SECONDS
+
+
+async def _about(
+    ports: Ports, note_id: str, event_id: str | None, event: RecallEvent | None, known: Iterable[FeedbackRow]
+) -> _About:
+    if event_id is None:
+        return _About(f"day_{ports.now[:10]}") if event is None else await _asked(ports, event)
     if event is None:
         for row in known:
             if row.event == event_id and row.question is not None:  # rated before; the journal still has its question

@@ -66,16 +66,18 @@ class Memory:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work in the background until the block ends, then close everything."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._tend, tasks)
-            for work in self._beside:
-                tasks.start_soon(work)
-            try:
-                yield
-            finally:
-                tasks.cancel_scope.cancel()
-                with anyio.CancelScope(shield=True):
-                    await self.aclose()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._tend, tasks)
+                for work in (self.ports.recalls.write_behind, *self._beside):
+                    tasks.start_soon(work)
+                try:
+                    yield
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:  # not before the last thread of that work has ended
+            with anyio.CancelScope(shield=True):
+                await self.aclose()
 
     async def stop(self) -> None:
         """Take no more requests, let those under way end, then close."""
@@ -207,7 +209,6 @@ class Memory:
         woken = False
         while True:
             due: float | None = None
-            await self.ports.recalls.flush()
             try:
                 if not woken:  # a request has just looked
                     await self._reconciler.fresh()

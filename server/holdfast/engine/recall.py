@@ -13,7 +13,7 @@ from holdfast.engine.encoding import count_unencoded, encode_query
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError, LimitExceededError
-from holdfast.index.recalls import RecallEvent
+from holdfast.index.recalls import EVENT_PREFIX, RecallEvent
 from holdfast.model.events import MemoryRecalledEvent
 from holdfast.model.ids import PREFIX
 from holdfast.model.memory import NOTE_TYPES, TIERS
@@ -114,7 +114,7 @@ async def kept_event(
 ) -> tuple[str, str]:
     """Keep a recall for feedback; its query passes the same door as a note. Its id, and a notice where that failed."""
     query = asking.query if ports.secrets == "allow" else ports.door(asking.query).text
-    event_id = "evt_" + ports.new_id().removeprefix(PREFIX)
+    event_id = EVENT_PREFIX + ports.new_id().removeprefix(PREFIX)
     event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
     if asking.vector is not None:
         event = replace(event, vector_set=asking.vector.key, vector=asking.vector.vector)

@@ -18,6 +18,8 @@ from holdfast.index.database import Database, connect, file_identity
 KEPT_DAYS = 14
 MOST_KEPT = 20_000
 MOST_WAITING = 256
+EVENT_PREFIX = "evt_"
+BEHIND_SECONDS = 0.1  # from an answer to its line here, so that a burst of them is one transaction
 _COLUMNS = ["id", "at", "query", "space", "shown", "vector_set", "vector", "principal", "server"]
 _INSERT = "INSERT OR IGNORE INTO recalls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _FOUND = f"SELECT {', '.join(_COLUMNS[:-1])} FROM recalls"  # noqa: S608 - own names
@@ -60,6 +62,7 @@ class RecallLog:
         self._opening = anyio.Lock()
         self._waiting: list[tuple[RecallEvent, tuple[int, int] | None]] = []  # and the log that was there then
         self._flushing = anyio.Lock()
+        self._news = anyio.Event()
         self._works = True
 
     async def add(self, event: RecallEvent) -> bool:
@@ -68,9 +71,18 @@ class RecallLog:
         An answer does not wait for this: a process that is killed loses the events of its last moment.
         """
         self._waiting.append((event, self._there()))
+        self._news.set()
         if self._works and len(self._waiting) < MOST_WAITING:
             return True
         return await self.flush()
+
+    async def write_behind(self) -> None:
+        """Write what is added soon after it was; until cancelled."""
+        while True:
+            await self._news.wait()
+            await anyio.sleep(BEHIND_SECONDS)
+            self._news = anyio.Event()
+            await self.flush()
 
     async def flush(self) -> bool:
         """Write what waits in one transaction, not flushed to the disk; returns whether that worked."""

@@ -32,6 +32,11 @@ def id_number(note_id: str) -> int:
     return int(note_id.removeprefix(PREFIX).translate(_DIGITS), 32)
 
 
+def id_milliseconds(note_id: str) -> int:
+    """When an id was made, since the epoch."""
+    return id_number(note_id) >> RANDOM_BITS
+
+
 def is_note_id(text: str) -> bool:
     return _FULL.match(text) is not None
 
