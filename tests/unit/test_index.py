@@ -10,16 +10,18 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import database, schema, search, words
+from holdfast.index import database, schema, search, snapshot, words
 from holdfast.index.lifecycle import UseRow
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
+from holdfast.index.search import Finder
 from holdfast.index.update import HistoryRow, Update
 from holdfast.index.vectors import Background, VectorTable
 from holdfast.model.ids import note_id
@@ -415,23 +417,58 @@ async def test_common_words_that_are_only_looked_for_order_notes_as_where_they_a
     common = ("alder", "birch", "cedar", "maple")
     telling = [row(1 + have, " ".join(("quokka", *common[:have], *["moss"] * (4 - have)))) for have in range(5)]
     borrowed = [in_session(20, "quokka moss moss moss moss", 1), in_session(21, "alder birch cedar maple", 2)]
-    noise = [row(100 + number, " ".join(common) if number < 80 else f"fern {number}") for number in range(240)]
+    noise = [row(100 + number, " ".join(common) if number < 50 else f"fern {number}") for number in range(150)]
     await index.apply(Update(notes=[*telling, *borrowed, *noise]))
-    monkeypatch.setattr(words, "_RARE_ROWS", 10)
-    monkeypatch.setattr(words, "_ENOUGH", 1)
 
     async def coverages() -> dict[str, float]:
         found = (await index.search("quokka alder birch cedar maple", None, ANY)).candidates
         return {item.id: item.coverage for item in sorted(found, key=lambda item: (-item.coverage, item.id))}
 
     scored = await coverages()
-    monkeypatch.setattr(words, "_SCORED_ROWS", 0)
+    monkeypatch.setattr(words, "_RARE_ROWS", 10)
+    monkeypatch.setattr(words, "_ENOUGH", 1)
     looked_for = await coverages()
     ours = [an_id(number) for number in (5, 4, 3, 2, 1)]
     assert [found for found in scored if found in ours] == [found for found in looked_for if found in ours] == ours
-    assert looked_for.keys() == scored.keys()
+    assert looked_for.keys() < scored.keys()  # a rare word must be there too
     assert looked_for[an_id(20)] <= looked_for[an_id(1)]  # what only its neighbour says is not looked at
     assert looked_for[an_id(5)] == pytest.approx(scored[an_id(5)], abs=0.1)
+
+
+async def test_what_a_word_scores_is_looked_up_once_in_each_state(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[row(1, "The winch needs oil."), row(2, "A heron.")]))
+    with patch.object(words, "_scored", side_effect=words._scored) as looked_up:
+        for _ in range(3):
+            assert await ids(index, "winch") == {an_id(1)}
+        assert looked_up.call_count == 1
+        await index.apply(Update(notes=[row(3, "Another winch.")]))
+        assert await ids(index, "winch") == {an_id(1), an_id(3)}
+
+
+async def test_words_are_found_however_few_of_them_are_kept(index: NoteIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "_MOST_SCORES", 2)
+    await index.apply(Update(notes=[row(number, f"bell {number}") for number in range(1, 6)]))
+    for _ in range(2):
+        assert await ids(index, "bell") == {an_id(number) for number in range(1, 6)}
+        assert await ids(index, "bell 4") >= {an_id(4)}
+
+
+async def test_a_reader_of_an_earlier_state_leaves_nothing_behind_for_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    async with opened(path) as index:
+        await index.apply(Update(notes=[row(1, "The winch needs oil.")]))
+        finder = Finder(extension=False)
+        with closing(sqlite3.connect(path)) as earlier, closing(sqlite3.connect(path)) as later:
+
+            def find(connection: sqlite3.Connection) -> set[str]:
+                return {item.id for item in finder.search(connection, "winch", None, ANY, 10, 10, 10).candidates}
+
+            earlier.execute("BEGIN")
+            earlier.execute("SELECT count(*) FROM notes").fetchone()
+            await index.apply(Update(notes=[row(2, "Another winch.")]))
+            assert finder.subjects(later, []) == []  # what is in memory is of the later state now
+            assert find(earlier) == {an_id(1)}
+            assert find(later) == {an_id(1), an_id(2)}
 
 
 # Filters

@@ -186,7 +186,7 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     """The successor as if it had been found, worth nothing of its own."""
     if successor is None or not _passes(successor, wanted):
         return None
-    candidate = replace(_bare(successor.note), coverage=item.candidate.coverage)
+    candidate = _bare(successor.note)._replace(coverage=item.candidate.coverage)
     return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
 
 

@@ -6,8 +6,7 @@ import json
 import math
 import sqlite3
 import threading
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 
@@ -91,13 +90,15 @@ class Finder:
     ) -> tuple[Snapshot, VectorTable | None]:
         """What is in memory, brought up to the state that the connection sees."""
         with self._lock:
-            self._snapshot = self._snapshot.refreshed(connection)
+            snapshot = self._snapshot.refreshed(connection)
+            if not snapshot.is_past:
+                self._snapshot = snapshot
             if vector is None:
-                return self._snapshot, None
+                return snapshot, None
             if self._vectors is None or self._vectors.key != vector.key:
                 self._vectors = VectorTable(vector.key, extension=self._extension)
-            self._vectors = self._vectors.refreshed(connection, self._snapshot)
-            return self._snapshot, self._vectors
+            self._vectors = self._vectors.refreshed(connection, snapshot)
+            return snapshot, self._vectors
 
     def _deviations(self, connection: sqlite3.Connection, vector: QueryVector, cosines: Floats, seen: int) -> Floats:
         """Cosines as deviations above the background; NaN where they are not known."""
@@ -137,40 +138,18 @@ def _candidates(
     session_z: Floats,
 ) -> tuple[Candidate, ...]:
     rowids = snapshot.rows["rowid"][pool].tolist()
-    columns = (lexical.coverage[pool], z[pool], session_z[pool], lexical.matched[pool])
-    known = dict(zip(rowids, zip(*(column.tolist() for column in columns), strict=True), strict=True))
+    coverage, matched = lexical.coverage[pool].tolist(), lexical.matched[pool].tolist()
+    words = {bits: lexical.words_of(bits) for bits in set(matched)}
+    found = zip(coverage, _told(z[pool]), _told(session_z[pool]), (words[bits] for bits in matched), strict=True)
+    known = dict(zip(rowids, found, strict=True))
     rows = connection.execute(
         "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
-        "FROM notes "
-        "WHERE rowid IN (SELECT value FROM json_each(?))",
+        "FROM notes WHERE rowid IN (SELECT value FROM json_each(?))",
         (json.dumps(rowids),),
     )
-    words = {bits: lexical.words_of(bits) for bits in set(columns[-1].tolist())}
-    return tuple(_candidate(row, words, *known[row[0]]) for row in rows)
+    return tuple(Candidate._make((*row[:7], bool(row[7]), *row[8:], *known[row[0]])) for row in rows)
 
 
-def _candidate(
-    row: tuple[Any, ...],
-    words: Mapping[int, tuple[str, ...]],
-    coverage: float,
-    z: float,
-    session_z: float,
-    matched: int,
-) -> Candidate:
-    return Candidate(
-        rowid=row[0],
-        id=row[1],
-        space=row[2],
-        session=row[3],
-        subject=row[4],
-        tier=row[5],
-        confidence=row[6],
-        outdated=bool(row[7]),
-        superseded_by=row[8],
-        created=row[9],
-        happened=row[10],
-        coverage=coverage,
-        z=None if math.isnan(z) else z,
-        session_z=None if math.isnan(session_z) else session_z,
-        matched=words[matched],
-    )
+def _told(values: Floats) -> list[float | None]:
+    """The same, with None for what is not known."""
+    return [None if math.isnan(value) else value for value in values.tolist()]

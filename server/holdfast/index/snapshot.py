@@ -39,6 +39,7 @@ _COLUMNS = (
 _GROWTH = 1.5
 _LARGE_COUNT = 200
 _MOST_COUNTS = 10_000
+_MOST_SCORES = 200_000  # 12 bytes each
 _MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
 
 
@@ -92,6 +93,26 @@ class DocumentCounts:
         return DocumentCounts(self._large, self._size)
 
 
+class WordScores:
+    """Where a word stands and what it scores there, for words that were asked for lately, in one state of the store.
+
+    Questions share most of their words, and a store is asked more often than it is written to.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Positions, Floats]] = {}
+        self._size = 0
+
+    def of(self, word: str) -> tuple[Positions, Floats] | None:
+        return self._found.get(word)
+
+    def keep(self, word: str, places: Positions, scores: Floats) -> None:
+        if self._size + len(places) > _MOST_SCORES:
+            self._found, self._size = {}, 0
+        self._found[word] = (places, scores)
+        self._size += len(places)
+
+
 class Snapshot:
     """All notes by position, in the order of their row ids; a removed note keeps its place and is not live.
 
@@ -108,6 +129,8 @@ class Snapshot:
         self._types, self._tiers = Names(NOTE_TYPES), Names(TIERS)
         self.seen = -1  # the change number up to which everything is here
         self.document_counts = DocumentCounts()
+        self.word_scores = WordScores()
+        self.is_past = False  # whether this is for a connection that still sees an earlier state
 
     @property
     def count(self) -> int:
@@ -118,11 +141,19 @@ class Snapshot:
         """This snapshot, or a newer one where something was committed since. Read in one transaction."""
         found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
         latest = int(found[0]) if found else 0
-        if latest <= self.seen:
+        if latest == self.seen:
             return self
+        if latest < self.seen:
+            return self._for_the_past()
         fresh = copy.copy(self)
         fresh._read(connection, latest)  # noqa: SLF001 - a copy of its own
         return fresh
+
+    def _for_the_past(self) -> Snapshot:
+        """This one, but what is asked of an earlier state is not kept as an answer of this one."""
+        other = copy.copy(self)
+        other.document_counts, other.word_scores, other.is_past = DocumentCounts(), WordScores(), True
+        return other
 
     def _read(self, connection: sqlite3.Connection, latest: int) -> None:
         self.rows = {name: column.copy() for name, column in self.rows.items()}
@@ -138,6 +169,7 @@ class Snapshot:
         self._named = None
         self.seen = latest
         self.document_counts = self.document_counts.of_size(self.size)
+        self.word_scores = WordScores()
 
     def positions(self, rowids: Iterable[int]) -> Positions:
         """Where these notes stand; unknown ones are left out."""

@@ -24,7 +24,6 @@ _FLOOR = 1e-6  # FTS5's own idf never falls below this
 _PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
 _PASTED_TERMS = 5  # a paste counts as a query of at least so many words, however few of its own are known
 _ENOUGH = 50  # notes in reach that a rare term must have found
-_SCORED_ROWS = 20_000  # FTS5's bm25 walks through all notes of every word once: above this it is only asked who has one
 _USUAL_SHARE = 0.8  # of its weight a common word scores where it stands in a note's own text
 _RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
 
@@ -64,9 +63,8 @@ def search_words(
     """Score every note that passes the filter and holds a word of the query.
 
     coverage = sum(idf * min(1, tf)) / sum(idf) over the query's terms, where tf is BM25's saturated, length-normalised
-    term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it. FTS5 adds its scores up
-    over the terms, so common terms are asked for together, where a rare one was found, and the rare ones' part taken
-    off.
+    term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it. Of common terms, which are
+    only looked for where a rare one was found, tf is taken as 0.8.
     """
     total = snapshot.count
     terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
@@ -77,7 +75,6 @@ def search_words(
         terms = [term for term in terms if term.found][:most]
     weight = max(least, sum(term.idf for term in terms)) or 1.0
     coverage = np.zeros(snapshot.size, np.float32)
-    raw = np.zeros(snapshot.size, np.float32)
     matched = np.zeros(snapshot.size, np.uint32)
     rare: list[_Term] = []
     common = [term for term in terms if term.found]
@@ -85,15 +82,13 @@ def search_words(
     while common and (budget >= common[0].found or np.count_nonzero(matched) < _ENOUGH):
         term = common.pop(0)
         budget -= term.found
-        positions, scores = _scored(connection, snapshot, term.phrase, passes)
+        positions, scores = _of_term(connection, snapshot, term, passes)
         place = len(rare)
         rare.append(term)
         coverage[positions] += term.idf / weight * np.minimum(1.0, scores / term.fts_idf)
-        raw[positions] += scores
         matched[positions] |= np.uint32(1 << place)
     if common and rare:
-        add = _add_common if sum(term.found for term in common) <= _SCORED_ROWS else _add_present
-        add(connection, snapshot, rare, common, weight, passes, coverage, raw)
+        _add_common(connection, snapshot, rare, common, weight, passes, coverage)
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
 
 
@@ -118,24 +113,26 @@ def idf(total: int, found: int) -> float:
     return math.log(1 + (_PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
 
 
-def _scored(
-    connection: sqlite3.Connection, snapshot: Snapshot, expression: str, passes: Mask
-) -> tuple[Positions, Floats]:
-    """Positions and BM25 scores of the notes that match an expression and pass the filter."""
+def _of_term(connection: sqlite3.Connection, snapshot: Snapshot, term: _Term, passes: Mask) -> tuple[Positions, Floats]:
+    """As `_scored`, for one word."""
+    known = snapshot.word_scores.of(term.word)
+    if known is None:
+        known = _scored(connection, snapshot, term.phrase)
+        snapshot.word_scores.keep(term.word, *known)
+    places, scores = known
+    kept = passes[places]
+    return places[kept], scores[kept]
+
+
+def _scored(connection: sqlite3.Connection, snapshot: Snapshot, expression: str) -> tuple[Positions, Floats]:
+    """Positions and BM25 scores of the notes that match an expression."""
     rowids, scores = connection.execute(_SCORED, (expression,)).fetchone()
-    places, kept = _passing(snapshot, _numbers(rowids), passes)
-    return places, (_numbers(scores)[kept] * _PART).astype(np.float32)
+    places, known = snapshot.places(_numbers(rowids))
+    return places[known], (_numbers(scores)[known] * _PART).astype(np.float32)
 
 
 def _numbers(told: str | None) -> npt.NDArray[np.int64]:
     return np.fromstring(told or "", np.int64, sep=",")
-
-
-def _passing(snapshot: Snapshot, rowids: npt.NDArray[np.int64], passes: Mask) -> tuple[Positions, Mask]:
-    """Where those of some notes stand that pass the filter, and which of them these are."""
-    places, kept = snapshot.places(rowids)
-    kept[kept] = passes[places[kept]]
-    return places[kept], kept
 
 
 def _add_common(
@@ -146,32 +143,17 @@ def _add_common(
     weight: float,
     passes: Mask,
     coverage: Floats,
-    raw: Floats,
 ) -> None:
-    either = " OR ".join(term.phrase for term in rare)
-    also = " OR ".join(term.phrase for term in common)
-    positions, scores = _scored(connection, snapshot, f"({either}) AND ({also})", passes)
-    telling = [term for term in common if term.fts_idf > _FLOOR]  # a word of every other note says nothing here
-    ours, theirs = sum(term.idf for term in telling), sum(term.fts_idf for term in telling) or 1.0
-    share = np.clip((scores - raw[positions]) / theirs, 0.0, 1.0)
-    coverage[positions] += ours / weight * share
+    """Add what common words say of notes that have a rare one; how often they stand there is left open.
 
-
-def _add_present(
-    connection: sqlite3.Connection,
-    snapshot: Snapshot,
-    rare: list[_Term],
-    common: list[_Term],
-    weight: float,
-    passes: Mask,
-    coverage: Floats,
-    _raw: Floats,
-) -> None:
-    """As `_add_common`, for a large store: how often and how prominently a common word stands there is left open."""
+    To score them would cost more than all the rest, since bm25 walks through all notes of every word, and finds
+    nothing better.
+    """
     either = " OR ".join(term.phrase for term in rare)
     for term in common:
-        if term.fts_idf > _FLOOR:
+        if term.fts_idf > _FLOOR:  # a word of every other note says nothing here
             expression = f"({either}) AND {{title body tags subject}} : {term.phrase}"
             (found,) = connection.execute(_PRESENT, (expression,)).fetchone()
-            places, _ = _passing(snapshot, _numbers(found), passes)
-            coverage[places] += term.idf / weight * _USUAL_SHARE
+            places, known = snapshot.places(_numbers(found))
+            places = places[known]
+            coverage[places[passes[places]]] += term.idf / weight * _USUAL_SHARE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,7 @@ class Filter:
     include_superseded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):  # many are made for each recall, and a tuple is made five times as fast
     """A note that some leg found, with what ranking needs to know of it.
 
     `coverage` is the lexical leg in 0..1; `z` the cosine in deviations above the store's background, None where the
