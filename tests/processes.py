@@ -140,15 +140,27 @@ def notes_in(environment: dict[str, str]) -> str:
     return "\n".join(path.read_text("utf-8") for path in files)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+@contextmanager
+def own_port() -> Iterator[int]:
+    """A port that nobody else is given while the block lasts: a socket that does not listen keeps it."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as whoever listens there does
+        kept.bind(("127.0.0.1", 0))
+        port = int(kept.getsockname()[1])
+        if sys.platform != "linux":  # elsewhere nobody could listen beside it
+            kept.close()
+        yield port
 
 
 @contextmanager
 def http(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A server over HTTP that is listening."""
-    port = free_port()
+    with own_port() as port, _http_at(port, environment, arguments) as server:
+        yield server, port
+
+
+@contextmanager
+def _http_at(port: int, environment: dict[str, str], arguments: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     errors = Path(environment["HOME"]) / "stderr"
     with errors.open("ab") as sink:
         server = subprocess.Popen(
@@ -158,7 +170,7 @@ def http(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subproc
     assert server.stdout is not None
     try:
         until(lambda: listens(port, server))
-        yield server, port
+        yield server
         assert "Traceback" not in errors.read_text("utf-8")
     finally:
         server.kill()
