@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -156,15 +157,19 @@ async def test_a_memory_that_nobody_uses_is_closed_and_opened_again_when_asked(t
 async def test_who_listens_keeps_a_memory_open_until_somebody_else_needs_the_room(tmp_path: Path) -> None:
     tenants = build_tenants(settings_of(tmp_path, tenants_open="1"), WHO.get)
     tenants._idle_seconds = 0.2
-    async with tenants.running():
-        await store(tenants, "anna", "The crane.")
-        for _ in range(10):
-            await anyio.sleep(0.05)
+    now = 0.0
+    by_hand = SimpleNamespace(**{**vars(anyio), "current_time": lambda: now})
+    with patch.object(holdfast.engine.tenants, "anyio", by_hand):
+        async with tenants.running():
+            await store(tenants, "anna", "The crane.")
+            for _ in range(10):
+                now += 0.15  # less than what is idle
+                async with tenants.glance("anna") as memory:
+                    assert memory is not None
+                await anyio.sleep(0.1)  # for a look or two at what is idle
+            await store(tenants, "bert", "The crane.")
             async with tenants.glance("anna") as memory:
-                assert memory is not None
-        await store(tenants, "bert", "The crane.")
-        async with tenants.glance("anna") as memory:
-            assert memory is None
+                assert memory is None
 
 
 async def test_many_principals_in_few_places_lose_nothing_and_see_nothing_of_each_other(tmp_path: Path) -> None:
@@ -188,7 +193,9 @@ async def test_many_principals_in_few_places_lose_nothing_and_see_nothing_of_eac
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 async def test_memories_that_come_and_go_leave_no_thread_and_no_file_open(tmp_path: Path) -> None:
     def held() -> tuple[int, int]:
-        return threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
+        """Threads, those aside that a process keeps for whoever needs one, and files."""
+        threads = [thread for thread in threading.enumerate() if not thread.name.startswith("AnyIO worker")]
+        return len(threads), len(list(Path("/proc/self/fd").iterdir()))
 
     async with tenants_in(tmp_path, tenants_open="1") as tenants:
         seen: list[tuple[int, int]] = []
@@ -197,9 +204,8 @@ async def test_memories_that_come_and_go_leave_no_thread_and_no_file_open(tmp_pa
                 await store(tenants, principal, f"Crane {number}.")
             async with tenants.lease("carl"):
                 seen.append(held())
-    threads, files = zip(*seen[2:], strict=True)
-    assert max(threads) <= threads[0] + 2, seen
-    assert max(files) <= files[0] + 2, seen
+        async with tenants.lease("carl"):  # a thread that was told to end may take a moment
+            await until(lambda: all(now <= then + 2 for now, then in zip(held(), min(seen[2:4]), strict=True)))
 
 
 async def test_what_fails_behind_one_memory_ends_no_other(tmp_path: Path) -> None:
