@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -154,16 +153,28 @@ async def test_a_memory_that_nobody_uses_is_closed_and_opened_again_when_asked(t
         assert await contents(tenants, "anna", "crane") == ["The crane lifts forty tonnes."]
 
 
+class ByHand:
+    """anyio, but for a clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def current_time(self) -> float:
+        return self.now
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(anyio, name)
+
+
 async def test_who_listens_keeps_a_memory_open_until_somebody_else_needs_the_room(tmp_path: Path) -> None:
     tenants = build_tenants(settings_of(tmp_path, tenants_open="1"), WHO.get)
     tenants._idle_seconds = 0.2
-    now = 0.0
-    by_hand = SimpleNamespace(**{**vars(anyio), "current_time": lambda: now})
-    with patch.object(holdfast.engine.tenants, "anyio", by_hand):
+    loop = ByHand()
+    with patch.object(holdfast.engine.tenants, "anyio", loop):
         async with tenants.running():
             await store(tenants, "anna", "The crane.")
             for _ in range(10):
-                now += 0.15  # less than what is idle
+                loop.now += 0.15  # less than what is idle
                 async with tenants.glance("anna") as memory:
                     assert memory is not None
                 await anyio.sleep(0.1)  # for a look or two at what is idle
