@@ -56,7 +56,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with issuing() as issuer:
         environment = environment_in(home) | issuer.settings() | {"HOLDFAST_AUTH_TOKENS": json.dumps(TOKENS)}
         environment.pop("HOLDFAST_SPACE")
-        with http(environment) as (_, port):
+        quiet = {"HOLDFAST_JOBS": "false", "HOLDFAST_VAULT_ENABLED": "false"}  # or there is news at a time of its own
+        with http(environment | quiet) as (_, port):
             yield Served(port, home, issuer)
 
 
