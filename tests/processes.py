@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -153,23 +154,26 @@ def own_port() -> Iterator[int]:
 
 
 @contextmanager
-def http(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A server over HTTP that is listening."""
-    with own_port() as port, _http_at(port, environment, arguments) as server:
+def http(
+    environment: dict[str, str], *arguments: str, command: Sequence[str] = HOLDFAST
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server over HTTP that answers."""
+    with own_port() as port, _listening(environment, [*command, "--http", *arguments], port) as server:
         yield server, port
 
 
 @contextmanager
-def _http_at(port: int, environment: dict[str, str], arguments: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _listening(environment: dict[str, str], command: Sequence[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
     errors = Path(environment["HOME"]) / "stderr"
     with errors.open("ab") as sink:
         server = subprocess.Popen(
-            [*HOLDFAST, "--http", "--port", str(port), *arguments],
+            [*command, "--port", str(port)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, env=environment,
         )  # fmt: skip
     assert server.stdout is not None
     try:
         until(lambda: listens(port, server))
+        _await_health(port)  # it listens before it can answer, and clients have their own ideas of how long they wait
         yield server
         assert "Traceback" not in errors.read_text("utf-8")
     finally:
@@ -177,6 +181,12 @@ def _http_at(port: int, environment: dict[str, str], arguments: Sequence[str]) -
         assert server.stdout.read() == b""
         server.stdout.close()
         server.wait()
+
+
+def _await_health(port: int) -> None:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
+        connection.request("GET", "/health", headers={"Connection": "close"})
+        assert connection.getresponse().read() == b"ok\n"
 
 
 def listens(port: int, server: subprocess.Popen[bytes]) -> bool:
