@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from processes import environment_in
 
 LONG_SECONDS = 3600
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")  # a fifth of a second for an example is a question to the machine
 _TALLY = pytest.StashKey[Counter[str]]()
 
 

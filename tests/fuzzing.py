@@ -23,7 +23,8 @@ from holdfast.store.codec import new_document
 from processes import PATIENCE, Stdio
 from served import SELF
 
-HANG_SECONDS = 5.0
+COMPUTING_SECONDS = 5.0  # of the processor, for one case
+HANG_SECONDS = PATIENCE  # by the clock: a machine that has much to do makes nothing a hang
 GROWTH = 48 * 1024 * 1024  # what allocators and caches may still take after a warm-up; a leak of thousands takes more
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -32,18 +33,18 @@ ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 @contextmanager
 def cases(target: str, tally: Counter[str]) -> Iterator[Callable[[int], Any]]:
-    """Gives a context manager for each numbered case: its own random numbers, no more than five seconds.
+    """Gives a context manager for each numbered case: its own random numbers, five seconds of the processor at most.
 
     The processor's time is watched while the case runs, so that a hang is shown where it hangs; the clock at its end.
     """
 
     def hangs(_number: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"computes for more than {HANG_SECONDS} seconds")
+        raise TimeoutError(f"computes for more than {COMPUTING_SECONDS} seconds")
 
     @contextmanager
     def case(number: int) -> Iterator[random.Random]:
         started = time.monotonic()
-        signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, COMPUTING_SECONDS)
         try:
             yield random.Random(f"{target}/{number}")  # noqa: S311 - must come out the same again
             assert time.monotonic() - started < HANG_SECONDS
@@ -84,7 +85,6 @@ class Watched(Stdio):
     def __init__(self, environment: dict[str, str], era: str) -> None:
         super().__init__(environment, era)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._patience = PATIENCE
         self._listener = threading.Thread(target=self._listen)
         self._listener.start()
 
@@ -94,13 +94,8 @@ class Watched(Stdio):
             self._lines.put(line)
         self._lines.put(b"")
 
-    def begin(self) -> dict[str, Any]:
-        answer = super().begin()
-        self._patience = HANG_SECONDS  # it has started
-        return answer
-
     def read(self) -> dict[str, Any]:
-        line = self._lines.get(timeout=self._patience)
+        line = self._lines.get(timeout=HANG_SECONDS)
         assert line, f"the server has ended: {self.stderr}"
         return self._message(line)
 

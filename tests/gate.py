@@ -88,7 +88,8 @@ class Admin:
 @asynccontextmanager
 async def behind_the_gate(home: Path, era: str, **environment: str) -> AsyncIterator[Admin]:
     """A client of a server that was started with the admin namespace."""
-    settings = load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", **environment})
+    plain = {"HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "false"}  # no daily backup comes between
+    settings = load_settings({"HOLDFAST_HOME": str(home), **plain, **environment})
     clock = Clock()
     with patch.object(holdfast.app, "now", clock):
         memory = build_memory(settings)

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -140,31 +141,52 @@ def notes_in(environment: dict[str, str]) -> str:
     return "\n".join(path.read_text("utf-8") for path in files)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+@contextmanager
+def own_port() -> Iterator[int]:
+    """A port that nobody else is given while the block lasts: a socket that does not listen keeps it."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as whoever listens there does
+        kept.bind(("127.0.0.1", 0))
+        port = int(kept.getsockname()[1])
+        if sys.platform != "linux":  # elsewhere nobody could listen beside it
+            kept.close()
+        yield port
 
 
 @contextmanager
-def http(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A server over HTTP that is listening."""
-    port = free_port()
+def http(
+    environment: dict[str, str], *arguments: str, command: Sequence[str] = HOLDFAST
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server over HTTP that answers."""
+    with own_port() as port, _listening(environment, [*command, "--http", *arguments], port) as server:
+        yield server, port
+
+
+@contextmanager
+def _listening(environment: dict[str, str], command: Sequence[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
     errors = Path(environment["HOME"]) / "stderr"
     with errors.open("ab") as sink:
         server = subprocess.Popen(
-            [*HOLDFAST, "--http", "--port", str(port), *arguments],
+            [*command, "--port", str(port)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, env=environment,
         )  # fmt: skip
     assert server.stdout is not None
     try:
         until(lambda: listens(port, server))
-        yield server, port
+        _await_health(port)  # it listens before it can answer, and clients have their own ideas of how long they wait
+        yield server
         assert "Traceback" not in errors.read_text("utf-8")
     finally:
         server.kill()
         assert server.stdout.read() == b""
         server.stdout.close()
         server.wait()
+
+
+def _await_health(port: int) -> None:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
+        connection.request("GET", "/health", headers={"Connection": "close"})
+        assert connection.getresponse().read() == b"ok\n"
 
 
 def listens(port: int, server: subprocess.Popen[bytes]) -> bool:

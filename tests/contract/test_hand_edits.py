@@ -168,10 +168,12 @@ async def test_a_new_file_that_is_still_being_written_is_left_alone(both: Pair, 
     text = ""
     for word in ("winch", "winch needs", "winch needs oil"):
         text = word
+        written = time.monotonic()
         path.write_text(text, "utf-8")
         assert await texts(both, "winch") == [text]
         await anyio.sleep(3 * PAUSE_SECONDS)  # for what is done behind a request; a third of what is young
-        assert path.read_text("utf-8") == text
+        left_alone = path.read_text("utf-8") == text
+        assert left_alone or time.monotonic() - written >= 1.0, "nor would it be young: this machine is slow"
     assert (await adopted(path, text.encode())).endswith(b"\n---\nwinch needs oil")
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with issuing() as issuer:
         environment = environment_in(home) | issuer.settings() | {"HOLDFAST_AUTH_TOKENS": json.dumps(TOKENS)}
         environment.pop("HOLDFAST_SPACE")
-        with http(environment) as (_, port):
+        quiet = {"HOLDFAST_JOBS": "false", "HOLDFAST_VAULT_ENABLED": "false"}  # or there is news at a time of its own
+        with http(environment | quiet) as (_, port):
             yield Served(port, home, issuer)
 
 
@@ -115,7 +117,7 @@ def test_the_answer_to_no_token_and_to_a_wrong_one_says_where_to_learn_more(serv
     for header in ("Basic cmVhZGVyOg==", "Bearer", "bearer", "reader"):
         assert served.post(Authorization=header).status_code == 401, header
     assert served.post(Authorization="bearer reader").status_code == 200
-    metadata = httpx.get(where, trust_env=False).json()
+    metadata = httpx.get(where, trust_env=False, timeout=PATIENCE).json()
     assert metadata["resource"] == f"http://127.0.0.1:{served.port}/mcp"
     assert metadata["authorization_servers"] == [NAME]
     assert metadata["scopes_supported"] == ["memory:read", "memory:write"]
@@ -216,12 +218,14 @@ def test_other_machines_are_served_with_tokens_and_by_the_names_that_are_allowed
         where = "https://memory.example/.well-known/oauth-protected-resource/notes/mcp"
         assert where in served.post().headers["WWW-Authenticate"]
         path = "/.well-known/oauth-protected-resource/notes/mcp"
-        found = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False).json()
+        found = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=PATIENCE).json()
         assert found["resource"] == "https://memory.example/notes/mcp"
 
 
 def test_health_is_told_to_anybody_and_tells_nothing_else(served: Served) -> None:
-    answer = httpx.get(f"http://127.0.0.1:{served.port}/health", trust_env=False, headers={"Host": "10.0.0.1"})
+    answer = httpx.get(
+        f"http://127.0.0.1:{served.port}/health", trust_env=False, timeout=PATIENCE, headers={"Host": "10.0.0.1"}
+    )
     assert (answer.status_code, answer.text) == (200, "ok\n")
     assert set(answer.headers) <= {"content-length", "content-type", "date"}
 
@@ -255,6 +259,16 @@ def test_without_sessions_every_request_stands_alone(environment: dict[str, str]
             assert door.listen(["memory://self"]) == ["memory://self"]
 
 
+# A server that gives what is under way as long as a slow machine takes; a usual one gives it less than a second.
+_PATIENT = """
+import sys
+from holdfast import running
+from holdfast.__main__ import main
+running.STOP_SECONDS = 10.0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_what_is_under_way_when_a_signal_comes_is_answered(environment: dict[str, str]) -> None:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": MODERN}).encode()
     head = (
@@ -262,8 +276,8 @@ def test_what_is_under_way_when_a_signal_comes_is_answered(environment: dict[str
         "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nExpect: 100-continue\r\n"
         f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with http(environment) as (server, port):
-        assert httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).text == "ok\n"
+    with http(environment, command=(sys.executable, "-c", _PATIENT)) as (server, port):
+        assert httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False, timeout=PATIENCE).text == "ok\n"
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
             connection.sendall(head.encode())
             assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")  # it is under way now

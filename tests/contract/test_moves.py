@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -320,6 +321,21 @@ async def test_moves_are_journalled_with_their_principal(mover: Mover, tmp_path:
     assert [line["admin"] for line in lines if line.get("op") == "import"] == ["admin_import"]
 
 
+# A server that stands still in the middle of a change of many notes, so that whoever kills it is never too late.
+_NEVER_DONE = """
+import sys, time
+from holdfast.store.filesystem import FileSystem
+from holdfast.__main__ import main
+move, moved = FileSystem.move, []
+def stalling(self, source, target):
+    moved.append(target)
+    time.sleep(600 if len(moved) > 100 else 0)
+    move(self, source, target)
+FileSystem.move = stalling
+sys.exit(main(["--admin"]))
+"""
+
+
 @pytest.mark.parametrize("era", ERAS[:1])
 def test_over_stdio_a_killed_import_goes_on_and_ends_as_if_it_had_not_been(
     environment: dict[str, str], era: str, tmp_path: Path
@@ -329,7 +345,7 @@ def test_over_stdio_a_killed_import_goes_on_and_ends_as_if_it_had_not_been(
     for path in source.iterdir():
         os.utime(path, (1_700_000_000, 1_700_000_000))
     notes = Path(environment["HOLDFAST_HOME"]) / "memories" / "global"
-    with stdio(environment, era, (*HOLDFAST, "--admin")) as server:
+    with stdio(environment, era, (sys.executable, "-c", _NEVER_DONE)) as server:
         server.begin()
         dry = server.tool("admin_import", path=str(source))["structuredContent"]
         server.send("tools/call", name="admin_import", arguments={"path": str(source), "confirm": dry["confirm"]})

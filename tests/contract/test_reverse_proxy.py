@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from doors import Web, with_tokens
-from processes import PATIENCE, ROOT, environment_in, free_port, http, listens, until
+from processes import PATIENCE, ROOT, environment_in, http, listens, own_port, until
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/opt/homebrew/bin")
 RECIPE = (ROOT / "docs" / "reverse-proxy.md").read_text("utf-8")
@@ -78,8 +78,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]
     exported = dict(re.findall(r"^export (\w+)=(?!')(\S+)$", block("sh"), re.MULTILINE))
     assert set(exported) == {"HOLDFAST_PUBLIC_URL", "HOLDFAST_TRUSTED_PROXIES"}
     environment = with_tokens(environment_in(tmp_path_factory.mktemp("served"))) | exported
-    with http(environment | {"HOLDFAST_RATE_LIMIT": "4"}) as (_, behind):
-        port = free_port()
+    with http(environment | {"HOLDFAST_RATE_LIMIT": "4"}) as (_, behind), own_port() as port:
         file = configured(folder, port, behind)
         nginx = subprocess.Popen([str(NGINX), "-c", str(file), "-e", str(folder / "errors")], stderr=subprocess.DEVNULL)
         try:

@@ -137,7 +137,9 @@ def test_pages_that_are_no_notes_are_told_of(environment: dict[str, str], era: s
         for turn, (name, uri) in enumerate((now, log, now, log)):
             path = memory_of(environment) / name
             path.parent.mkdir(exist_ok=True)
-            path.write_text(f"Dredging {turn}\n", "utf-8")
+            draft = path.with_name(".draft")
+            draft.write_text(f"Dredging {turn}\n", "utf-8")
+            draft.replace(path)  # in one step: of an empty file in between it would be told too
             assert client.hear() == uri
 
 

@@ -62,7 +62,7 @@ def with_tenants(environment: dict[str, str]) -> dict[str, str]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     environment = with_tenants(environment_in(tmp_path_factory.mktemp("tenants")))
     del environment["HOLDFAST_SPACE"]
-    environment["HOLDFAST_VAULT_ENABLED"] = "false"  # a daily backup would be news at a time of its own
+    environment |= {"HOLDFAST_VAULT_ENABLED": "false", "HOLDFAST_JOBS": "false"}  # news at a time of its own
     with http(environment) as (process, port):
         yield Place(port, Path(environment["HOLDFAST_HOME"]))
         process.send_signal(signal.SIGTERM)

@@ -19,7 +19,7 @@ from conftest import Effort
 from holdfast.index.projection import text_to_encode
 from holdfast.model.ids import note_id
 from ollama_server import MODEL, Ollama, serving_ollama
-from processes import Stdio, free_port, stdio
+from processes import Stdio, own_port, stdio
 
 OTHER = "mxbai-embed-large"
 OTHERS = (
@@ -189,8 +189,8 @@ def test_what_is_stored_in_an_outage_is_found_by_words_at_once_and_by_meaning_af
     environment: dict[str, str],
 ) -> None:
     home = environment["HOLDFAST_HOME"]
-    ollama = Ollama(alike=ALIKE, port=free_port())
-    with stdio(asking(environment, ollama)) as server:
+    ollama = Ollama(alike=ALIKE)
+    with own_port() as ollama.port, stdio(asking(environment, ollama)) as server:
         server.begin()
         began = time.monotonic()
         for text in ("The ship lies in the harbour.", "A storm is coming."):

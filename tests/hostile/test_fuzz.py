@@ -169,7 +169,7 @@ async def test_files_of_any_bytes_in_a_living_memory_are_found_or_marked_and_lef
                         data = note_file(rng)
                         dropped[f"garden/{place}.md"] = data
                         (folder / f"{place}.md").write_bytes(data)
-                with anyio.fail_after(HANG_SECONDS * 2):
+                with anyio.fail_after(HANG_SECONDS):
                     answer = await ask(memory, "crane forty tonnes", limit=50)
                 assert known.note.id in {hit.note.id for hit in answer.hits}, number
                 await judge_dropped(memory, dropped, tmp_path)

@@ -252,7 +252,7 @@ def test_more_at_once_than_there_is_room_for_is_told_to_come_again(small: int) -
         answer = listing(small)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
         assert "LimitExceededError" in answer.text
-        assert httpx.get(f"http://127.0.0.1:{small}/health", trust_env=False).status_code == 200
+        assert httpx.get(f"http://127.0.0.1:{small}/health", trust_env=False, timeout=PATIENCE).status_code == 200
     until(lambda: listing(small).status_code == 200)
 
 
@@ -318,7 +318,7 @@ def test_those_who_listen_do_not_take_the_places_of_those_who_ask(small: int) ->
 
 
 def test_who_may_no_longer_ask_may_no_longer_listen(guarded: int, issuer: Issuer) -> None:
-    with stream(guarded, issuer.token(exp=int(time.time()) + 3)) as lines:
+    with stream(guarded, issuer.token(exp=int(time.time()) + 6)) as lines:
         assert not [line for line in lines if "resources/updated" in line]  # until the server ends it
     well(guarded)
 

@@ -349,7 +349,7 @@ def test_a_folder_that_loses_its_permissions_is_no_deletion(
 
 # Locked by a stranger
 
-SOON = 2  # seconds of patience with a lock, in the short form
+SOON = 4  # seconds of patience with a lock, in the short form
 
 
 @contextmanager
@@ -366,7 +366,7 @@ def held(*locks: Path) -> Iterator[None]:
 
 
 def impatient(effort: Effort) -> tuple[tuple[str, ...], int]:
-    """A server that waits for a lock as long as it does, or for two seconds in the short form; and how long that is."""
+    """A server that waits for a lock as long as it does, or four seconds in the short form; and how long that is."""
     program = (
         "from holdfast.store.locks import Lock\n"
         f"Lock.__init__.__defaults__ = ({SOON}.0,)\n"

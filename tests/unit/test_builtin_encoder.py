@@ -52,7 +52,7 @@ def cosine(one: bytes, other: bytes) -> float:
 
 
 # Never waited for unless a test fails: a thread must not hold the process then.
-PATIENCE = 10
+PATIENCE = 30
 
 
 class HeldModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import anyio
@@ -18,12 +19,13 @@ from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.vectorset import read_set
 from holdfast.errors import EncoderError
 from ollama_server import DIMENSION, MODEL, RAW, TROUBLES, Ollama, serving_ollama
-from processes import free_port
+from processes import own_port
 
 pytestmark = pytest.mark.anyio
 
 LIMIT = 0.5
 Make = Callable[..., RemoteEncoder]
+Hurry = Callable[[], AbstractContextManager[None]]
 
 
 class Clock:
@@ -48,11 +50,17 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def hurry(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Short limits, until it is undone."""
-    monkeypatch.setattr(remote, "QUERY_SECONDS", LIMIT)
-    monkeypatch.setattr(remote, "BATCH_SECONDS", LIMIT)
-    return monkeypatch
+def hurry(monkeypatch: pytest.MonkeyPatch) -> Hurry:
+    """Short limits as long as a block lasts, for what is to fail: what is to succeed may take its time."""
+
+    @contextmanager
+    def hurrying() -> Iterator[None]:
+        with monkeypatch.context() as patches:
+            patches.setattr(remote, "QUERY_SECONDS", LIMIT)
+            patches.setattr(remote, "BATCH_SECONDS", LIMIT)
+            yield
+
+    return hurrying
 
 
 @pytest.fixture
@@ -116,39 +124,40 @@ async def test_the_model_is_kept_loaded_and_told_to_cut_what_is_too_long(make: M
 @pytest.mark.parametrize("known", [False, True], ids=["unknown yet", "known"])
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_whatever_goes_wrong_is_an_encoder_error_in_time_and_over_when_it_is_over(
-    make: Make, ollama: Ollama, clock: Clock, trouble: str, known: bool, hurry: pytest.MonkeyPatch
+    make: Make, ollama: Ollama, clock: Clock, trouble: str, known: bool, hurry: Hurry
 ) -> None:
     encoder = make()
     if known:
         await encoder.identify()
     ollama.trouble = trouble
     began = anyio.current_time()
-    for call in (partial(encoder.encode_query, "crane"), partial(encoder.encode_documents, ["The crane.", "A winch."])):
-        with pytest.raises(EncoderError) as error:
-            await call()
-        assert "crane" not in error.value.public
-        assert "unexpectedly" not in error.value.public
+    calls = (partial(encoder.encode_query, "crane"), partial(encoder.encode_documents, ["The crane.", "A winch."]))
+    with hurry():
+        for call in calls:
+            with pytest.raises(EncoderError) as error:
+                await call()
+            assert "crane" not in error.value.public
+            assert "unexpectedly" not in error.value.public
     assert anyio.current_time() - began < 20, "each call has a limit of half a second"
     assert encoder.backlog == 0
     ollama.recover()
-    hurry.undo()
     clock.now += remote.Breaker(clock).remaining + 60
     assert close_to(await encoder.encode_query("crane"), ollama.vector("crane"))
 
 
-@pytest.mark.usefixtures("hurry")
 async def test_where_nobody_listens_nobody_is_asked_twice_until_a_rest_is_over(make: Make, clock: Clock) -> None:
-    ollama = Ollama(port=free_port())
-    encoder = make(host=ollama.host)
-    with pytest.raises(EncoderError, match="not running"):
-        await encoder.encode_query("crane")
-    with pytest.raises(EncoderError, match="left alone"):
-        await encoder.encode_query("crane")
-    with serving_ollama(ollama, ollama.port):
+    with own_port() as port:
+        ollama = Ollama(port=port)
+        encoder = make(host=ollama.host)
+        with pytest.raises(EncoderError, match="not running"):
+            await encoder.encode_query("crane")
         with pytest.raises(EncoderError, match="left alone"):
             await encoder.encode_query("crane")
-        clock.now += 1.0
-        assert close_to(await encoder.encode_query("crane"), ollama.vector("crane"))
+        with serving_ollama(ollama, port):
+            with pytest.raises(EncoderError, match="left alone"):
+                await encoder.encode_query("crane")
+            clock.now += 1.0
+            assert close_to(await encoder.encode_query("crane"), ollama.vector("crane"))
 
 
 async def test_an_answer_without_end_is_read_up_to_a_bound_only(make: Make, ollama: Ollama) -> None:
@@ -237,7 +246,6 @@ async def test_an_older_server_that_tells_no_capabilities_is_taken(make: Make, o
     assert (await encoder.identify()).dimension == DIMENSION
 
 
-@pytest.mark.usefixtures("hurry")
 async def test_whoever_gives_up_teaches_the_breaker(make: Make, ollama: Ollama) -> None:
     encoder = make(seconds=anyio.current_time)
     await encoder.identify()
@@ -262,11 +270,10 @@ async def test_a_text_that_is_refused_stops_no_other(make: Make, ollama: Ollama)
     assert close_to(await encoder.encode_query("crane"), ollama.vector("crane"))
 
 
-@pytest.mark.usefixtures("hurry")
 @pytest.mark.parametrize("host", ["http://[", "127.0.0.1:99999", "http://127.0.0.1:port", "::::", "http://\n"])
-async def test_a_host_that_is_none_is_an_encoder_error(make: Make, host: str) -> None:
+async def test_a_host_that_is_none_is_an_encoder_error(make: Make, host: str, hurry: Hurry) -> None:
     encoder = make(host=host)
-    with pytest.raises(EncoderError):
+    with hurry(), pytest.raises(EncoderError):
         await encoder.identify()
 
 

@@ -32,6 +32,7 @@ def remove_all_but_the_vault(home: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@pytest.mark.timeout(240)
 async def test_ten_thousand_notes_that_were_wrecked_are_restored_byte_for_byte(tmp_path: Path) -> None:
     fill(tmp_path, 10_000)
     before = tree(tmp_path)
