@@ -146,9 +146,27 @@ def free_port() -> int:
 
 
 @contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port on which nobody listens, and which is given to nobody else until the block ends.
+
+    Whoever asks for this very port may listen on it nevertheless, as servers ask: with SO_REUSEADDR.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield int(holder.getsockname()[1])
+
+
+@contextmanager
 def http(environment: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A server over HTTP that is listening."""
-    port = free_port()
+    with reserved_port() as port:
+        yield from _http_on(port, environment, arguments)
+
+
+def _http_on(
+    port: int, environment: dict[str, str], arguments: Sequence[str]
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     errors = Path(environment["HOME"]) / "stderr"
     with errors.open("ab") as sink:
         server = subprocess.Popen(
