@@ -25,7 +25,7 @@ import httpx
 import pytest
 
 from conftest import Effort
-from fuzzing import rss
+from fuzzing import rss, seconds_used
 from holdfast.store.folder import is_laid_aside
 from holdfast.store.locks import STRIPES
 from processes import HOLDFAST, INITIALIZE, MODERN, PATIENCE, Stdio, http, stdio, until
@@ -158,12 +158,6 @@ def judge(looks: list[Look]) -> None:
 
 def per_change(one: Look, two: Look) -> float:
     return (two.journal - one.journal) / (two.changes - one.changes)
-
-
-def seconds_used(process: int) -> float:
-    """Processor time of a process so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def assert_idle(process: int, seconds: float) -> None:
