@@ -140,8 +140,16 @@ def soak(process: int, home: Path, agent: Agent, calls: int) -> list[Look]:
     for number in range(1, calls + 1):
         agent.step()
         if number % (calls // LOOKS) == 0:
+            come_to_rest(process, home, looks)
             looks.append(look(process, home, agent))
     return looks
+
+
+def come_to_rest(process: int, home: Path, looks: list[Look]) -> None:
+    """Wait for what is opened behind the first answers, and then for what is open for a moment, as for a backup."""
+    until((home / ".holdfast" / "recalls.db").exists)
+    if looks:
+        until(lambda: handles_of(process) <= looks[0].handles + 4)
 
 
 def judge(looks: list[Look]) -> None:
@@ -273,9 +281,7 @@ def test_hours_of_calls_over_http_and_clients_that_vanish_leave_the_server_as_it
             if number % 20 == 0:
                 client.leave_a_session_open()
             if number % (calls // LOOKS) == 0:
-                if looks:
-                    flat = looks[0].handles + 4
-                    until(lambda most=flat: handles_of(process.pid) <= most)  # type: ignore[misc]
+                come_to_rest(process.pid, home, looks)
                 looks.append(look(process.pid, home, agent))
         judge(looks)
         assert_idle(process.pid, effort.of(2, 10))
