@@ -124,6 +124,21 @@ async def test_a_memory_that_is_gone_is_made_anew_by_nobody_who_was_not_told(par
     assert not (home / part).exists()
 
 
+@pytest.mark.parametrize("part", ["", "memories"], ids=["the whole folder", "memories"])
+async def test_who_was_told_that_the_memory_is_gone_makes_it_anew_whatever_is_looked_for_meanwhile(
+    part: str, tmp_path: Path
+) -> None:
+    """As a server does by itself, a second after its start and now and then."""
+    home = tmp_path / "memory"
+    async with serving(home, ERAS[1]) as agent:
+        await agent.remember(GOOD)
+        (home / part).rename(tmp_path / "away")
+        assert "call remember again" in await agent.refused("remember", content="The buoy is green.")
+        assert "gone" in await agent.refused("recall", query="ferry")
+        await agent.remember("The buoy is green.")
+        assert texts(await agent.recall("ferry buoy")) == ["The buoy is green."]
+
+
 @pytest.mark.parametrize("part", PARTS, ids=NAMES)
 async def test_what_was_away_for_a_moment_is_there_again_when_it_is_back(
     part: str, tmp_path: Path, tally: Counter[str]
