@@ -457,7 +457,7 @@ def test_a_hand_edit_of_a_note_whose_lock_a_stranger_holds_does_not_stop_the_oth
     environment: dict[str, str], effort: Effort
 ) -> None:
     home = Path(environment["HOLDFAST_HOME"])
-    command, patience = impatient(effort)
+    command, patience = impatient(effort, seconds=6)  # more than a request waits for an edited note
     with stdio(environment, command=command) as server:
         server.begin()
         note = server.tool("remember", content=GOOD)["structuredContent"]["id"]
