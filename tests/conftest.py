@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, settings
 from processes import environment_in
 
 LONG_SECONDS = 3600
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")  # a fifth of a second for an example is a question to the machine
+UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # how fast is for benches to say
+settings.register_profile("short", derandomize=True, database=None, **UNHURRIED)  # the same examples in every run
+settings.register_profile("long", **UNHURRIED)
 _TALLY = pytest.StashKey[Counter[str]]()
 
 
@@ -34,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_TALLY] = Counter()
+    settings.load_profile("long" if config.getoption("--long") else "short")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

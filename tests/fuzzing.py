@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import random
 import signal
@@ -23,8 +24,7 @@ from holdfast.store.codec import new_document
 from processes import PATIENCE, Stdio
 from served import SELF
 
-COMPUTING_SECONDS = 5.0  # of the processor, for one case
-HANG_SECONDS = PATIENCE  # by the clock: a machine that has much to do makes nothing a hang
+HANG_SECONDS = 5.0  # of a processor; how long that is by the clock depends on who else wants one
 GROWTH = 48 * 1024 * 1024  # what allocators and caches may still take after a warm-up; a leak of thousands takes more
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -33,21 +33,22 @@ ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 @contextmanager
 def cases(target: str, tally: Counter[str]) -> Iterator[Callable[[int], Any]]:
-    """Gives a context manager for each numbered case: its own random numbers, five seconds of the processor at most.
+    """Gives a context manager for each numbered case: its own random numbers, no more than five seconds of computing.
 
-    The processor's time is watched while the case runs, so that a hang is shown where it hangs; the clock at its end.
+    The processor's time is watched while the case runs, so that a hang is shown where it hangs; the clock at its end,
+    for one that waits.
     """
 
     def hangs(_number: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"computes for more than {COMPUTING_SECONDS} seconds")
+        raise TimeoutError(f"computes for more than {HANG_SECONDS} seconds")
 
     @contextmanager
     def case(number: int) -> Iterator[random.Random]:
         started = time.monotonic()
-        signal.setitimer(signal.ITIMER_VIRTUAL, COMPUTING_SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
         try:
             yield random.Random(f"{target}/{number}")  # noqa: S311 - must come out the same again
-            assert time.monotonic() - started < HANG_SECONDS
+            assert time.monotonic() - started < PATIENCE
         except BaseException as error:
             error.add_note(f"made by random.Random('{target}/{number}')")
             raise
@@ -67,6 +68,12 @@ def rss(process: int | str = "self") -> int:
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * 4096
 
 
+def seconds_used(process: int) -> float:
+    """Processor time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Growth:
     """Memory of a process between a warm-up and the end."""
 
@@ -80,7 +87,7 @@ class Growth:
 
 
 class Watched(Stdio):
-    """A server whose lines are waited for no longer than a hang may take."""
+    """A server that may compute no longer for a line than a hang may take."""
 
     def __init__(self, environment: dict[str, str], era: str) -> None:
         super().__init__(environment, era)
@@ -95,8 +102,10 @@ class Watched(Stdio):
         self._lines.put(b"")
 
     def read(self) -> dict[str, Any]:
-        line = self._lines.get(timeout=HANG_SECONDS)
+        before = seconds_used(self.process.pid)
+        line = self._lines.get(timeout=PATIENCE)
         assert line, f"the server has ended: {self.stderr}"
+        assert seconds_used(self.process.pid) - before < HANG_SECONDS
         return self._message(line)
 
     def ended(self) -> tuple[int, list[dict[str, Any]]]:

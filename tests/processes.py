@@ -18,7 +18,7 @@ from served import ERAS
 
 ROOT = Path(__file__).parents[1]
 HOLDFAST = (sys.executable, "-m", "holdfast")
-PATIENCE = 30.0  # for a slow machine; nothing here waits for time to pass
+PATIENCE = 60.0  # for a slow machine; nothing here waits for time to pass
 MODERN = {
     "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

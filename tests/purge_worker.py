@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 
+from holdfast.engine import memory
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.purge import WouldPurge, purge
 from vault_worker import Mortal
@@ -16,13 +17,13 @@ from worlds import CALLER, living
 
 async def work(home: Path, note: str, at: int) -> None:
     disk, tokens = Mortal(), Confirmations()
-    async with living(home, files=disk) as memory:
-        dry = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
+    async with living(home, files=disk) as purged:
+        dry = await purged.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
         assert isinstance(dry, WouldPurge)
         disk.left, disk.done = at, 0
-        await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, dry.confirm))
-        disk.left = -1
-    (home / "steps").write_text(str(disk.done), "utf-8")
+        await purged.attend(lambda ports: purge(ports, CALLER, tokens, note, dry.confirm))
+        disk.left, count = -1, disk.done
+    (home / "steps").write_text(str(count), "utf-8")
 
 
 def ended(home: Path, note: str, at: int) -> int:
@@ -36,5 +37,6 @@ def ended(home: Path, note: str, at: int) -> int:
 
 if __name__ == "__main__":
     os.umask(0o077)
+    memory.START_SECONDS = 1e9  # no step but those of the purge, however long it takes
     root, name, *steps = sys.argv[1:]
     sys.stdout.write(" ".join(str(ended(Path(root) / step, name, int(step))) for step in steps))

@@ -35,7 +35,7 @@ Value = TypeVar("Value")
 
 SERVER = Path(__file__).parents[1] / "server"
 CALLER = Caller("work", "a test", "pytest")
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def memory_on(

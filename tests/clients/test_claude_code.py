@@ -27,7 +27,7 @@ from clients.machine import (
 from holdfast.app import INSTRUCTIONS
 from processes import notes_in
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 ADD_COMMAND = readme("sh", "claude mcp add --scope user")
 ADD_ADDRESS = readme("sh", "claude mcp add --transport http")

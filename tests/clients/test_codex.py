@@ -24,7 +24,7 @@ from clients.machine import (
 from holdfast.app import INSTRUCTIONS
 from processes import notes_in
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 SERVER = readme("toml", "[mcp_servers.holdfast]")
 SETTINGS = """\

@@ -16,7 +16,7 @@ import pytest
 from clients.machine import Machine
 from processes import environment_in, http
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 APPLY = {
     "2025-11-25": {

@@ -10,7 +10,7 @@ import pytest
 
 from clients.machine import FACT, TOOLS, Machine, readme
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 ERAS = ("legacy", "modern")
 LIST = ("--method", "tools/list", "--strict")

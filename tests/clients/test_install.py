@@ -10,7 +10,7 @@ from clients.fake_llm import scripted
 from clients.machine import FACT, FIND, STORE, TOOLS, Machine, assert_offered
 from clients.test_codex import session
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 
 def holdfast(machine: Machine, *arguments: str) -> str:

@@ -82,7 +82,7 @@ def told(answers: Sequence[Future[dict[str, Any]]]) -> Iterator[float]:
             continue
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_eight_servers_that_update_one_belief_lose_nothing(tmp_path: Path) -> None:
     environment = environment_in(tmp_path)
     home = Path(environment["HOLDFAST_HOME"])
@@ -104,7 +104,7 @@ def test_eight_servers_that_update_one_belief_lose_nothing(tmp_path: Path) -> No
             server.end()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_a_kill_in_the_middle_of_updates_leaves_each_whole_or_undone(
     effort: Effort, tally: Counter[str], tmp_path: Path
 ) -> None:

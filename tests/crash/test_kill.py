@@ -158,7 +158,7 @@ def survive(
     return +done
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 @transports
 def test_what_was_acknowledged_before_a_kill_is_there_after_it(
     transport: type[Piped | Ported], effort: Effort, tally: Counter[str], tmp_path: Path
@@ -168,7 +168,7 @@ def test_what_was_acknowledged_before_a_kill_is_there_after_it(
         tally.update(survive(tmp_path / f"{seed}", transport, stores, seed=seed, kills=kills, edited=False))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 @transports
 def test_a_kill_leaves_every_replacement_and_every_mark_whole_or_undone_and_keeps_what_a_person_saved(
     transport: type[Piped | Ported], effort: Effort, tally: Counter[str], tmp_path: Path
@@ -178,7 +178,7 @@ def test_a_kill_leaves_every_replacement_and_every_mark_whole_or_undone_and_keep
         tally.update(survive(tmp_path / f"{seed}", transport, changes, seed=seed, kills=kills, edited=True))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_a_kill_while_one_note_replaces_forty_leaves_all_of_them_replaced_or_none(
     effort: Effort, tally: Counter[str], tmp_path: Path
 ) -> None:

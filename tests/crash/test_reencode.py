@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ OTHERS = (
     "Tomatoes want water twice a week.", "He plays the cello in Vienna.", "The path is too long for Windows.",
 )  # fmt: skip
 ALIKE = {"vessel": "ship", "gale": "storm", "hound": "dog"}
+PATIENT = """
+import sys
+from holdfast.encode import nearby
+from holdfast.engine import encoding
+encoding.PATIENCE_SECONDS = encoding.REMOTE_PATIENCE_SECONDS = nearby.LOOK_SECONDS = 60.0
+from holdfast.__main__ import main
+sys.exit(main())
+"""
 MINUTES_TWO = 120.0  # how long what waits may wait after the provider is back
 
 
@@ -47,6 +56,14 @@ def until(condition: Callable[[], bool], seconds: float = 50.0) -> None:
 def asking(environment: dict[str, str], ollama: Ollama, model: str = MODEL) -> dict[str, str]:
     chosen = {"HOLDFAST_ENCODER": "ollama", "HOLDFAST_ENCODER_MODEL": model, "OLLAMA_HOST": ollama.host}
     return environment | chosen
+
+
+@contextmanager
+def patient(environment: dict[str, str]) -> Iterator[Stdio]:
+    """A server that has begun, and that waits for its encoder: how soon that answers here is this machine's affair."""
+    with stdio(environment, command=(sys.executable, "-c", PATIENT)) as server:
+        server.begin()
+        yield server
 
 
 def results(server: Stdio, query: str) -> list[str]:
@@ -113,15 +130,13 @@ def test_a_server_that_is_killed_again_and_again_while_it_encodes_ends_complete_
     home = environment["HOLDFAST_HOME"]
     texts = write_notes(home, effort.of(900, 20_000))
     chance = random.Random(7)  # noqa: S311 - a choice of moments
-    with stdio(asking(environment, ollama)) as server:
-        server.begin()
+    with patient(asking(environment, ollama)) as server:
         until(lambda: is_whole(home, MODEL), 60 + len(texts) / 50)
     kills = 0
     while not is_whole(home, OTHER):
         before = described(home).get(OTHER, ("", False, len(texts)))[2]
         goal = before - chance.randrange(1, max(2, len(texts) // 5))
-        with stdio(asking(environment, ollama, OTHER)) as server:
-            server.begin()
+        with patient(asking(environment, ollama, OTHER)) as server:
             for number in chance.sample(range(len(texts)), 5):
                 assert texts[number] in results(server, f"vessel n{number}"), "never worse than by its words"
                 assert texts[number] in results(server, f"n{number}")
@@ -134,14 +149,13 @@ def test_a_server_that_is_killed_again_and_again_while_it_encodes_ends_complete_
     tally["kills of a server that encodes"] += kills
     check_vectors(home, ollama, MODEL)
     check_vectors(home, ollama, OTHER)
-    with stdio(asking(environment, ollama, OTHER)) as server:
-        server.begin()
+    with patient(asking(environment, ollama, OTHER)) as server:
         answer = server.tool("recall", query="vessel n7")["structuredContent"]
         assert answer["results"][0]["content"] == texts[7]
         assert answer["notices"] == []
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_two_servers_go_from_the_built_in_encoder_to_ollama_and_back_and_neither_mixes(
     environment: dict[str, str], ollama: Ollama
 ) -> None:
@@ -153,15 +167,12 @@ def test_two_servers_go_from_the_built_in_encoder_to_ollama_and_back_and_neither
         "A dog guards the pier.",
         *OTHERS,
     ]
-    with stdio(builtin) as one, stdio(builtin) as two:
-        for server in (one, two):
-            server.begin()
+    with patient(builtin) as one, patient(builtin) as two:
         for text in texts:
             assert one.tool("remember", content=text)["structuredContent"]["indexed"]["vector"] is True
         assert results(two, "canine watching over the dock")[0] == texts[1]
-    with stdio(remote) as one, stdio(remote) as two:
+    with patient(remote) as one, patient(remote) as two:
         for server in (one, two):
-            server.begin()
             assert texts[0] in results(server, "ship harbour")
         until(lambda: is_whole(home, MODEL))
         for server, text in ((one, "A gull cries over the storm."), (two, "The crane lifts forty tonnes.")):
@@ -172,9 +183,7 @@ def test_two_servers_go_from_the_built_in_encoder_to_ollama_and_back_and_neither
             assert "A gull cries over the storm." in results(server, "gale")
     check_vectors(home, ollama, MODEL)
     asked = len(ollama.asked)
-    with stdio(builtin) as one, stdio(builtin) as two:
-        for server in (one, two):
-            server.begin()
+    with patient(builtin) as one, patient(builtin) as two:
         until(lambda: all(waiting == 0 for _, _, waiting in described(home).values()))
         for server in (one, two):
             assert results(server, "canine watching over the dock")[0] == texts[1]
@@ -184,7 +193,7 @@ def test_two_servers_go_from_the_built_in_encoder_to_ollama_and_back_and_neither
     assert len(widths) == len({key for key, _ in widths}) == 2
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_what_is_stored_in_an_outage_is_found_by_words_at_once_and_by_meaning_after_it_without_a_call(
     environment: dict[str, str],
 ) -> None:
@@ -203,6 +212,7 @@ def test_what_is_stored_in_an_outage_is_found_by_words_at_once_and_by_meaning_af
         assert results(server, "gale") == []
         with serving_ollama(ollama, ollama.port):
             until(lambda: is_whole(home, MODEL), MINUTES_TWO)
+            until(lambda: results(server, "gale") != [])
             answer = server.tool("recall", query="gale")["structuredContent"]
             assert answer["results"][0]["content"] == "A storm is coming."
             assert answer["notices"] == []
@@ -219,13 +229,11 @@ def test_a_server_that_chooses_by_itself_says_once_in_a_folder_that_a_better_enc
 
     chosen = environment | {"HOLDFAST_ENCODER": "auto", "OLLAMA_HOST": ollama.host}
     told: list[str] = []
-    with stdio(chosen) as server:
-        server.begin()
+    with patient(chosen) as server:
         until(lambda: bool(told.extend(notices(server)) or told))
         assert f"HOLDFAST_ENCODER_MODEL={OTHER}" in told[0]
         assert notices(server) == []
-    with stdio(chosen) as server:
-        server.begin()
+    with patient(chosen) as server:
         time.sleep(3)  # it has looked around by now
         assert notices(server) == []
     assert ollama.texts == [], "nothing is sent to it"

@@ -213,7 +213,7 @@ def test_a_memory_of_very_many_files_is_discovered_at_once_and_answers_and_hears
         name, data = canonical(number)
         (folder / name).write_bytes(data)
     edited = folder / canonical(count // 2)[0]
-    with stdio(environment) as server:
+    with stdio(environment, command=(sys.executable, "-c", UNDISTURBED)) as server:
         server.begin()
         server.ask("tools/list")
         assert not (Path(environment["HOLDFAST_HOME"]) / ".holdfast").exists()  # nothing was opened for that
@@ -239,6 +239,16 @@ def texts(server: Any, query: str) -> list[str]:
     answer = server.tool("recall", query=query)
     assert not answer.get("isError"), answer
     return [hit["content"].strip() for hit in answer["structuredContent"]["results"]]
+
+
+# Nothing happens in the background: what is there was made by what was asked.
+UNDISTURBED = """
+import sys
+from holdfast.engine import memory
+memory.START_SECONDS = 1e9
+from holdfast.__main__ import main
+sys.exit(main())
+"""
 
 
 def most_memory(pid: int) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.engine import memory as engine_memory
 from holdfast.errors import MemoryNotFoundError, QuarantinedError
 from holdfast.store.filesystem import FileSystem
 from worlds import SERVER, ask, found, keep, living, show
@@ -23,6 +24,12 @@ pytestmark = pytest.mark.anyio
 ID = "mem_01hf7yat00000000"
 OTHER = "mem_01hf7yat00000001"
 GOOD = "The ferry leaves from pier seven."
+
+
+@pytest.fixture(autouse=True)
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing happens in the background, where a file without an id is given one."""
+    monkeypatch.setattr(engine_memory, "START_SECONDS", 1e9)
 
 
 def head(*lines: str) -> bytes:

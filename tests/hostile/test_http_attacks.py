@@ -318,7 +318,7 @@ def test_those_who_listen_do_not_take_the_places_of_those_who_ask(small: int) ->
 
 
 def test_who_may_no_longer_ask_may_no_longer_listen(guarded: int, issuer: Issuer) -> None:
-    with stream(guarded, issuer.token(exp=int(time.time()) + 6)) as lines:
+    with stream(guarded, issuer.token(exp=int(time.time()) + 8)) as lines:
         assert not [line for line in lines if "resources/updated" in line]  # until the server ends it
     well(guarded)
 

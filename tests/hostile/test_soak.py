@@ -25,7 +25,7 @@ import httpx
 import pytest
 
 from conftest import Effort
-from fuzzing import rss
+from fuzzing import rss, seconds_used
 from holdfast.store.folder import is_laid_aside
 from holdfast.store.locks import STRIPES
 from processes import HOLDFAST, INITIALIZE, MODERN, PATIENCE, Stdio, http, stdio, until
@@ -140,8 +140,16 @@ def soak(process: int, home: Path, agent: Agent, calls: int) -> list[Look]:
     for number in range(1, calls + 1):
         agent.step()
         if number % (calls // LOOKS) == 0:
+            come_to_rest(process, home, looks)
             looks.append(look(process, home, agent))
     return looks
+
+
+def come_to_rest(process: int, home: Path, looks: list[Look]) -> None:
+    """Wait for what is opened behind the first answers, and then for what is open for a moment, as for a backup."""
+    until((home / ".holdfast" / "recalls.db").exists)
+    if looks:
+        until(lambda: handles_of(process) <= looks[0].handles + 4)
 
 
 def judge(looks: list[Look]) -> None:
@@ -158,12 +166,6 @@ def judge(looks: list[Look]) -> None:
 
 def per_change(one: Look, two: Look) -> float:
     return (two.journal - one.journal) / (two.changes - one.changes)
-
-
-def seconds_used(process: int) -> float:
-    """Processor time of a process so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def assert_idle(process: int, seconds: float) -> None:
@@ -279,9 +281,7 @@ def test_hours_of_calls_over_http_and_clients_that_vanish_leave_the_server_as_it
             if number % 20 == 0:
                 client.leave_a_session_open()
             if number % (calls // LOOKS) == 0:
-                if looks:
-                    flat = looks[0].handles + 4
-                    until(lambda most=flat: handles_of(process.pid) <= most)  # type: ignore[misc]
+                come_to_rest(process.pid, home, looks)
                 looks.append(look(process.pid, home, agent))
         judge(looks)
         assert_idle(process.pid, effort.of(2, 10))

@@ -64,7 +64,7 @@ def test_the_sdist_makes_the_same_wheel(built: dict[str, Path], tmp_path: Path) 
     assert inside(next((tmp_path / "dist").glob("*.whl"))) == inside(built["wheel"])
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_the_wheel_alone_runs_the_readmes_session(built: dict[str, Path], tmp_path: Path) -> None:
     """In an empty folder, with an empty HOME; dependencies are those of this environment, where nothing is ours."""
     place, home, folder = tmp_path / "venv", tmp_path / "home", tmp_path / "empty"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, closing, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+import worlds
 from holdfast.engine import memory as engine_memory
 from holdfast.engine.feedback import Feedback, submit_feedback
 from holdfast.engine.memory import Memory
@@ -73,6 +76,7 @@ STATEMENTS = {
     "quarantine": "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path",
     "feedback": "SELECT f.note, f.event, f.seq, f.signal, f.explicit, f.at, q.* FROM feedback f "
     "LEFT JOIN questions q ON q.key = f.question ORDER BY 1, 2",
+    "history": "SELECT note, seq, change, op, at FROM history ORDER BY note, seq",
     "vectors": "SELECT count(*) FROM vectors LEFT JOIN notes ON notes.rowid = vectors.note WHERE notes.id IS NULL",
 }
 
@@ -294,6 +298,24 @@ def sequences(count: int, steps: int) -> settings:
     return settings(
         max_examples=count, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck)
     )
+
+
+@pytest.mark.anyio
+async def test_a_change_has_one_time_however_long_it_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A second passes with each look at the clock: the journal and the index must not look for themselves."""
+    seconds = itertools.count()
+    monkeypatch.setattr(
+        worlds, "now", lambda: datetime(2026, 11, 20, 10, tzinfo=UTC) + timedelta(seconds=next(seconds))
+    )
+    async with living(tmp_path) as memory:
+        old = (await keep(memory, "The crane lifts.")).note.id
+        await keep(memory, "The crane is gone.", supersedes=[old])
+        await memory.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(old, "no more")))
+        kept_up = contents(tmp_path / ".holdfast" / "index.db")
+    shutil.rmtree(tmp_path / ".holdfast")
+    async with living(tmp_path) as memory:
+        await memory.attend(nothing)
+        assert contents(tmp_path / ".holdfast" / "index.db") == kept_up
 
 
 TestFolder = pytest.mark.timeout(300)(Folder.TestCase)

@@ -58,7 +58,8 @@ async def commit(
         vectors: what was made, by note id, for notes that were encoded already.
         detail: more keys for the journal's line; never text of a note.
     """
-    said = {"by": caller.principal, "source": caller.source, **(detail or {})}
+    at = ports.now  # said once: an index that is made anew from the journal has the same time
+    said = {"at": at, "by": caller.principal, "source": caller.source, **(detail or {})}
     seen = dict(ports.sights)
     if seen:
         said[SEEN] = marks_of(seen)
@@ -73,9 +74,9 @@ async def commit(
                 remembered=[told] if told else [],
                 notes=[note_row(stored) for stored in done.stored],
                 gone=done.gone,
-                history=[HistoryRow(note, done.seq, done.change_id, op, ports.now) for note in done.notes],
+                history=[HistoryRow(note, done.seq, done.change_id, op, at) for note in done.notes],
                 vectors=_made(done, vectors or {}),
-                runs=_runs({**said, "at": ports.now, "seq": done.seq}),
+                runs=_runs({**said, "seq": done.seq}),
             )
         )
     return done

@@ -101,7 +101,7 @@ class Reconciler:
             self._warned = False
             return
         if self._opened and not (anew and self._warned):
-            self._warned = anew
+            self._warned |= anew  # a look in between, as of the background, takes no warning back
             raise StorageError(
                 "The folder of the notes is gone: memories/ is no folder any more.",
                 "Mount or restore it. If it is gone for good, call remember again: that makes it anew.",
