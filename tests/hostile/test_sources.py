@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import anyio
 import pytest
 
 from holdfast.model.moving import edge_type, imported_id
@@ -13,6 +14,7 @@ from moves import moving, ormah_node, write
 
 pytestmark = pytest.mark.anyio
 
+IN_TIME = 15.0  # seconds, of which a fraction is needed
 BAD = {
     "nul.md": b"The crane\0 lifts.",
     "latin.md": "Der Kran hebt vierzig Tonnen, sagt Jörg.".encode("latin-1"),
@@ -47,6 +49,27 @@ async def test_bad_files_in_a_vault_hold_up_no_good_one(tmp_path: Path) -> None:
         done = await mover.bring(source)
         assert done["notes"] == 2
         assert {item["where"] for item in done["refused"]} == set(BAD)
+
+
+@pytest.mark.parametrize("text", ["](" + "a.md#" * 70_000, '](a.md "' * 40_000, "[[a#" * 90_000, "``" * 180_000])
+async def test_links_that_never_end_take_no_time(tmp_path: Path, text: str) -> None:
+    """Each of these took minutes, in which nobody else was answered, or might come to."""
+    source = write(tmp_path / "vault", {"good.md": "The [crane](bad.md#top) lifts.\n", "bad.md": text[:250_000]})
+    async with moving(tmp_path / "home") as mover:
+        with anyio.fail_after(IN_TIME):
+            done = await mover.bring(source)
+        assert done["notes"] == 2
+        assert done["links"] >= 1
+
+
+async def test_marks_that_never_end_take_no_time(tmp_path: Path) -> None:
+    until = "valid_until: '2026-03-03T09:00:00+00:00'\n"
+    nodes = {**ormah_node(1, "[Outdated: " * 20_000, until), **ormah_node(2, "Old. [Outdated: a [new] one]\n", until)}
+    async with moving(tmp_path / "home") as mover:
+        with anyio.fail_after(IN_TIME):
+            done = await mover.bring(write(tmp_path / "ormah", nodes))
+        assert done["notes"] == 2
+        assert (await mover.node("old"))["outdated_reason"] == "a [new] one"
 
 
 async def test_bad_lines_hold_up_no_good_one(tmp_path: Path) -> None:

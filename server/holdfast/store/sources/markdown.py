@@ -31,7 +31,8 @@ SUFFIX = ".md"  # of what a link without one means
 SUFFIXES = (SUFFIX, ".markdown", ".txt")
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`", re.DOTALL)
 _WIKI = re.compile(r"\[\[([^\[\]|#^\n]+)(?:[#^|][^\[\]\n]*)?\]\]")
-_LINK = re.compile(r"\]\(<?([^()<>\s]+\.md)(?:#[^()\s]*)?>?(?:\s+\"[^\"]*\")?\)")
+_LINK = re.compile(r"\]\(<?([^()<>\s]++)>?(?:\s++\"[^\"]*+\")?\)")
+_FRAGMENT = f"{SUFFIX}#"
 _CREATED = ("created", "date", "date created", "created_at")
 _UPDATED = ("updated", "modified", "date modified", "last_modified")
 _MAPPED = {"title", "tags", "type", "tier", "space", "confidence", "subject", "event_time", "created", "updated"}
@@ -121,6 +122,12 @@ def _arrival(document: Document, path: str, of: str, space: str, names: Names, m
     )
 
 
+def _without_fragment(link: str) -> str:
+    """The file that a link names. A `#` may be a letter of the file's name, too."""
+    path, mark, _ = link.rpartition(_FRAGMENT)
+    return path + SUFFIX if mark else link
+
+
 def _title(content: str, path: str) -> str:
     """The file's name, as its owner knows the note; the first heading where that has no words."""
     name = posixpath.splitext(posixpath.basename(path))[0].strip()
@@ -140,7 +147,8 @@ def _extra(values: Any, kind: str) -> dict[str, Any]:
 def _ties(content: str, path: str, of: str, names: Names) -> tuple[tuple[Tie, ...], tuple[str, ...]]:
     """Edges for the links of a text, and what is to be told of those that lead nowhere."""
     text = _CODE.sub(" ", content)
-    said = [*(found[1] for found in _WIKI.finditer(text)), *(unquote(found[1]) for found in _LINK.finditer(text))]
+    linked = (_without_fragment(found[1]) for found in _LINK.finditer(text))
+    said = [*(found[1] for found in _WIKI.finditer(text)), *(unquote(link) for link in linked if link.endswith(SUFFIX))]
     ties: dict[str, Tie] = {}
     lost: dict[str, None] = {}
     for link in said:

@@ -25,7 +25,7 @@ from holdfast.store.sources.reading import (
 NODES = "nodes/"
 _HEAD = 4096  # bytes of a file in which its id stands
 _ID = re.compile(rb"^id:[ \t]*['\"]?([^'\"\s]+)", re.MULTILINE)
-_OUTDATED = re.compile(r"\[Outdated: (.*?)\]\s*\Z", re.DOTALL)
+_OUTDATED = "[Outdated: "  # and a bracket at the end of the text
 _TAKEN = {
     "id", "type", "tier", "source", "created", "updated", "confidence", "valid_until", "title", "space", "tags",
     "connections",
@@ -120,7 +120,6 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
     kind = _choice(values, "type", NOTE_TYPES, "fact", unmapped)
     tags = tags_in(values)
     until = time_in(values, "valid_until")
-    outdated = _OUTDATED.search(content) if until else None
     extra = {key: value for key, value in values.items() if key not in _TAKEN}
     if kind != text_in(values, "type"):
         extra[IMPORTED_KEYS] = {"type": text_in(values, "type")}
@@ -138,12 +137,19 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
         confidence=_confidence(values, unmapped),
         source=text_in(values, "source"),
         valid_until=until,
-        outdated_reason=outdated[1] if outdated else None,
+        outdated_reason=_outdated_reason(content) if until else None,
         about_self="about_self" in tags or own in about_self or own in selves,
         ties=_ties(values, own, known, selves, unmapped),
         extra=extra,
         unmapped=tuple(unmapped),
     )
+
+
+def _outdated_reason(content: str) -> str | None:
+    """What stands in the brackets at a text's end; None where there are none."""
+    text = content.rstrip()
+    _, mark, reason = text.partition(_OUTDATED)
+    return reason.removesuffix("]") if mark and text.endswith("]") else None
 
 
 def _choice(values: Any, key: str, allowed: tuple[str, ...], default: str, unmapped: list[str]) -> str:
