@@ -19,7 +19,7 @@ from holdfast.encode.cache import CachedEncoder, Provider
 from holdfast.encode.forgetting import forget
 from holdfast.encode.kept import KeptEncoders
 from holdfast.encode.lent import Lent
-from holdfast.encode.nearby import is_this_machine, local_model
+from holdfast.encode.nearby import local_model
 from holdfast.encode.ollama import MODEL, OllamaEndpoint
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.ordinary import is_ordinary
@@ -34,6 +34,7 @@ from holdfast.engine.tenants import Memories, Tenants
 from holdfast.errors import SettingsError
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
+from holdfast.model.addresses import is_this_machine
 from holdfast.model.ids import RANDOM_BITS, note_id
 from holdfast.model.secrets import redact
 from holdfast.settings import Settings, quieten_framework, share_processor, spare_threads, work_space

@@ -54,11 +54,11 @@ class _Plain(logging.Handler):
 
 
 def warn_of_unknown(settings: Settings) -> None:
-    """Name the keys of config.yaml that nobody reads, probably misspelt, and what is read and not followed."""
+    """Name the keys of config.yaml that nobody reads, and what is read and not followed, or not safe."""
     if settings.unknown:
         structlog.get_logger().warning("unknown_settings", keys=settings.unknown)
     for remark in settings.remarks:
-        structlog.get_logger().warning("setting_not_followed", reason=remark)
+        structlog.get_logger().warning("setting_remark", reason=remark)
 
 
 def serve_stdio(settings: Settings, *, admin: bool = False) -> None:

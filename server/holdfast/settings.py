@@ -16,6 +16,7 @@ from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
 from holdfast.model.access import StaticToken, read_tokens
 from holdfast.model.spaces import space_name
+from holdfast.remarks import misspelt, remarks_on
 
 PREFIX = "HOLDFAST_"
 
@@ -265,7 +266,7 @@ class Settings:
     tenant_idle_seconds: int = 300
     review: bool = False
     unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
-    remarks: tuple[str, ...] = ()  # what the user should know of values that are accepted and not followed
+    remarks: tuple[str, ...] = ()  # what the user should know of values that are not followed, or not safe
 
     @property
     def authenticates(self) -> bool:
@@ -282,7 +283,6 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     home = _home(environ)
     dotted = {key for setting in SETTINGS for key in setting.dotted}
     file = read_config(home / "config.yaml", {key.partition(".")[0] for key in dotted})
-    remarks: list[str] = []
     values: dict[str, Any] = {setting.key: _value(setting, environ, file) for setting in SETTINGS}
     model = values["builtin_model"]
     if bool(model) != bool(values["builtin_model_sha256"]):
@@ -291,10 +291,9 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     values |= {"ollama_host": environ.get("OLLAMA_HOST", ""), "keys": {name: environ.get(name, "") for name in _KEYS}}
     _check_url(values["encoder"], values["encoder_url"])
     _check_signed(values)
-    if values["enable_consensus"]:
-        remarks.append("security.enable_consensus does nothing here.")
     known = {setting.key for setting in SETTINGS} | dotted
-    return Settings(**values, unknown=tuple(sorted(set(file) - known)), remarks=tuple(remarks))
+    remarks = (*remarks_on(values), *misspelt(environ, PREFIX, {setting.variable for setting in SETTINGS}))
+    return Settings(**values, unknown=tuple(sorted(set(file) - known)), remarks=remarks)
 
 
 def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]) -> object:

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from holdfast.encode import remote
-from holdfast.encode.nearby import is_this_machine, local_model
+from holdfast.encode.nearby import local_model
 from holdfast.encode.ollama import OllamaEndpoint
 from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.vectorset import read_set
 from holdfast.errors import EncoderError
+from holdfast.model.addresses import is_this_machine
 from ollama_server import DIMENSION, MODEL, RAW, TROUBLES, Ollama, serving_ollama
 from processes import own_port
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import httpx
 import numpy as np
 import pytest
 
@@ -176,3 +177,38 @@ def test_a_server_encodes_with_the_key_of_its_environment_and_never_tells_it(
 
 def remembered(running: Stdio, text: str) -> dict[str, object]:
     return dict(running.tool("remember", content=text)["structuredContent"])
+
+
+@pytest.mark.parametrize("url", ["http://models.example/v1", "HTTP://10.0.0.7:8000/v1", "http://127.0.0.1.example/v1"])
+@pytest.mark.parametrize("key", [KEY, ""])
+async def test_a_key_never_crosses_a_network_where_others_can_read_it(
+    make: Make, url: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[httpx.Request] = []
+
+    async def answer(_client: object, request: httpx.Request, **_options: object) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(500)
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", answer)
+    encoder = make(given=Account(OPENAI, url if key else url.replace("//", f"//user:{KEY}@"), MODEL, key))
+    for _ in range(4):  # also while it is left alone for that
+        with pytest.raises(EncoderError, match="Use https or a tunnel"):
+            await encoder.encode_query("crane")
+    assert asked == []
+
+
+@pytest.mark.parametrize("url", ["https://models.example/v1", "http://localhost:8000/v1", "http://[::1]:8000/v1"])
+async def test_a_key_is_sent_where_nobody_else_can_read_it(
+    make: Make, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[httpx.Request] = []
+
+    async def answer(_client: object, request: httpx.Request, **_options: object) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(500)
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", answer)
+    with pytest.raises(EncoderError, match="cannot answer now"):
+        await make(given=Account(OPENAI, url, MODEL, KEY)).identify()
+    assert [request.headers["Authorization"] for request in asked] == [f"Bearer {KEY}"]

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
 
 import anyio
 
-from holdfast.encode.ollama import THIS_MACHINE, OllamaEndpoint
+from holdfast.encode.ollama import OllamaEndpoint
 from holdfast.encode.prefixes import is_embedding_model
 from holdfast.errors import EncoderError
+from holdfast.model.addresses import is_this_machine
 
 LOOK_SECONDS: Final = 1.0
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._:/-]{1,80}")
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether an address, as `OLLAMA_HOST` has it, is this machine's own; so is none at all."""
-    try:
-        name = urlsplit(host if "://" in host else f"//{host}").hostname or THIS_MACHINE
-    except ValueError:
-        return False
-    if name == "localhost":
-        return True
-    try:
-        address = ip_address(name)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified
 
 
 async def local_model(host: str) -> str:

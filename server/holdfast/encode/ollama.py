@@ -10,12 +10,12 @@ from anyio import to_thread
 
 from holdfast.encode.remote import LARGEST_ANSWER, Numbers, UnreachableError, failure
 from holdfast.errors import EncoderError
+from holdfast.model.addresses import THIS_MACHINE
 
 if TYPE_CHECKING:
     from ollama import AsyncClient
 
 MODEL: Final = "nomic-embed-text"
-THIS_MACHINE: Final = "127.0.0.1"
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - where a server listens, which is no place to ask
 KEEP_ALIVE: Final = "30m"  # the model stays loaded between two prompts
 _SUCCESS: Final = 200

@@ -11,12 +11,14 @@ from anyio import to_thread
 
 from holdfast.encode.remote import BATCH_SECONDS, LARGEST_ANSWER, Numbers, UnreachableError, failure
 from holdfast.errors import EncoderError
+from holdfast.model.addresses import is_in_clear
 
 if TYPE_CHECKING:
     import httpx
 
 _SUCCESS: Final = 200
 _MODEL_UNKNOWN: Final = 404
+IN_CLEAR: Final = "Use https or a tunnel to this machine; where no key is needed, give none."
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,9 @@ class OpenAIEndpoint:
         return bytes(body)
 
     def _connect(self) -> httpx.AsyncClient:
+        """The client, whose requests carry the key: here nobody else may read them."""
+        if (self._account.key or "@" in self._url) and is_in_clear(self._url):
+            raise EncoderError(f"{self.name}'s key is not sent over plain http to another machine.", IN_CLEAR)
         import httpx  # noqa: PLC0415 - start-up stays light
 
         headers = {"Accept-Encoding": "identity"}

@@ -97,6 +97,7 @@ class RemoteEncoder:
         self._known: VectorSet | None = None
         self._window = WINDOW_TOKENS
         self._turn = anyio.Lock()
+        self._remedy = ""  # of the last failure, while the provider is left alone
         self.backlog = 0
 
     @property
@@ -207,7 +208,7 @@ class RemoteEncoder:
         """Ask, unless the provider is left alone, and tell the breaker how it went."""
         name, breaker = self._endpoint.name, self._breaker
         if not breaker.enter():
-            raise EncoderError(f"{name} failed and is left alone for {breaker.remaining:.0f} s.")
+            raise EncoderError(f"{name} failed and is left alone for {breaker.remaining:.0f} s.", self._remedy)
         began = self._clock()
         verdict = breaker.leave
         try:
@@ -223,6 +224,7 @@ class RemoteEncoder:
             verdict = partial(breaker.fail, asked=error.rest)
             raise
         except EncoderError as error:
+            self._remedy = error.remedy
             verdict = partial(breaker.fail, at_once=isinstance(error, UnreachableError))
             raise
         finally:  # also where whoever asked gave up

@@ -1,0 +1,35 @@
+"""What the user should know of settings that can be used and are not what they may seem."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from holdfast.model.addresses import is_in_clear
+
+_KEYED: Final = {"nim": "NIM_API_KEY", "openai": "OPENAI_API_KEY"}  # providers that a key is sent to
+_ELSEWHERE: Final = frozenset({"HOLDFAST_CLIENTS"})  # read by tests
+
+
+def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each of the values that is not followed, or not safe; none repeats a value."""
+    if values["enable_consensus"]:
+        yield "security.enable_consensus does nothing here."
+    variable = _KEYED.get(values["encoder"])
+    if variable and (values["encoder_key"].text or values["keys"][variable]) and is_in_clear(values["encoder_url"]):
+        yield (
+            "HOLDFAST_ENCODER_URL is plain http to another machine: the key is not sent there, so nothing is encoded. "
+            "Use https or a tunnel to this machine; where no key is needed, give none."
+        )
+    if is_in_clear(values["auth_jwks_url"]):
+        yield (
+            "HOLDFAST_AUTH_JWKS_URL is plain http to another machine: whoever sits on the way can sign tokens. "
+            "Use https, unless you trust every machine of that network."
+        )
+
+
+def misspelt(environ: Collection[str], prefix: str, known: Collection[str]) -> Iterator[str]:
+    """A sentence for each variable that is named as our settings are, and is none."""
+    for name in sorted(environ):
+        if name.startswith(prefix) and name not in known and name not in _ELSEWHERE:
+            yield f"{name} is set in the environment and is no setting; it may be misspelt."
