@@ -24,7 +24,7 @@ ALLOWED = {
     "index": SHARED | {"model"},
     "encode": SHARED | {"model"},
     "model": {"errors"},
-    "settings": {"", "errors", "model", "config_file"},
+    "settings": {"", "errors", "model", "config_file", "remarks"},
     "batching": {"errors"},
     "errors": set[str](),
     "": set[str](),

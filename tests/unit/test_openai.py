@@ -179,7 +179,9 @@ def remembered(running: Stdio, text: str) -> dict[str, object]:
     return dict(running.tool("remember", content=text)["structuredContent"])
 
 
-@pytest.mark.parametrize("url", ["http://models.example/v1", "HTTP://10.0.0.7:8000/v1", "http://127.0.0.1.example/v1"])
+@pytest.mark.parametrize(
+    "url", ["http://models.example/v1", "HTTP://gpu.example:8000/v1", "http://127.0.0.1.example/v1"]
+)
 @pytest.mark.parametrize("key", [KEY, ""])
 async def test_a_key_never_crosses_a_network_where_others_can_read_it(
     make: Make, url: str, key: str, monkeypatch: pytest.MonkeyPatch
