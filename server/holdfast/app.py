@@ -178,7 +178,7 @@ def _memory(
             vault=Vault(folder, files, store, now, settings.vault_retention_days),
             moving=Moving(folder, files, store, now),
             daily_backups=settings.vault_enabled,
-            upkeep=Upkeep(folder, files),
+            upkeep=Upkeep(folder, files, alone=alone),
             jobs=settings.jobs,
             forgetting=settings.forgetting,
             kept=KeptEncoders(cached) if provider is not None else None,

@@ -16,8 +16,11 @@ from fastmcp import Client
 
 import holdfast.engine.housekeeping
 import holdfast.engine.memory
-from holdfast.app import build_memory, build_server
+from holdfast.app import build_memory, build_server, build_servers
+from holdfast.errors import StorageError
 from holdfast.settings import SETTINGS, load_settings
+from holdfast.tools.agent import Desk
+from holdfast.tools.subscriptions import Subscriptions
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio
@@ -232,3 +235,25 @@ async def test_without_an_encoder_nothing_can_be_made_anew(era: str, tmp_path: P
 def journal(home: Path) -> list[dict[str, Any]]:
     files = sorted((home / "journal").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+
+
+async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_backend: str) -> None:
+    """Else each look would change the bytes that are looked at, and the journal would grow for ever."""
+    settings = load_settings({"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_ENCODER": "none"})
+    memory = build_memory(settings)
+    servers = build_servers(settings, memory, admin=True)
+    watching = Subscriptions(Desk(memory, None, "", guarded=False, settings=settings), servers.admin)
+    async with memory.running(), Client(servers.main, mode="legacy") as client:
+        await client.read_resource("admin://jobs")
+        versions = {await watching._admin_version("admin://stats") for _ in range(3)}
+    assert len(versions) == 1
+    assert [line["op"] for line in journal(tmp_path) if "admin_read" in str(line)] == ["admin_read_jobs"]
+
+
+async def test_a_look_is_shown_though_the_journal_cannot_be_told_of_it(admin: Admin) -> None:
+    await admin.call("remember", content="The crane lifts forty tonnes.")
+    with patch("holdfast.store.notes.NoteFiles.record", side_effect=StorageError("The disk is full.")):
+        assert (await admin.look("health"))["ok"] is True
+    for _ in range(2):
+        await admin.look("health")
+    assert [line["op"] for line in journal(admin.home) if "admin_read" in str(line)] == ["admin_read_health"]

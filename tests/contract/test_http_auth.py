@@ -144,6 +144,24 @@ def test_each_principal_stands_in_the_journal_by_a_name_of_its_own(served: Serve
     assert [line["by"] for line in served.journal() if "admin" in line][-1] == "kit"
 
 
+@pytest.mark.parametrize("path", ["/mcp", "/admin/mcp"])
+def test_who_looks_behind_the_gate_stands_in_the_journal(served: Served, era: str, path: str) -> None:
+    subject = f"guest of {era} at {path}"
+    with web(served.port, path, era, served.issuer.token(sub=subject, scope="memory:admin")) as door:
+        about = "admin://audit?node=mem_0000000000000000&limit=3"
+        for uri in ("admin://stats", "admin://stats", about, "admin://config", "admin://zanzibar"):
+            shown = door.ask("resources/read", uri=uri)
+        logged = call(door, "admin_list_audit_log", operation="read", limit=50)["structuredContent"]["entries"]
+        hidden = call(door, "admin_list_audit_log", limit=50)["structuredContent"]["entries"]
+    assert "zanzibar" in json.dumps(shown)
+    name = signed_principal(NAME, subject)
+    reads = [line for line in served.journal() if line.get("by") == name and "read" in line["op"]]
+    assert [line["admin"] for line in reads] == ["admin_read_stats", "admin_read_audit", "admin_read_config"]
+    assert [line.get("note") for line in reads] == [None, "mem_0000000000000000", None]
+    assert [entry["operation"] for entry in reversed(logged) if entry["by"] == name] == [line["op"] for line in reads]
+    assert not [entry for entry in hidden if "read" in entry["operation"]]
+
+
 def test_what_one_principal_asked_another_does_not_see(served: Served, era: str) -> None:
     question = f"where is the {era} windlass?"
     with web(served.port, "/mcp", era, "writer") as ann, web(served.port, "/mcp", era, "keeper") as kit:

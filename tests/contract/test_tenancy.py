@@ -295,6 +295,17 @@ async def test_backups_and_confirm_tokens_are_good_for_their_own_principal_alone
     assert "must not touch" in json.dumps(await two.bert.call("recall", query="restore somebody else's backup"))
 
 
+async def test_an_administrator_of_their_own_memory_learns_nothing_of_the_host_or_of_others(
+    two: Two, place: Place
+) -> None:
+    config = json.loads(await two.bert.read("admin://config"))
+    assert (config["HOLDFAST_TENANCY"], config["HOLDFAST_ENCODER"]) == ("user", "none")
+    told = json.dumps(config) + await two.bert.read("admin://stats") + await two.bert.read("admin://health")
+    for of_others in (ANNA, str(place.home), "AUTH", "URL", "keys"):
+        assert of_others not in told
+    assert json.loads(await two.bert.read("admin://health"))["disk_free_bytes"] is None
+
+
 async def test_a_space_that_would_be_a_path_is_none(two: Two, place: Place) -> None:
     there = f"../../{place.folder(ANNA).name}/memories/{two.mark}"
     for space in (there, f"{place.folder(ANNA)}/memories", "..\\..", "a/../../b", "%2e%2e%2f"):

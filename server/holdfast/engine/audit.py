@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.engine.gated import READ
 from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.ids import id_range, is_note_id
@@ -80,7 +81,7 @@ class _Reader:
         }
 
     def _is_asked_for(self, op: str, nodes: list[str]) -> bool:
-        if op.startswith("admin_list_") and self._operation != op:
+        if op.startswith(("admin_list_", READ)) and self._operation not in (op, "read" * op.startswith(READ)):
             return False  # looking at the log would fill it
         if self._operation and self._operation not in (op, op.removeprefix("admin_").partition("_")[0]):
             return False

@@ -16,6 +16,7 @@ Answer = TypeVar("Answer")
 
 LIFETIME = timedelta(minutes=5)
 MOST_OPEN = 100
+READ = "admin_read_"  # how the operation of a look begins
 
 
 @dataclass(slots=True)
@@ -56,6 +57,23 @@ class Confirmations:
 def named(node_id: str) -> dict[str, object]:
     """What the journal may tell of an argument that should be a note's id: nothing, if it is none."""
     return {"note": node_id} if is_note_id(node_id) else {}
+
+
+async def looked(ports: Ports, caller: Caller, name: str, detail: Mapping[str, object]) -> None:
+    """Tell the journal that somebody read a resource of the admin namespace.
+
+    Args:
+        ports: the world.
+        caller: who read it.
+        name: the resource's, which is ours.
+        detail: the note that was asked for.
+
+    Raises:
+        StorageError: it cannot be told.
+    """
+    op = READ + name
+    line = {"admin": op, "op": op, "by": caller.principal, "source": caller.source, **detail}
+    await ports.store.record({**line, "outcome": "done"})
 
 
 async def journalled(

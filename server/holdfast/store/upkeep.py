@@ -29,11 +29,13 @@ class Upkeep:
     Args:
         folder: the layout.
         files: the file system.
+        alone: whether nobody else, of whom it must not tell, has a folder beside it.
     """
 
-    def __init__(self, folder: Folder, files: FileSystem) -> None:
+    def __init__(self, folder: Folder, files: FileSystem, *, alone: bool = True) -> None:
         self._folder = folder
         self._files = files
+        self._alone = alone
         self._lock = Lock(folder.locks / "jobs")
 
     def turn(self) -> AbstractAsyncContextManager[bool]:
@@ -47,8 +49,10 @@ class Upkeep:
         parts |= {path.name: path for path in (self._folder.trash, *self._folder.pages)}
         return await _on_disk(lambda: {name: _bytes_in(path) for name, path in sorted(parts.items())})
 
-    async def free_bytes(self) -> int:
-        """What the disk has left."""
+    async def free_bytes(self) -> int | None:
+        """What the disk has left; None where that would tell how much others write."""
+        if not self._alone:
+            return None
         return await _on_disk(lambda: shutil.disk_usage(self._folder.home).free)
 
     async def purge_trash(self, changes: Collection[str], hashes: Collection[str]) -> int:

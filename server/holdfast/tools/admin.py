@@ -18,6 +18,7 @@ from holdfast.tools.admin_encoding import add_encoding
 from holdfast.tools.admin_looks import Listing, add_looks
 from holdfast.tools.admin_moves import add_moves
 from holdfast.tools.admin_notes import add_note_tools
+from holdfast.tools.admin_reads import Reads
 from holdfast.tools.admin_records import add_record_tools
 from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
@@ -78,7 +79,9 @@ def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | No
         version: what the server calls itself.
         listed: lists the tools of the whole server, where this is a part of one.
     """
-    server = MemoryServer("holdfast-admin", version=version, middleware=[PlainErrors()], mask_error_details=True)
+    server = MemoryServer(
+        "holdfast-admin", version=version, middleware=[PlainErrors(), Reads(desk)], mask_error_details=True
+    )
     _add_backup(server, desk)
     _add_restore_backup(server, desk)
     _add_vault(server, desk)

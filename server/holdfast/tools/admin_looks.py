@@ -25,6 +25,13 @@ MASK = "***"
 _SECRET = re.compile(r"(?:.*_)?(?:key|keys|token|tokens|secret|password|passphrase)", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/@\s]*@")
 
+# What shapes a tenant's own memory. All else is of the host: where it lies, whom it knows, what it guards itself with.
+_TENANTS = frozenset(
+    """encoder encoder_model encoder_dimensions secrets rate_limit request_seconds max_now_tokens recency_half_life_days
+    vault_enabled vault_provider vault_retention_days integrity_check_on_start jobs forgetting review enable_consensus
+    tenancy now""".split()  # noqa: SIM905
+)
+
 LOOKS: tuple[tuple[str, str, Callable[[Ports], Awaitable[object]]], ...] = (
     ("stats", "Counts of notes, links and vectors, bytes on disk, last maintenance.", looks.stats),
     ("health", "Whether everything works: encoder, queue, sqlite-vec, watcher, disk, quarantine.", looks.health),
@@ -44,7 +51,7 @@ def add_looks(server: FastMCP[Any], desk: Desk, listed: Listing) -> None:
     for name, description, look in LOOKS:
         _add_look(server, desk, name, description, look)
 
-    @server.resource("admin://config", name="config", description="Every setting as it is in force.", mime_type=JSON)
+    @server.resource("admin://config", name="config", description="The settings that are in force.", mime_type=JSON)
     def _config() -> str:
         return _json(told_settings(desk.settings) if desk.settings else {})
 
@@ -62,9 +69,14 @@ def _add_look(
 
 
 def told_settings(settings: Settings) -> dict[str, object]:
-    """All settings by their environment variables, secrets masked; also the keys of config.yaml that nobody reads."""
+    """All settings by their environment variables, secrets masked; also the keys of config.yaml that nobody reads.
+
+    Where principals have memories of their own these are told of no other settings than those that shape them.
+    """
     known = {setting.key: setting.variable for setting in SETTINGS}
     values = {item.name: _masked(item.name, getattr(settings, item.name)) for item in fields(settings)}
+    if settings.tenancy == "user":
+        values = {name: value for name, value in values.items() if name in _TENANTS}
     return {known.get(name, name): value for name, value in values.items()}
 
 

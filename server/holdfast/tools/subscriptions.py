@@ -298,7 +298,7 @@ class Subscriptions:
         if self._admin is None:
             return ""
         try:
-            found = await self._admin.read_resource(uri)
+            found = await self._admin.read_resource(uri, run_middleware=False)  # nobody has read it
         except (FastMCPError, MCPError) as error:
             return type(error).__name__
         return hashlib.sha256(repr([content.content for content in found.contents]).encode()).hexdigest()
