@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 MOST_BODY = 4 * 1024 * 1024  # bytes
 MOST_HEAD = 32 * 1024  # bytes
+LEAST_READ = 64 * 1024  # bytes, in the time that a request may take to arrive
 RETRY_SECONDS = 1
 _EVENTS = b"text/event-stream"
 _MOST_KNOWN = 10_000  # clients whose pace is remembered
@@ -154,11 +155,12 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 
 class Connection(H11Protocol):
-    """A connection of a server that has at most so many, each of which must say in time what it wants."""
+    """A connection of a server that has at most so many, each of which must say in time what it wants, and hear it."""
 
     most: ClassVar[int]
     head_seconds: ClassVar[float]
     _late: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -169,7 +171,17 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
+        self._is_read()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._unread is None:  # an answer that waits to be sent takes the place of another
+            self._watch_reading()
+
+    def resume_writing(self) -> None:
+        self._is_read()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -191,6 +203,21 @@ class Connection(H11Protocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+    def _watch_reading(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        self._unread = self.loop.call_later(self.head_seconds, self._check_reading, left)
+
+    def _check_reading(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() < LEAST_READ:
+            self.transport.abort()
+        else:
+            self._watch_reading()
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _too_late(self) -> None:
         self._refuse(408, f"The headers did not arrive within {self.head_seconds:g} seconds.")

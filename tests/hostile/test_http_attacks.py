@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,17 @@ def head(token: str = READER, **headers: str) -> bytes:
     """The beginning of a request that is written by hand."""
     said = {"Host": "localhost"} | LISTING | bearer(token) | headers
     return ("POST /mcp HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in said.items())).encode()
+
+
+def is_gone(connection: socket.socket) -> bool:
+    """Whether the server has hung up, though there is more to be read."""
+    try:
+        connection.sendall(b"\r\n")
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def everything(connection: socket.socket) -> bytes:
@@ -254,6 +265,20 @@ def test_more_at_once_than_there_is_room_for_is_told_to_come_again(small: int) -
         assert "LimitExceededError" in answer.text
         assert httpx.get(f"http://127.0.0.1:{small}/health", trust_env=False, timeout=PATIENCE).status_code == 200
     until(lambda: listing(small).status_code == 200)
+
+
+def test_who_asks_and_never_reads_keeps_no_place_from_others(tmp_path: Path) -> None:
+    """Their answers would wait to be sent for as long as they like, and count as worked on."""
+    limits = {"HOLDFAST_MAX_REQUESTS": "1", "HOLDFAST_REQUEST_SECONDS": str(SECONDS)}
+    with http(with_tokens(environment_in(tmp_path)) | limits) as (_, port), socket.socket() as connection:
+        asked = head(**{"Content-Length": str(len(LIST))}) + b"\r\n" + LIST.encode()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", port))
+        connection.settimeout(0.1)
+        with suppress(OSError):  # in the end it takes no more of them
+            connection.sendall(asked * 1000)
+        until(lambda: is_gone(connection))
+        well(port)
 
 
 def test_one_who_asks_too_often_waits_and_others_do_not(paced: int) -> None:
