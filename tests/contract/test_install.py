@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 import stat
 import sys
 import tomllib
@@ -13,7 +15,10 @@ from typing import Any
 import pytest
 
 from commands import Ran, ran
+from holdfast.cli import entries
 from holdfast.cli.clients import clients
+from holdfast.cli.files import read_file, write_file
+from holdfast.cli.terminal import Screen
 from processes import environment_in
 
 CODEX = """\
@@ -269,3 +274,66 @@ def test_the_command_is_the_one_beside_this_interpreter(environment: dict[str, s
     ours = entry(codex, "mcp_servers")
     assert Path(ours["command"]).parent == Path(sys.executable).absolute().parent
     assert Path(ours["command"]).stem == "holdfast" or ours["args"] == ["-m", "holdfast"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}", '{"a": 1, "b": [1, 2]}', '{\n  "a": 1\n}', '{\n\t"a": {}\n}\n',
+        '{\n  "x": ["a", "b"],\n  "mcpServers": {\n    "other": {"args": ["-y", "z"]}\n  }, "y": 1.10\n}\n',
+        '{"mcpServers": {"other": {}}, "y": [1e400, NaN, -0.0, 123456789012345678901234567890]}',
+        '{\n  "a": "\\ud800 \\u00e9 \u00e9 http:\\/\\/x",\n  "mcpServers": {\n    "other": {}}}',
+        '  {\n   "mcpServers"  :  { "one": 1,\n"two": {}  }  }  \n\n',
+    ],
+)  # fmt: skip
+def test_what_is_put_into_a_json_file_is_all_that_changes_in_it(text: str) -> None:
+    client = clients({}, Path())["cursor"]
+    own = {"command": "/bin/holdfast", "args": [], "env": {"A": "b"}}
+    made = entries.with_entry(client, text, "holdfast", own)
+    assert entries.entry_in(client, made, "holdfast") == own
+    assert any(made.startswith(text[:place]) and made.endswith(text[place:]) for place in range(len(text) + 1))
+    assert entries.with_entry(client, made, "holdfast", own) == made
+    assert entries.without_entry(client, made, "holdfast") == text
+    changed = entries.with_entry(client, made, "holdfast", own | {"command": "/opt/holdfast"})
+    assert changed == made.replace("/bin/holdfast", "/opt/holdfast")
+
+
+def test_an_entry_between_others_is_taken_out_from_between_them() -> None:
+    client = clients({}, Path())["cursor"]
+    text = (
+        '{\n  "mcpServers": {\n    "holdfast": {\n      "command": "x"\n    },\n    "other": {"command": "y"}\n  }\n}\n'
+    )
+    assert entries.without_entry(client, text, "holdfast") == (
+        '{\n  "mcpServers": {\n    "other": {"command": "y"}\n  }\n}\n'
+    )
+
+
+def test_keys_of_others_are_neither_shown_nor_left_open_on_the_way(environment: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    key = "ghp_" + "a1B2" * 9
+    file.write_text(json.dumps({"mcpServers": {"other": {"env": {"GITHUB_TOKEN": key}}}}, indent=2), "utf-8")
+    file.chmod(0o600)
+    environment |= {"HOLDFAST_ENCODER_URL": f"http://user:{key}@gpu.example/v1"}
+    said = install(environment, "cursor").stdout
+    assert key not in said
+    assert "HOLDFAST_ENCODER_URL is set here and may hold a secret" in said
+    assert file.read_text("utf-8").count(key) == 1
+    (backup,) = backups(file)
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+
+
+def test_a_backup_is_nobody_elses_from_its_first_byte_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {}}', "utf-8")
+    file.chmod(0o600)
+    modes: list[int] = []
+    copied = shutil.copystat
+
+    def noting(source: Path, target: Path) -> None:
+        modes.append(stat.S_IMODE(target.stat().st_mode))
+        copied(source, target)
+
+    monkeypatch.setattr(shutil, "copystat", noting)
+    write_file(Screen(io.StringIO(), colour=False, live=False), read_file(file), "{}", dry_run=False)
+    assert modes == [0o600]

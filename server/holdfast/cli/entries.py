@@ -6,16 +6,13 @@ A change is first made to the text and then read back: what comes out must be wh
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from holdfast.cli import toml
+from holdfast.cli import jsontext, toml
 from holdfast.cli.clients import Client
 from holdfast.errors import ClientConfigError
-
-_INDENT: Final = re.compile(r'^([ \t]+)"', re.MULTILINE)
 
 Data = dict[str, Any]
 
@@ -63,9 +60,9 @@ def with_entry(client: Client, text: str, name: str, entry: Mapping[str, Any]) -
     if old == merged:
         return text
     wanted = {**data, client.key: {**data.get(client.key, {}), name: merged}}
-    if client.form == "json":
-        return _json_text(text, wanted)
     path = (client.key, name)
+    if client.form == "json":
+        return _checked(client, jsontext.with_member(text, path, merged), wanted)
     for made in (toml.with_table(text, path, merged), toml.appended(toml.without_table(text, path), path, merged)):
         if _says(made, wanted):
             return made
@@ -83,9 +80,11 @@ def without_entry(client: Client, text: str, name: str) -> str:
         return text
     servers = {key: value for key, value in data[client.key].items() if key != name}
     wanted = {**data, client.key: servers}
+    path = (client.key, name)
     if client.form == "json":
-        return _json_text(text, wanted)
-    made = toml.without_table(text, (client.key, name))
+        rest = wanted if servers else {key: value for key, value in data.items() if key != client.key}
+        return _checked(client, jsontext.without_member(text, path), rest)
+    made = toml.without_table(text, path)
     if _says(made, wanted) or (not servers and _says(made, {k: v for k, v in data.items() if k != client.key})):
         return made
     raise _unchangeable()
@@ -95,6 +94,18 @@ def _merged(old: Data, entry: Mapping[str, Any]) -> Data:
     variables = {**old.get("env", {}), **entry.get("env", {})}
     kept = {key: value for key, value in old.items() if key != "env"}
     return {**kept, **entry} | ({"env": variables} if variables or "env" in old else {})
+
+
+def _checked(client: Client, text: str, wanted: Data) -> str:
+    """A text that says what is wanted.
+
+    Raises:
+        ClientConfigError: it does not.
+    """
+    said, meant = (json.dumps(data, sort_keys=True) for data in (read(client, text), wanted))
+    if said != meant:  # compared as text, since NaN does not equal itself
+        raise _unchangeable()
+    return text
 
 
 def _says(text: str, wanted: Data) -> bool:
@@ -120,10 +131,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> Data:
     if len(found) < len(pairs):
         raise ValueError("a key is there twice")
     return found
-
-
-def _json_text(text: str, data: Data) -> str:
-    """Data as the text before it was written: its indentation, its letters, its last newline."""
-    indent = _INDENT.search(text)
-    made = json.dumps(data, indent=indent[1] if indent else 2, ensure_ascii=text.isascii() and "\\u" in text)
-    return made if text.strip() and not text.endswith("\n") else made + "\n"

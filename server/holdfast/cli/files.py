@@ -12,6 +12,7 @@ from typing import Final
 
 from holdfast.cli.terminal import Screen, clean
 from holdfast.errors import ClientConfigError
+from holdfast.model.secrets import redact
 
 _MARK: Final = "\ufeff"
 
@@ -78,7 +79,8 @@ def _show(screen: Screen, file: ClientFile, after: str) -> None:
     name = str(file.path)
     for line in difflib.unified_diff(file.text.splitlines(), after.splitlines(), name, name, lineterm=""):
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-        screen.say(screen.paint(clean(line), style) if style else clean(line))
+        told = clean(redact(line).text)  # other servers' keys stand in the same file
+        screen.say(screen.paint(told, style) if style else told)
 
 
 def _back_up(path: Path) -> Path | None:
@@ -87,8 +89,9 @@ def _back_up(path: Path) -> Path | None:
         return None
     stem = f"{path.name}.holdfast-backup-{datetime.now().astimezone():%Y%m%dT%H%M%S}"
     names = (f"{stem}{'-' * bool(number)}{number or ''}" for number in range(1000))
-    backup = next(place for name in names if not (place := path.with_name(name)).exists())
-    shutil.copy2(path, backup)
+    backup = next(place for name in names if not os.path.lexists(place := path.with_name(name)))
+    _create(backup, path.read_bytes())
+    shutil.copystat(path, backup)
     return backup
 
 
@@ -97,12 +100,17 @@ def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     waiting = path.with_name(f".{path.name}.holdfast-{os.getpid()}")
     try:
-        with open(os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123 - a mode
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        _create(waiting, data)
         if path.exists():
             shutil.copymode(path, waiting)
         waiting.replace(path)
     finally:
         waiting.unlink(missing_ok=True)
+
+
+def _create(path: Path, data: bytes) -> None:
+    """A new file that nobody else may read, also while it is being written."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123 - a mode
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -16,6 +16,7 @@ from holdfast.cli.clients import SERVERS, Client, clients, entry_for
 from holdfast.cli.files import read_file, write_file
 from holdfast.cli.terminal import DONE, as_json, out
 from holdfast.errors import InvalidArgumentError
+from holdfast.model.secrets import redact
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -108,7 +109,7 @@ def _name(given: str) -> str:
 def _variables(options: argparse.Namespace, environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """What the server is given: what is set here for Holdfast, but for secrets, then what was asked for."""
     ours = sorted(name for name in environ.keys() - _OWN if name.startswith(_PREFIX) and environ[name])
-    variables = {name: environ[name] for name in ours if not _SECRET.search(name)}
+    variables = {name: environ[name] for name in ours if not (_SECRET.search(name) or redact(environ[name]).labels)}
     for given in options.env:
         name, sign, value = given.partition("=")
         if not sign or not _VARIABLE.fullmatch(name):
