@@ -7,8 +7,9 @@ from typing import Any
 
 from holdfast.model.secrets import redact
 
-_SECRET = re.compile(r"(?:.*[_.-])?(?:key|token|secret|password|passphrase)", re.IGNORECASE)
+_SECRET = re.compile(r"(?:.*[_.-])?(?:key|token|secret|password|passphrase)(s?)", re.IGNORECASE)
 _REFERENCE = re.compile(r"\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*")
+_ENTRY = {"token", "token_sha256", "client_id"}  # of an entry that has its secret at a key of its own
 MASK = "***"
 
 
@@ -29,11 +30,19 @@ def masked(data: bytes) -> bytes:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: MASK if _is_secret(key, inner) else _clean(inner) for key, inner in value.items()}
+        return {key: _clean_at(key, inner) for key, inner in value.items()}
     return [_clean(item) for item in value] if isinstance(value, list) else value
 
 
-def _is_secret(key: object, value: object) -> bool:
-    if _SECRET.fullmatch(str(key)) is None or not isinstance(value, str) or not value:
-        return False
-    return _REFERENCE.fullmatch(value) is None
+def _clean_at(key: object, value: Any) -> Any:
+    """What stands at a key. `tokens` may hold them, as a list or as its JSON, or be how many there may be."""
+    named = _SECRET.fullmatch(str(key))
+    if named and isinstance(value, list):
+        return [_clean_at(key, item) for item in value]
+    if named and not named[1] and isinstance(value, int | float) and not isinstance(value, bool):
+        return MASK
+    if named and isinstance(value, str) and value and _REFERENCE.fullmatch(value) is None:
+        return value if named[1] and value.isdecimal() else MASK
+    if named and named[1] and isinstance(value, dict) and not value.keys() & _ENTRY:
+        return {name: _clean_at(key, inner) for name, inner in value.items()}
+    return _clean(value)
