@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -60,6 +62,32 @@ async def test_links_that_never_end_take_no_time(tmp_path: Path, text: str) -> N
             done = await mover.bring(source)
         assert done["notes"] == 2
         assert done["links"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (
+            """CREATE VIEW Memories AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n)
+            SELECT id, 'x' AS content, '2026-01-01' AS created_at FROM n""",
+            "has views",
+        ),
+        (
+            """CREATE TABLE memories (id TEXT, created_at TEXT, content TEXT AS (hex(zeroblob(400000000))));
+            INSERT INTO memories VALUES ('a', '2026-01-01')""",
+            "its rest cannot be read",
+        ),
+    ],
+)
+async def test_a_database_that_never_ends_or_fills_the_memory_is_left(tmp_path: Path, made: str, said: str) -> None:
+    source = tmp_path / "omi"
+    source.mkdir()
+    with closing(sqlite3.connect(source / "palace.sqlite")) as palace:
+        palace.executescript(f"CREATE TABLE edges (source_id, target_id, relation); {made};")
+    async with moving(tmp_path / "home") as mover:
+        with anyio.fail_after(IN_TIME):
+            told = await mover.client.call_tool_mcp("admin_import", {"path": str(source)})
+        assert said in str(told.content) + str(told.structured_content)
 
 
 async def test_marks_that_never_end_take_no_time(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ _DAILY = re.compile(r"memory/(\d{4}-\d\d-\d\d\.md)", re.ASCII)
 _TYPES = {"fact", "experience", "belief", "decision"}
 _EVIDENCE = ("supports", "contradicts")
 _COPIED = ("", "-wal")
+_TABLES = {"memories", "edges"}
+_LONGEST = 16 * 1024 * 1024  # bytes of a row
 
 
 def is_omi(root: Path) -> bool:
@@ -62,9 +64,21 @@ def _copy(files: Files, disk: FileSystem, folder: Path) -> Path | None:
     return folder / PALACE
 
 
+def _connected(palace: Path) -> sqlite3.Connection:
+    """The database, which a stranger may have made: no value of it may be larger than any that is taken."""
+    connection = sqlite3.connect(palace, check_same_thread=False)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+    connection.row_factory = sqlite3.Row
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    return connection
+
+
 def _count(palace: Path) -> int:
     try:
-        with closing(sqlite3.connect(palace)) as connection:
+        with closing(_connected(palace)) as connection:
+            views = connection.execute("SELECT lower(name) AS name FROM sqlite_master WHERE type = 'view'")
+            if _TABLES & {str(row["name"]) for row in views}:  # it may go on for ever
+                raise UnreadableSourceError(f"{PALACE} has views in the place of OMI's tables")
             return int(connection.execute("SELECT count(*) FROM memories").fetchone()[0])
     except sqlite3.DatabaseError as error:
         raise UnreadableSourceError(f"{PALACE} cannot be read as OMI's database") from error
@@ -91,9 +105,7 @@ def _items(
         except BrokenError as error:
             yield LeftOut(path, str(error))
     if palace is not None:
-        with closing(sqlite3.connect(palace, check_same_thread=False)) as connection:
-            connection.row_factory = sqlite3.Row
-            connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        with closing(_connected(palace)) as connection:
             try:
                 yield from _memories(connection, space)
             except sqlite3.DatabaseError as error:
