@@ -40,6 +40,7 @@ from holdfast.limits import (
     whole_body,
 )
 from holdfast.model.access import READ, WRITE
+from holdfast.sessions import Sessions
 from holdfast.settings import Settings
 from holdfast.tools.auth import has_any_scope, is_admin, principal_of, verifier_of
 from holdfast.tools.observing import observed
@@ -62,6 +63,8 @@ class Web:
         self._admin = (
             _endpoint(servers.admin, ADMIN_PATH, settings, telling=True) if servers.admin is not None else None
         )
+        self._sessions = Sessions(self._main)
+        self._admin_sessions = None if self._admin is None else Sessions(self._admin)
         self._verifier = verifier_of(settings)
         self._pace = Pace(settings.rate_limit)
         self._under_way = UnderWay(settings.max_requests)
@@ -147,9 +150,9 @@ class Web:
             return self._challenge(scope)
         if path == MCP_PATH:
             known = access is None or has_any_scope(access.scopes)
-            return self._main if known else self._insufficient(scope)
-        if path == ADMIN_PATH and self._admin is not None and is_admin(access):
-            return self._admin
+            return self._sessions.of(asker) if known else self._insufficient(scope)
+        if path == ADMIN_PATH and self._admin_sessions is not None and is_admin(access):
+            return self._admin_sessions.of(asker)
         return PlainTextResponse("Not Found", 404)
 
     def _base(self, scope: Scope) -> str:

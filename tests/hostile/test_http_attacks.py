@@ -15,6 +15,7 @@ import pytest
 
 from conftest import Effort
 from doors import ACCEPT, TLS, bearer, web, with_tokens
+from holdfast.sessions import MOST_SESSIONS
 from issuer import Issuer, issuing
 from processes import INITIALIZE, MODERN, PATIENCE, environment_in, http, until
 
@@ -178,6 +179,24 @@ def test_a_confirmation_is_for_whom_it_was_given(tmp_path: Path) -> None:
             answer = call(bob, "admin_restore_backup", backup_id=one, confirm=forged)
             assert answer["isError"]
             assert "InvalidArgumentError" in answer["content"][0]["text"]
+
+
+def test_who_opens_sessions_without_end_loses_the_idle_ones_and_nobody_elses(guarded: int) -> None:
+    opening = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+    with (
+        web(guarded, "/mcp", "legacy", "writer") as other,
+        web(guarded, "/mcp", "legacy", "reader") as idle,
+        web(guarded, "/mcp", "legacy", "reader") as used,
+        httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE, headers=ACCEPT | bearer("reader")) as client,
+    ):
+        for number in range(MOST_SESSIONS - 1):
+            assert client.post(f"http://127.0.0.1:{guarded}/mcp", content=opening).status_code == 200
+            if number % 100 == 0:
+                assert "result" in used.ask("ping")
+        assert "result" in used.ask("ping")
+        assert "result" in other.ask("ping")
+        idle.ask("ping")
+        assert idle.status == 404
 
 
 def test_a_session_that_nobody_opened_is_not_found(guarded: int) -> None:
