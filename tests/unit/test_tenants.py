@@ -235,7 +235,10 @@ async def test_what_fails_behind_one_memory_ends_no_other(tmp_path: Path) -> Non
                 await until(lambda: tenants.count == 1)
                 with pytest.raises(StorageError):
                     await memory.attend(_nothing)
-        assert [line["event"] for line in logs if line["log_level"] != "debug"] == ["tenant_failed"]
+        [told] = [line for line in logs if line["log_level"] != "debug"]
+        assert (told["event"], told["error"]) == ("tenant_failed", "AssertionError")
+        assert "exc_info" not in told  # with which the words would be logged
+        assert told["at"].rpartition(" > ")[2].startswith("test_tenants.py:")
         for name in ("Anna", "Bert"):
             assert await contents(tenants, name.lower(), "crane") == [f"The crane of {name}."]
 

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
@@ -48,6 +50,14 @@ class _Tenant:
     @property
     def is_idle(self) -> bool:
         return not self.leases and not self.leave.is_set()
+
+
+def _told(error: BaseException) -> dict[str, str]:
+    """What an error is and where it comes from, the innermost call last; of several the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    calls = (f"{Path(call.filename).name}:{call.lineno}" for call in extract_tb(error.__traceback__))
+    return {"error": type(error).__name__, "at": " > ".join(calls)}
 
 
 class Tenants:
@@ -216,8 +226,8 @@ class Tenants:
         try:
             async with tenant.memory.running():
                 await tenant.leave.wait()
-        except Exception as error:
-            log.exception("tenant_failed", error=type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends this memory alone
+            log.error("tenant_failed", **_told(error))  # noqa: TRY400 - the words of a trace may be a note's
             await tenant.memory.stop()  # who has a lease on it opens nothing any more
         finally:
             tenant.leave.set()
