@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -54,20 +54,29 @@ class Pace:
 
 
 class UnderWay:
-    """Requests that are worked on, at most so many at once. An answer that has begun, and may last, does not count."""
+    """Requests that are worked on, at most so many at once. An answer that has begun, and may last, does not count.
 
-    def __init__(self, most: int) -> None:
+    Args:
+        most: how many of all clients.
+        share: how many of one of them.
+    """
+
+    def __init__(self, most: int, share: int) -> None:
         self._most = most
+        self._share = share
         self._count = 0
+        self._own: Counter[str] = Counter()
         self._none = anyio.Event()
 
-    async def serve(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, client: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Have a request answered, or refuse it with 503."""
-        if self._count >= self._most:
-            told = f"The server works on {self._most} requests already; try again in a moment."
+        if self._count >= self._most or self._own[client] >= self._share:
+            whose, most = ("", self._most) if self._count >= self._most else (" of yours", self._share)
+            told = f"The server works on {most} requests{whose} already; try again in a moment."
             await refusal(503, told, **{"Retry-After": str(RETRY_SECONDS)})(scope, receive, send)
             return
         self._count += 1
+        self._own[client] += 1
         counted = True
 
         def done() -> None:
@@ -75,6 +84,9 @@ class UnderWay:
             if counted:
                 counted = False
                 self._count -= 1
+                self._own[client] -= 1
+                if not self._own[client]:
+                    del self._own[client]
                 if not self._count:
                     self._none.set()
 

@@ -67,7 +67,7 @@ class Web:
         self._admin_sessions = None if self._admin is None else Sessions(self._admin)
         self._verifier = verifier_of(settings)
         self._pace = Pace(settings.rate_limit)
-        self._under_way = UnderWay(settings.max_requests)
+        self._under_way = UnderWay(settings.max_requests, _share(settings))
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # else whoever sends rubbish fills the log
         self._uvicorn = _Server(
             uvicorn.Config(
@@ -127,19 +127,19 @@ class Web:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         user = scope.get("user")
-        access = user.access_token if isinstance(user, AuthenticatedUser) else None
-        found = self._way(scope, access)
+        access: Any = user.access_token if isinstance(user, AuthenticatedUser) else None
+        asker = address_of(scope) if access is None else principal_of(access)
+        found = self._way(scope, access, asker)
         if isinstance(found, Response):
             await found(scope, receive, send)
             return
         app = _bodily(found, self._settings.request_seconds)
         if access is not None and access.expires_at is not None:  # who may no longer ask may no longer listen
             app = lasting(app, max(0.0, access.expires_at - time.time()))
-        await self._under_way.serve(app, scope, receive, send)
+        await self._under_way.serve(asker, app, scope, receive, send)
 
-    def _way(self, scope: Scope, access: Any) -> ASGIApp | Response:
+    def _way(self, scope: Scope, access: Any, asker: str) -> ASGIApp | Response:
         """Where a request leads, or why it is refused."""
-        asker = address_of(scope) if access is None else principal_of(access)
         if not self._pace.take(asker):
             told = f"More than {self._settings.rate_limit} requests in a second."
             return refusal(429, told, **{"Retry-After": str(RETRY_SECONDS)})
@@ -226,6 +226,11 @@ def _bodily(app: ASGIApp, seconds: float) -> ASGIApp:
             await app(scope, replayed(body, receive), send)
 
     return answering
+
+
+def _share(settings: Settings) -> int:
+    """How many requests of one client are worked on at once: where each has a memory of its own, a part of all."""
+    return max(1, settings.max_requests // 4) if settings.tenancy == "user" else settings.max_requests
 
 
 def _room(settings: Settings) -> int:

@@ -286,6 +286,18 @@ def test_more_at_once_than_there_is_room_for_is_told_to_come_again(small: int) -
     until(lambda: listing(small).status_code == 200)
 
 
+def test_one_tenant_cannot_take_the_places_of_all(tmp_path: Path) -> None:
+    own = {"HOLDFAST_TENANCY": "user", "HOLDFAST_MAX_REQUESTS": "8"}
+    with http(with_tokens(environment_in(tmp_path)) | own) as (_, port), ExitStack() as held:
+        for _ in range(2):
+            connection = held.enter_context(connected(port))
+            connection.sendall(head(**{"Content-Length": "100", "Expect": "100-continue"}) + b"\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")
+        refused = listing(port)
+        assert (refused.status_code, "2 requests of yours" in refused.text) == (503, True)
+        assert listing(port, "writer").status_code == 200
+
+
 def test_who_asks_and_never_reads_keeps_no_place_from_others(tmp_path: Path) -> None:
     """Their answers would wait to be sent for as long as they like, and count as worked on."""
     limits = {"HOLDFAST_MAX_REQUESTS": "1", "HOLDFAST_REQUEST_SECONDS": str(SECONDS)}
