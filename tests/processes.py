@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -175,7 +176,7 @@ def _listening(environment: dict[str, str], command: Sequence[str], port: int) -
         until(lambda: listens(port, server))
         _await_health(port)  # it listens before it can answer, and clients have their own ideas of how long they wait
         yield server
-        assert "Traceback" not in errors.read_text("utf-8")
+        assert not re.findall(r"Traceback|tenant_failed.*", errors.read_text("utf-8"))
     finally:
         server.kill()
         assert server.stdout.read() == b""
