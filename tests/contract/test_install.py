@@ -330,9 +330,9 @@ def test_a_backup_is_nobody_elses_from_its_first_byte_on(tmp_path: Path, monkeyp
     modes: list[int] = []
     copied = shutil.copystat
 
-    def noting(source: Path, target: Path) -> None:
+    def noting(source: Path, target: Path, **options: Any) -> None:
         modes.append(stat.S_IMODE(target.stat().st_mode))
-        copied(source, target)
+        copied(source, target, **options)
 
     monkeypatch.setattr(shutil, "copystat", noting)
     write_file(Screen(io.StringIO(), colour=False, live=False), read_file(file), "{}", dry_run=False)
