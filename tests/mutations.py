@@ -276,6 +276,9 @@ MUTATIONS = (
              "    path = path or _packaged()\n",
              '    import socket\n    socket.create_connection(("localhost", 9))\n    path = path or _packaged()\n',
              (f"{_RECALL}test_storing_and_searching_by_meaning_ask_nothing_of_the_network",)),
+    Mutation("runtime-reports", 7, "the model's runtime reports to its makers", "encode/builtin.py",
+             '    os.environ["ORT_DISABLE_TELEMETRY"] = "1"', '    os.environ["ORT_DISABLE_TELEMETRY"] = "0"',
+             (f"{_RECALL}test_the_runtime_of_the_model_reports_nothing_to_its_makers",)),
     # 8. It is never in the way.
     Mutation("model-first", 8, "the model is loaded before discovery", "app.py",
              "    provider = _provider(settings)\n",
