@@ -201,6 +201,25 @@ def test_whoever_closes_the_pipe_early_gets_no_trace(environment: dict[str, str]
     assert found.stderr == b""
 
 
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("stats >/dev/full", 2, "cannot be written"),
+        ("tools >/dev/full", 2, "cannot be written"),
+        ("stats >&-", 0, ""),
+        ("remember - <&-", 2, "no standard input"),
+        ("remember '' 2>&-", 2, ""),
+    ],
+)
+def test_a_stream_that_is_full_or_closed_ends_a_command_without_a_trace(
+    environment: dict[str, str], line: str, code: int, sentence: str
+) -> None:
+    command = f"'{HOLDFAST[0]}' -m holdfast {line}"
+    found = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=PATIENCE, check=False)
+    assert (found.returncode, b"Traceback" in found.stderr) == (code, False), found
+    assert sentence in found.stderr.decode()
+
+
 def test_help_names_every_command_and_no_command_means_a_server(environment: dict[str, str]) -> None:
     said = ran(environment, "--help").stdout
     for command in ("try", "remember", "recall", "node", "outdated", "stats", "ingest", "tools", "install", "doctor"):
