@@ -54,7 +54,7 @@ class _Plain(logging.Handler):
 
 
 def warn_of_unknown(settings: Settings) -> None:
-    """Name the keys of config.yaml that nobody reads, probably misspelt, and what is read and not followed."""
+    """Name the keys and variables that nobody reads, probably misspelt, and what is read and not followed."""
     if settings.unknown:
         structlog.get_logger().warning("unknown_settings", keys=settings.unknown)
     for remark in settings.remarks:

@@ -85,6 +85,7 @@ def test_keys_that_nobody_reads_and_values_that_cannot_be_used_are_told(
     (home / "config.yaml").write_text("encodr: none\n", "utf-8")
     found = checks(environment)["settings"]
     assert (found["status"], "encodr" in found["said"]) == ("warn", True)
+    assert "HOLDFAST_ENCODR" in checks(environment | {"HOLDFAST_ENCODR": "none"})["settings"]["said"]
     found = checks(environment | {"HOLDFAST_ENCODER": "magic"}, code=1)["settings"]
     assert (found["status"], "HOLDFAST_ENCODER" in found["said"]) == ("fail", True)
 

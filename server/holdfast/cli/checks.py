@@ -98,10 +98,11 @@ async def check_encoder(settings: Settings) -> Finding:
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Keys that nobody reads, and values that are not followed."""
+    """Keys and variables that nobody reads, and values that are not followed."""
     if settings.unknown:
-        keys = ", ".join(settings.unknown)
-        yield Finding("settings", "warn", f"config.yaml has keys that nobody reads: {keys}", "They may be misspelt.")
+        names = ", ".join(settings.unknown)
+        told = f"config.yaml or the environment has what nobody reads: {names}"
+        yield Finding("settings", "warn", told, "It may be misspelt.")
     for remark in settings.remarks:
         yield Finding("settings", "warn", remark)
     if not settings.unknown and not settings.remarks:
