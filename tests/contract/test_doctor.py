@@ -54,6 +54,16 @@ def test_a_folder_that_is_not_there_yet_is_not_made(environment: dict[str, str],
     assert checks(environment | {"HOLDFAST_HOME": str(tmp_path / "file")}, code=2 - 1)["folder"]["status"] == "fail"
 
 
+def test_a_folder_that_cannot_be_made_is_told_before_the_first_note(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("a file", "utf-8")
+    found = checks(environment | {"HOLDFAST_HOME": str(tmp_path / "file" / "memory")}, code=1)["folder"]
+    assert (found["status"], str(tmp_path / "file") in found["said"]) == ("fail", True)
+    monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)  # for root everything is allowed
+    assert checks(environment, code=1)["folder"]["status"] == "fail"
+
+
 def test_a_folder_that_others_may_look_into_is_told(environment: dict[str, str], home: Path) -> None:
     home.chmod(0o755)
     found = checks(environment)["permissions"]
@@ -64,7 +74,7 @@ def test_files_that_are_no_notes_and_texts_that_lost_a_race_are_named(environmen
     (home / "memories" / "broken.md").write_text("---\nid: [\n---\nx", "utf-8")
     (home / "trash" / "conflicts" / "lost.md").write_text("x", "utf-8")
     found = checks(environment)
-    assert "broken.md" in found["quarantine"]["said"]
+    assert "memories/broken.md" in found["quarantine"]["said"]
     assert "1 texts" in found["conflicts"]["said"]
 
 

@@ -45,7 +45,7 @@ def check_folder(home: Path) -> Iterator[Finding]:
         if home.exists():
             yield Finding("folder", "fail", f"{home} is no folder", "Set HOLDFAST_HOME to another place.")
         else:
-            yield Finding("folder", "warn", f"{home} is not there yet", "The first note makes it.")
+            yield _not_there(home)
         return
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("folder", "fail", f"{home} cannot be written to", "Give yourself its permissions.")
@@ -58,6 +58,14 @@ def check_folder(home: Path) -> Iterator[Finding]:
             "disk", "warn", "the folder is not on a disk that is known to be local",
             "Locks may not hold between machines: keep servers on one, and sync the notes alone.",
         )  # fmt: skip
+
+
+def _not_there(home: Path) -> Finding:
+    above = next(place for place in home.parents if place.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return Finding("folder", "warn", f"{home} is not there yet", "The first note makes it.")
+    remedy = "Give yourself its permissions, or set HOLDFAST_HOME to another place."
+    return Finding("folder", "fail", f"{home} cannot be made: nothing can be put into {above}", remedy)
 
 
 def check_sqlite() -> Iterator[Finding]:
