@@ -414,7 +414,7 @@ MUTATIONS = (
              r'return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))', "return text",
              (f"{_COMMANDS}test_a_note_cannot_steer_the_terminal_that_shows_it",)),
     Mutation("secrets-installed", "hostile", "a secret of the shell is written into a client's file", "cli/install.py",
-             "if not _SECRET.search(name)}", "if name}",
+             "or not _SECRET.search(name)}", "or name}",
              (f"{_INSTALL}test_settings_of_this_shell_are_passed_on_but_for_secrets_and_the_space",)),
     Mutation("install-unchecked", "clients", "a client's file is written without reading it back", "cli/entries.py",
              "        return tomllib.loads(text) == wanted", "        return True",

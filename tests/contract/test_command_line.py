@@ -97,7 +97,8 @@ def test_content_and_question_come_from_standard_input_for_a_dash(environment: d
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("node", "mem_zzzz"), "No note has"),
+        (("node", "mem_zzzz"), "node_id names no note. Find it"),
+        (("remember", "x", "--link", "mem_zzzz"), "links names no note."),
         (("remember", "  "), "content"),
         (("remember", "x", "--type", "poem"), "invalid choice"),
         (("recall", "x", "--limit", "0"), "limit"),
@@ -113,6 +114,13 @@ def test_a_wrong_call_ends_with_two_and_a_sentence(
 
 def test_nothing_found_is_said_and_ends_with_one(environment: dict[str, str]) -> None:
     assert ran(environment, "recall", "moon base", code=1).stdout.startswith("Nothing relevant is stored.\n")
+
+
+def test_the_time_that_a_question_was_read_as_is_said(environment: dict[str, str]) -> None:
+    said = ran(environment, "recall", "the moon base in March 2025", code=1).stdout
+    assert "2025-03-01T00:00:00Z to 2025-03-31T23:59:59Z" in said
+    assert "to now" in ran(environment, "recall", "moon base", "--after", "2026-01-01", code=1).stdout
+    assert "asked for" not in ran(environment, "recall", "moon base", code=1).stdout
 
 
 def test_colours_are_on_a_terminal_only_and_never_against_the_users_wish(environment: dict[str, str]) -> None:
@@ -144,7 +152,7 @@ def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
     counted = told(environment, "", "stats")
     assert (counted["notes"], counted["outdated"], counted["quarantined"]) == (3, 1, 1)  # one of them is Self
     assert (counted["spaces"], counted["types"]) == ({"global": 2}, {"fact": 1, "person": 1})  # of what is current
-    assert "3 notes" in ran(environment, "stats").stdout
+    assert ran(environment, "stats").stdout.startswith("3 notes, 1 of them outdated, in ")
 
 
 def test_what_was_ingested_is_found_by_meaning_without_any_server(environment: dict[str, str], tmp_path: Path) -> None:

@@ -200,6 +200,12 @@ def test_settings_of_this_shell_are_passed_on_but_for_secrets_and_the_space(
     assert "never-to-be-seen" not in said + codex.read_text("utf-8")
 
 
+def test_settings_that_only_speak_of_secrets_and_tokens_are_passed_on(environment: dict[str, str], codex: Path) -> None:
+    given = {"HOLDFAST_SECRETS": "refuse", "HOLDFAST_MAX_NOW_TOKENS": "500"}
+    assert "may hold a secret" not in install(environment | given, "codex").stdout
+    assert given.items() <= entry(codex, "mcp_servers")["env"].items()
+
+
 def test_with_admin_the_client_asks_before_it_destroys(environment: dict[str, str], codex: Path) -> None:
     install(environment, "codex")
     install(environment, "codex", "--admin")

@@ -22,6 +22,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PREFIX: Final = "HOLDFAST_"
 _OWN: Final = frozenset({"HOLDFAST_SPACE", "HOLDFAST_NOW", "HOLDFAST_CLIENTS"})  # of one project or one run
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+_HARMLESS: Final = frozenset({"HOLDFAST_SECRETS", "HOLDFAST_MAX_NOW_TOKENS"})  # say how secrets are met, how much fits
 
 
 def run_install(options: argparse.Namespace) -> int:
@@ -108,7 +109,7 @@ def _name(given: str) -> str:
 def _variables(options: argparse.Namespace, environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """What the server is given: what is set here for Holdfast, but for secrets, then what was asked for."""
     ours = sorted(name for name in environ.keys() - _OWN if name.startswith(_PREFIX) and environ[name])
-    variables = {name: environ[name] for name in ours if not _SECRET.search(name)}
+    variables = {name: environ[name] for name in ours if name in _HARMLESS or not _SECRET.search(name)}
     for given in options.env:
         name, sign, value = given.partition("=")
         if not sign or not _VARIABLE.fullmatch(name):
