@@ -128,6 +128,28 @@ def test_a_clients_entry_that_starts_nothing_fails_and_install_mends_it(
     assert checks(environment)["cursor"]["status"] == "warn"
 
 
+def test_an_entry_whose_command_is_there_and_does_not_start_fails(
+    environment: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "old" / "holdfast"
+    command.parent.mkdir()
+    ran_it = tmp_path / "ran"
+    entry = json.dumps({"mcpServers": {"holdfast": {"command": str(command), "args": []}}})
+    (tmp_path / ".claude.json").write_text(entry, "utf-8")
+    for script in (f"#!{tmp_path}/gone/python\n", f"#!/bin/sh\ntouch {ran_it}\nexit 3\n"):
+        command.write_text(script, "utf-8")
+        command.chmod(0o755)
+        found = checks(environment, code=1)["claude-code"]
+        assert (found["status"], "does not start" in found["said"]) == ("fail", True)
+    ran_it.unlink()
+    (tmp_path / ".claude.json").unlink()
+    (tmp_path / "cloned").mkdir()
+    (tmp_path / "cloned" / ".mcp.json").write_text(entry, "utf-8")
+    monkeypatch.chdir(tmp_path / "cloned")
+    assert checks(environment)["claude-code"]["status"] == "ok"
+    assert not ran_it.exists()  # what a folder from somebody else names is never started
+
+
 def test_without_the_vector_extension_it_says_what_that_costs(
     environment: dict[str, str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

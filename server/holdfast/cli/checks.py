@@ -6,9 +6,10 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,7 +18,7 @@ import anyio
 
 from holdfast.app import build_memory
 from holdfast.cli import entries
-from holdfast.cli.clients import Client, clients
+from holdfast.cli.clients import START_SECONDS, Client, clients
 from holdfast.errors import EncoderError, HoldfastError
 from holdfast.index.database import vector_extension
 from holdfast.settings import Settings
@@ -122,14 +123,15 @@ def check_clients(environ: Mapping[str, str], home: Path) -> Iterator[Finding]:
     count = 0
     for name, client in clients(environ, home).items():
         for path in (client.user, client.project):
-            for finding in _check_file(name, client, path):
+            for finding in _check_file(name, client, path, own=path is client.user):
                 count += 1
                 yield finding
     if not count:
         yield Finding("clients", "warn", "no client has Holdfast yet", "holdfast install claude-code, say")
 
 
-def _check_file(name: str, client: Client, path: Path | None) -> Iterator[Finding]:
+def _check_file(name: str, client: Client, path: Path | None, *, own: bool) -> Iterator[Finding]:
+    """Findings on a file; what it starts is tried where it is the user's `own`, a project's may be anybody's."""
     if path is None or not path.is_file():
         return
     try:
@@ -139,7 +141,8 @@ def _check_file(name: str, client: Client, path: Path | None) -> Iterator[Findin
         return
     for key, entry in servers.items():
         if isinstance(entry, dict) and _is_ours(key, entry):
-            yield _check_entry(name, key, entry, path)
+            finding = _check_entry(name, key, entry, path)
+            yield _started(finding, name, entry) if own and finding.status == "ok" else finding
 
 
 def _is_ours(key: str, entry: Mapping[str, Any]) -> bool:
@@ -165,3 +168,15 @@ def _check_entry(name: str, key: str, entry: Mapping[str, Any], path: Path) -> F
             "holdfast install codex mends it.",
         )  # fmt: skip
     return Finding(name, "ok", f"{key} in {path}")
+
+
+def _started(finding: Finding, name: str, entry: Mapping[str, Any]) -> Finding:
+    """The finding, unless the entry's command is ours and does not so much as tell its version."""
+    command, arguments = str(entry.get("command")), [str(argument) for argument in entry.get("args") or ()]
+    if Path(command).stem != "holdfast" and arguments[:2] != ["-m", "holdfast"]:
+        return finding
+    with suppress(OSError, subprocess.SubprocessError):
+        tried = [command, *arguments, "--version"]
+        subprocess.run(tried, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_SECONDS, check=True)  # noqa: S603 - as the client does
+        return finding
+    return Finding(name, "fail", f"{finding.said}: its command does not start", f"holdfast install {name} mends it.")
