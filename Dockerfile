@@ -1,7 +1,7 @@
 # Over stdio, for a client that starts it:
 #   docker build -t holdfast .
 #   docker run --rm -i -v holdfast:/data holdfast
-# Over HTTP, for others; it refuses to start without tokens, see "Over HTTP" in the README:
+# Over HTTP, for others; it refuses to start without tokens, see docs/security.md:
 #   docker build --target http -t holdfast-http .
 #   docker run --rm -p 8765:8765 -v holdfast:/data -e HOLDFAST_AUTH_TOKENS holdfast-http
 FROM python:3.13-slim AS base

@@ -105,6 +105,12 @@ def test_a_client_without_a_file_gets_one_that_is_only_the_users(
     assert not backups(place.user)
 
 
+def test_whoever_has_installed_is_told_what_is_left_to_do(environment: dict[str, str], codex: Path) -> None:
+    assert "anew" not in install(environment, "codex", "--dry-run").stdout
+    assert "Start the client anew" in install(environment, "codex").stdout
+    assert "anew" not in install(environment, "codex").stdout
+
+
 def test_once_more_changes_nothing_and_makes_no_backup(environment: dict[str, str], codex: Path, claude: Path) -> None:
     for client, file in (("codex", codex), ("claude-code", claude)):
         install(environment, client)

@@ -37,11 +37,13 @@ def run_install(options: argparse.Namespace) -> int:
         return DONE
     agents = _agents(options, client)
     file = read_file(_place(options, client))
-    write_file(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
+    changed = write_file(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
     if agents is not None:
         place_agents(screen, options.client, agents, name, dry_run=options.dry_run)
     for variable in left_out:
         screen.say(f"{variable} is set here and may hold a secret: it was not written; give it to the client yourself.")
+    if changed:
+        screen.say("Start the client anew: it reads this file when it starts.")
     return DONE
 
 
