@@ -209,10 +209,23 @@ def test_whoever_closes_the_pipe_early_gets_no_trace(environment: dict[str, str]
     assert found.stderr == b""
 
 
+def test_a_first_run_is_not_disturbed_by_settings_nor_by_whoever_has_seen_enough(environment: dict[str, str]) -> None:
+    own = {"HOLDFAST_ENCODER": "magic", "HOLDFAST_TENANCY": "user", "HOLDFAST_SECRETS": "perhaps"}
+    line = f"'{HOLDFAST[0]}' -m holdfast try"
+    for end, last in (("", "the same server."), (" | head -n 1", "/memory")):
+        found = subprocess.run(
+            ["sh", "-c", line + end], env=environment | own, capture_output=True, timeout=PATIENCE, check=False
+        )
+        assert (found.returncode, found.stderr) == (0, b"")
+        assert found.stdout.decode().rstrip().endswith(last)
+    assert not Path(environment["HOLDFAST_HOME"]).exists()
+
+
 @pytest.mark.parametrize(
     ("line", "code", "sentence"),
     [
         ("stats >/dev/full", 2, "cannot be written"),
+        ("try >/dev/full", 2, "cannot be written"),
         ("tools >/dev/full", 2, "cannot be written"),
         ("stats >&-", 0, ""),
         ("remember - <&-", 2, "no standard input"),

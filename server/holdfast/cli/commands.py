@@ -22,6 +22,7 @@ EXIT_CODES = "Exit codes: 0 done, 1 nothing found or something is wrong, 2 a wro
 INTERRUPTED = 130  # as shells have it for SIGINT
 
 _RUNS = {
+    "try": "trial:run_trial",
     "remember": "verbs:run_remember",
     "recall": "verbs:run_recall",
     "node": "verbs:run_node",
