@@ -16,7 +16,7 @@ import pytest
 
 from commands import ran
 from holdfast.cli.terminal import Screen
-from processes import HOLDFAST, PATIENCE, ROOT, environment_in, notes_in, stdio
+from processes import HOLDFAST, PATIENCE, ROOT, environment_in, notes_in, own_port, stdio
 
 GOLDEN = {tool["name"]: tool for tool in json.loads((ROOT / "tests/house/tools.json").read_text("utf-8"))}
 FACT = "The tide table hangs in the kitchen."
@@ -39,6 +39,18 @@ def told(environment: dict[str, str], tool: str, *arguments: str, given: str = "
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+def test_a_person_who_starts_an_http_server_is_told_where_it_is(environment: dict[str, str]) -> None:
+    with own_port() as port:
+        ours, theirs = pty.openpty()
+        command = [*HOLDFAST, "--http", "--port", str(port)]
+        with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+            os.close(theirs)
+            assert f"http://127.0.0.1:{port}/mcp" in _read(ours).decode()
+            process.terminate()
+            process.wait(PATIENCE)
+        os.close(ours)
 
 
 def on_a_terminal(environment: dict[str, str], *arguments: str) -> str:
