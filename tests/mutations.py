@@ -428,6 +428,12 @@ MUTATIONS = (
     Mutation("doctor-content", "clients", "doctor finds an entry that starts nothing in order", "cli/checks.py",
              "    if shutil.which(str(command)) is None:", "    if command is None:",
              (f"{_DOCTOR}test_a_clients_entry_that_starts_nothing_fails_and_install_mends_it",)),
+    Mutation("states-mixed", 3, "what an earlier state said is kept as an answer of the next", "index/snapshot.py",
+             "            return self._for_the_past()\n", "            return self\n",
+             ("tests/unit/test_index.py::test_a_reader_of_an_earlier_state_leaves_nothing_behind_for_the_next",)),
+    Mutation("recall-unheard", 3, "a recall that another server still writes is not known", "engine/feedback.py",
+             "while event is None and _is_young(event_id, ports.clock()):", "while False:",
+             ("tests/unit/test_feedback.py::test_a_server_waits_for_the_recall_that_another_is_still_writing",)),
     Mutation("garbage-for-ever", "soak", "a server never collects garbage", "running.py",
              "    gc.enable()\n", "",
              (("tests/contract/test_startup.py::"
