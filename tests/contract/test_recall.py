@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from processes import PATIENCE, ROOT
 from served import SELF, SPACE, Agent, made_up_secret, serving
 
 pytestmark = pytest.mark.anyio
@@ -151,7 +152,8 @@ def test_the_runtime_of_the_model_reports_nothing_to_its_makers(tmp_path: Path) 
     )
     # What it would report stands below the home folder until it is sent; a test's or CI's variables would stop it too.
     places = {"HOME": str(home), "USERPROFILE": str(home), "LOCALAPPDATA": str(home), "PATH": os.environ["PATH"]}
-    subprocess.run([sys.executable, "-c", program], env=places, timeout=60, check=True)
+    places["PYTHONPATH"] = str(ROOT / "server")
+    subprocess.run([sys.executable, "-c", program], env=places, timeout=PATIENCE, check=True)
     assert list(home.iterdir()) == []
 
 
