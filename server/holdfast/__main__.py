@@ -44,11 +44,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.command == "try":
-        from holdfast.trial import run_trial  # noqa: PLC0415 - each way imports only what it needs
-
-        run_trial()
-        return 0
     if options.command is not None:
         return run_command(options)
     if not options.http and not sys.stdin:
@@ -57,7 +52,12 @@ def _run(options: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: os._exit(0))
     settings = load_settings(os.environ)
     gc.disable()  # what imports make stays: to look through it again and again takes an eighth of the start
-    from holdfast.running import configure_logs, serve_http, serve_stdio, warn_of_unknown  # noqa: PLC0415
+    from holdfast.running import (  # noqa: PLC0415 - each way imports only what it needs
+        configure_logs,
+        serve_http,
+        serve_stdio,
+        warn_of_unknown,
+    )
 
     os.umask(0o077)  # what is kept is nobody else's business
     configure_logs(settings.log_level)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
 from holdfast.encode.builtin import BuiltinEncoder
-from holdfast.encode.cache import CachedEncoder, Provider
+from holdfast.encode.cache import CachedEncoder
 from holdfast.encode.forgetting import forget
 from holdfast.encode.kept import KeptEncoders
-from holdfast.encode.lent import Lent
 from holdfast.encode.nearby import local_model
 from holdfast.encode.ollama import MODEL, OllamaEndpoint
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.ordinary import is_ordinary
+from holdfast.encode.provider import Lent, Provider
 from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.events import EventBus

@@ -87,8 +87,13 @@ def _loaded(path: Path) -> dict[str, Any]:
 
     try:
         found = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
-        raise SettingsError("config.yaml cannot be read.", "Mend it or move it away.") from error
+    except OSError as error:
+        raise SettingsError(f"config.yaml cannot be read: {error.strerror}.", "Check its permissions.") from error
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise SettingsError(f"config.yaml cannot be read as YAML{line}.", "Mend it or move it away.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SettingsError("config.yaml cannot be read as YAML.", "Mend it or move it away.") from error
     if found is None:
         return {}
     if not isinstance(found, dict):

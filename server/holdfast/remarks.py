@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from holdfast.model.addresses import is_in_clear
 
 _KEYED: Final = {"nim": "NIM_API_KEY", "openai": "OPENAI_API_KEY"}  # providers that a key is sent to
-_ELSEWHERE: Final = frozenset({"HOLDFAST_CLIENTS"})  # read by tests
 
 
 def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
@@ -26,10 +25,3 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
             "HOLDFAST_AUTH_JWKS_URL is plain http to another machine: whoever sits on the way can sign tokens. "
             "Use https, unless you trust every machine of that network."
         )
-
-
-def misspelt(environ: Collection[str], prefix: str, known: Collection[str]) -> Iterator[str]:
-    """A sentence for each variable that is named as our settings are, and is none."""
-    for name in sorted(environ):
-        if name.startswith(prefix) and name not in known and name not in _ELSEWHERE:
-            yield f"{name} is set in the environment and is no setting; it may be misspelt."

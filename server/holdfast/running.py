@@ -54,7 +54,7 @@ class _Plain(logging.Handler):
 
 
 def warn_of_unknown(settings: Settings) -> None:
-    """Name the keys of config.yaml that nobody reads, and what is read and not followed, or not safe."""
+    """Name the keys and variables that nobody reads, probably misspelt, and what is not followed, or not safe."""
     if settings.unknown:
         structlog.get_logger().warning("unknown_settings", keys=settings.unknown)
     for remark in settings.remarks:
@@ -93,6 +93,9 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
 
         web = Web(settings, servers, host)
         _collect_from_here()
+        if sys.stderr.isatty():
+            shown = f"[{host}]" if ":" in host else host
+            sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}/mcp; Ctrl-C ends it.\n")
         anyio.run(_until_signal, lambda: web.serve(listener), memory, web.ended)
 
 
@@ -106,9 +109,12 @@ def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=256)
-    except (OSError, OverflowError) as error:
+    except OverflowError as error:
+        raise SettingsError(f"{port} is no port.", "Choose one from 1 to 65535 with --port.") from error
+    except OSError as error:
         raise SettingsError(
-            f"Port {port} on {host} cannot be listened on.", "Another server may have it: choose one with --port."
+            f"Port {port} on {host} cannot be listened on: {str(error.strerror).partition(' (')[0]}.",
+            "Another server may have it: choose one with --port.",
         ) from error
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # handed on to every connection
     return listener

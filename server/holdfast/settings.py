@@ -16,7 +16,7 @@ from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
 from holdfast.model.access import StaticToken, read_tokens
 from holdfast.model.spaces import space_name
-from holdfast.remarks import misspelt, remarks_on
+from holdfast.remarks import remarks_on
 
 PREFIX = "HOLDFAST_"
 
@@ -265,7 +265,7 @@ class Settings:
     tenants_open: int = 64
     tenant_idle_seconds: int = 300
     review: bool = False
-    unknown: tuple[str, ...] = ()  # keys of config.yaml that nobody reads
+    unknown: tuple[str, ...] = ()  # keys of config.yaml, and variables called like ours, that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are not followed, or not safe
 
     @property
@@ -291,28 +291,29 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     values |= {"ollama_host": environ.get("OLLAMA_HOST", ""), "keys": {name: environ.get(name, "") for name in _KEYS}}
     _check_url(values["encoder"], values["encoder_url"])
     _check_signed(values)
-    known = {setting.key for setting in SETTINGS} | dotted
-    remarks = (*remarks_on(values), *misspelt(environ, PREFIX, {setting.variable for setting in SETTINGS}))
-    return Settings(**values, unknown=tuple(sorted(set(file) - known)), remarks=remarks)
+    known = {name for setting in SETTINGS for name in (setting.key, setting.variable)} | dotted
+    unknown = {*file, *(name for name in environ if name.startswith(PREFIX))} - known
+    return Settings(**values, unknown=tuple(sorted(unknown)), remarks=tuple(remarks_on(values)))
 
 
 def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]) -> object:
     given: object = environ.get(setting.variable) or None
-    places = [file[key] for key in (setting.key, *setting.dotted) if file.get(key) is not None]
+    places = [key for key in (setting.key, *setting.dotted) if file.get(key) is not None]
+    named = f"{places[0]} in config.yaml ({setting.variable})" if places and given is None else setting.variable
     try:
         if given is not None:
             text = str(given)  # what the environment says is meant as it stands
         elif places:
-            text = text_of(places[0], environ)
+            text = text_of(file[places[0]], environ)
         else:
             text = setting.default
         read = setting.read(text or setting.default)
     except MissingVariableError as error:
         if setting.late:
             return Late(setting.variable, problem=str(error))
-        raise SettingsError(f"{setting.variable} cannot be used: {error}.", "Set it, or change config.yaml.") from error
+        raise SettingsError(f"{named} cannot be used: {error}.", "Set it, or change config.yaml.") from error
     except ValueError as error:
-        raise SettingsError(f"{setting.variable} cannot be used: {error}.", setting.sentence) from error
+        raise SettingsError(f"{named} cannot be used: {error}.", setting.sentence) from error
     return Late(setting.variable, str(read)) if setting.late else read
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gate import behind_the_gate
 from served import ERAS, serving
 
 if TYPE_CHECKING:
+    from gate import Admin
     from served import Agent
 
 
@@ -23,4 +25,11 @@ def era(request: pytest.FixtureRequest) -> str:
 async def agent(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Agent]:
     """An agent of a fresh memory without an encoder, in the space `harbour`."""
     async with serving(tmp_path / "home", era) as asking:
+        yield asking
+
+
+@pytest.fixture
+async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
+    """The same with the admin namespace, asked by a person."""
+    async with behind_the_gate(tmp_path / "home", era) as asking:
         yield asking

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from gate import Admin, behind_the_gate
+from gate import Admin
 from served import SELF
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
-    async with behind_the_gate(tmp_path / "home", era) as asking:
-        yield asking
 
 
 async def test_a_note_is_changed_in_place_and_found_by_its_new_words_alone(admin: Admin) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -17,12 +16,6 @@ pytestmark = pytest.mark.anyio
 
 WORDS = ("zanzibar", "quixotic", "wombat", "marzipan", "obelisk", "xylophone")
 FERRY = "The ferry leaves at noon."
-
-
-@pytest.fixture
-async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
-    async with behind_the_gate(tmp_path / "home", era) as asking:
-        yield asking
 
 
 async def led_a_full_life(admin: Admin) -> tuple[str, str]:

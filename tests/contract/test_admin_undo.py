@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -19,12 +19,6 @@ from served import SELF
 pytestmark = pytest.mark.anyio
 
 BY_HAND = '---\n# mine\ntags: [crane, "forty tonnes"]\nmood: {good: yes}\n---\nThe crane, by hand.\r\nNo line end'
-
-
-@pytest.fixture
-async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
-    async with behind_the_gate(tmp_path / "home", era) as asking:
-        yield asking
 
 
 async def supersede(admin: Admin, crane: str, _belief: str) -> str:

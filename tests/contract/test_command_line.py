@@ -16,7 +16,7 @@ import pytest
 
 from commands import ran
 from holdfast.cli.terminal import Screen
-from processes import HOLDFAST, PATIENCE, ROOT, environment_in, notes_in, stdio
+from processes import HOLDFAST, PATIENCE, ROOT, environment_in, notes_in, own_port, stdio
 
 GOLDEN = {tool["name"]: tool for tool in json.loads((ROOT / "tests/house/tools.json").read_text("utf-8"))}
 FACT = "The tide table hangs in the kitchen."
@@ -39,6 +39,18 @@ def told(environment: dict[str, str], tool: str, *arguments: str, given: str = "
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+def test_a_person_who_starts_an_http_server_is_told_where_it_is(environment: dict[str, str]) -> None:
+    with own_port() as port:
+        ours, theirs = pty.openpty()
+        command = [*HOLDFAST, "--http", "--port", str(port)]
+        with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+            os.close(theirs)
+            assert f"http://127.0.0.1:{port}/mcp" in _read(ours).decode()
+            process.terminate()
+            process.wait(PATIENCE)
+        os.close(ours)
 
 
 def on_a_terminal(environment: dict[str, str], *arguments: str) -> str:
@@ -97,7 +109,8 @@ def test_content_and_question_come_from_standard_input_for_a_dash(environment: d
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("node", "mem_zzzz"), "No note has"),
+        (("node", "mem_zzzz"), "node_id names no note. Find it"),
+        (("remember", "x", "--link", "mem_zzzz"), "links names no note."),
         (("remember", "  "), "content"),
         (("remember", "x", "--type", "poem"), "invalid choice"),
         (("recall", "x", "--limit", "0"), "limit"),
@@ -113,6 +126,13 @@ def test_a_wrong_call_ends_with_two_and_a_sentence(
 
 def test_nothing_found_is_said_and_ends_with_one(environment: dict[str, str]) -> None:
     assert ran(environment, "recall", "moon base", code=1).stdout.startswith("Nothing relevant is stored.\n")
+
+
+def test_the_time_that_a_question_was_read_as_is_said(environment: dict[str, str]) -> None:
+    said = ran(environment, "recall", "the moon base in March 2025", code=1).stdout
+    assert "2025-03-01T00:00:00Z to 2025-03-31T23:59:59Z" in said
+    assert "to now" in ran(environment, "recall", "moon base", "--after", "2026-01-01", code=1).stdout
+    assert "asked for" not in ran(environment, "recall", "moon base", code=1).stdout
 
 
 def test_colours_are_on_a_terminal_only_and_never_against_the_users_wish(environment: dict[str, str]) -> None:
@@ -144,7 +164,7 @@ def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
     counted = told(environment, "", "stats")
     assert (counted["notes"], counted["outdated"], counted["quarantined"]) == (3, 1, 1)  # one of them is Self
     assert (counted["spaces"], counted["types"]) == ({"global": 2}, {"fact": 1, "person": 1})  # of what is current
-    assert "3 notes" in ran(environment, "stats").stdout
+    assert ran(environment, "stats").stdout.startswith("3 notes, 1 of them outdated, in ")
 
 
 def test_what_was_ingested_is_found_by_meaning_without_any_server(environment: dict[str, str], tmp_path: Path) -> None:
@@ -199,6 +219,38 @@ def test_whoever_closes_the_pipe_early_gets_no_trace(environment: dict[str, str]
     line = f"'{HOLDFAST[0]}' -m holdfast tools --format mcp | head -c 10"
     found = subprocess.run(["sh", "-c", line], env=environment, capture_output=True, timeout=PATIENCE, check=True)
     assert found.stderr == b""
+
+
+def test_a_first_run_is_not_disturbed_by_settings_nor_by_whoever_has_seen_enough(environment: dict[str, str]) -> None:
+    own = {"HOLDFAST_ENCODER": "magic", "HOLDFAST_TENANCY": "user", "HOLDFAST_SECRETS": "perhaps"}
+    line = f"'{HOLDFAST[0]}' -m holdfast try"
+    for end, last in (("", "the same server."), (" | head -n 1", "/memory")):
+        found = subprocess.run(
+            ["sh", "-c", line + end], env=environment | own, capture_output=True, timeout=PATIENCE, check=False
+        )
+        assert (found.returncode, found.stderr) == (0, b"")
+        assert found.stdout.decode().rstrip().endswith(last)
+    assert not Path(environment["HOLDFAST_HOME"]).exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sentence"),
+    [
+        ("stats >/dev/full", 2, "cannot be written"),
+        ("try >/dev/full", 2, "cannot be written"),
+        ("tools >/dev/full", 2, "cannot be written"),
+        ("stats >&-", 0, ""),
+        ("remember - <&-", 2, "no standard input"),
+        ("remember '' 2>&-", 2, ""),
+    ],
+)
+def test_a_stream_that_is_full_or_closed_ends_a_command_without_a_trace(
+    environment: dict[str, str], line: str, code: int, sentence: str
+) -> None:
+    command = f"'{HOLDFAST[0]}' -m holdfast {line}"
+    found = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=PATIENCE, check=False)
+    assert (found.returncode, b"Traceback" in found.stderr) == (code, False), found
+    assert sentence in found.stderr.decode()
 
 
 def test_help_names_every_command_and_no_command_means_a_server(environment: dict[str, str]) -> None:

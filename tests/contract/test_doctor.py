@@ -54,6 +54,16 @@ def test_a_folder_that_is_not_there_yet_is_not_made(environment: dict[str, str],
     assert checks(environment | {"HOLDFAST_HOME": str(tmp_path / "file")}, code=2 - 1)["folder"]["status"] == "fail"
 
 
+def test_a_folder_that_cannot_be_made_is_told_before_the_first_note(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("a file", "utf-8")
+    found = checks(environment | {"HOLDFAST_HOME": str(tmp_path / "file" / "memory")}, code=1)["folder"]
+    assert (found["status"], str(tmp_path / "file") in found["said"]) == ("fail", True)
+    monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)  # for root everything is allowed
+    assert checks(environment, code=1)["folder"]["status"] == "fail"
+
+
 def test_a_folder_that_others_may_look_into_is_told(environment: dict[str, str], home: Path) -> None:
     home.chmod(0o755)
     found = checks(environment)["permissions"]
@@ -64,7 +74,7 @@ def test_files_that_are_no_notes_and_texts_that_lost_a_race_are_named(environmen
     (home / "memories" / "broken.md").write_text("---\nid: [\n---\nx", "utf-8")
     (home / "trash" / "conflicts" / "lost.md").write_text("x", "utf-8")
     found = checks(environment)
-    assert "broken.md" in found["quarantine"]["said"]
+    assert "memories/broken.md" in found["quarantine"]["said"]
     assert "1 texts" in found["conflicts"]["said"]
 
 
@@ -85,6 +95,7 @@ def test_keys_that_nobody_reads_and_values_that_cannot_be_used_are_told(
     (home / "config.yaml").write_text("encodr: none\n", "utf-8")
     found = checks(environment)["settings"]
     assert (found["status"], "encodr" in found["said"]) == ("warn", True)
+    assert "HOLDFAST_ENCODR" in checks(environment | {"HOLDFAST_ENCODR": "none"})["settings"]["said"]
     found = checks(environment | {"HOLDFAST_ENCODER": "magic"}, code=1)["settings"]
     assert (found["status"], "HOLDFAST_ENCODER" in found["said"]) == ("fail", True)
 
@@ -115,6 +126,28 @@ def test_a_clients_entry_that_starts_nothing_fails_and_install_mends_it(
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text("{", "utf-8")
     assert checks(environment)["cursor"]["status"] == "warn"
+
+
+def test_an_entry_whose_command_is_there_and_does_not_start_fails(
+    environment: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "old" / "holdfast"
+    command.parent.mkdir()
+    ran_it = tmp_path / "ran"
+    entry = json.dumps({"mcpServers": {"holdfast": {"command": str(command), "args": []}}})
+    (tmp_path / ".claude.json").write_text(entry, "utf-8")
+    for script in (f"#!{tmp_path}/gone/python\n", f"#!/bin/sh\ntouch {ran_it}\nexit 3\n"):
+        command.write_text(script, "utf-8")
+        command.chmod(0o755)
+        found = checks(environment, code=1)["claude-code"]
+        assert (found["status"], "does not start" in found["said"]) == ("fail", True)
+    ran_it.unlink()
+    (tmp_path / ".claude.json").unlink()
+    (tmp_path / "cloned").mkdir()
+    (tmp_path / "cloned" / ".mcp.json").write_text(entry, "utf-8")
+    monkeypatch.chdir(tmp_path / "cloned")
+    assert checks(environment)["claude-code"]["status"] == "ok"
+    assert not ran_it.exists()  # what a folder from somebody else names is never started
 
 
 def test_without_the_vector_extension_it_says_what_that_costs(

@@ -110,6 +110,12 @@ def test_a_client_without_a_file_gets_one_that_is_only_the_users(
     assert not backups(place.user)
 
 
+def test_whoever_has_installed_is_told_what_is_left_to_do(environment: dict[str, str], codex: Path) -> None:
+    assert "anew" not in install(environment, "codex", "--dry-run").stdout
+    assert "Start the client anew" in install(environment, "codex").stdout
+    assert "anew" not in install(environment, "codex").stdout
+
+
 def test_once_more_changes_nothing_and_makes_no_backup(environment: dict[str, str], codex: Path, claude: Path) -> None:
     for client, file in (("codex", codex), ("claude-code", claude)):
         install(environment, client)
@@ -203,6 +209,12 @@ def test_settings_of_this_shell_are_passed_on_but_for_secrets_and_the_space(
     }  # fmt: skip
     assert "HOLDFAST_ENCODER_KEY" in said
     assert "never-to-be-seen" not in said + codex.read_text("utf-8")
+
+
+def test_settings_that_only_speak_of_secrets_and_tokens_are_passed_on(environment: dict[str, str], codex: Path) -> None:
+    given = {"HOLDFAST_SECRETS": "refuse", "HOLDFAST_MAX_NOW_TOKENS": "500"}
+    assert "may hold a secret" not in install(environment | given, "codex").stdout
+    assert given.items() <= entry(codex, "mcp_servers")["env"].items()
 
 
 def test_with_admin_the_client_asks_before_it_destroys(environment: dict[str, str], codex: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from processes import PATIENCE, ROOT
 from served import SELF, SPACE, Agent, made_up_secret, serving
 
 pytestmark = pytest.mark.anyio
@@ -137,6 +141,20 @@ async def test_storing_and_searching_by_meaning_ask_nothing_of_the_network(
         answer = await agent.recall("which SQL storage engine was picked?")
     assert (answer.found, answer["notices"]) == ([stored["id"]], [])
     assert asked == []
+
+
+def test_the_runtime_of_the_model_reports_nothing_to_its_makers(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    program = (
+        "import anyio\nfrom holdfast.encode.builtin import BuiltinEncoder\n"
+        "assert anyio.run(BuiltinEncoder().encode_query, 'a buoy')"
+    )
+    # What it would report stands below the home folder until it is sent; a test's or CI's variables would stop it too.
+    places = {"HOME": str(home), "USERPROFILE": str(home), "LOCALAPPDATA": str(home), "PATH": os.environ["PATH"]}
+    places["PYTHONPATH"] = str(ROOT / "server")
+    subprocess.run([sys.executable, "-c", program], env=places, timeout=PATIENCE, check=True)
+    assert list(home.iterdir()) == []
 
 
 async def test_without_an_encoder_the_answer_says_that_only_words_were_compared(agent: Agent) -> None:

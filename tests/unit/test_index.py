@@ -453,6 +453,15 @@ async def test_words_are_found_however_few_of_them_are_kept(index: NoteIndex, mo
         assert await ids(index, "bell 4") >= {an_id(4)}
 
 
+async def test_a_connection_that_is_opened_while_its_owner_is_cancelled_has_an_owner(tmp_path: Path) -> None:
+    opened: list[database.Database] = []
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        opened.append(await database.connect(tmp_path / "index.db", extension=False))
+    [connection] = opened
+    await connection.close()
+
+
 async def test_a_reader_of_an_earlier_state_leaves_nothing_behind_for_the_next(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
     async with opened(path) as index:

@@ -6,9 +6,10 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,7 +18,7 @@ import anyio
 
 from holdfast.app import build_memory
 from holdfast.cli import entries
-from holdfast.cli.clients import Client, clients
+from holdfast.cli.clients import START_SECONDS, Client, clients
 from holdfast.errors import EncoderError, HoldfastError
 from holdfast.index.database import vector_extension
 from holdfast.settings import Settings
@@ -45,7 +46,7 @@ def check_folder(home: Path) -> Iterator[Finding]:
         if home.exists():
             yield Finding("folder", "fail", f"{home} is no folder", "Set HOLDFAST_HOME to another place.")
         else:
-            yield Finding("folder", "warn", f"{home} is not there yet", "The first note makes it.")
+            yield _not_there(home)
         return
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("folder", "fail", f"{home} cannot be written to", "Give yourself its permissions.")
@@ -58,6 +59,14 @@ def check_folder(home: Path) -> Iterator[Finding]:
             "disk", "warn", "the folder is not on a disk that is known to be local",
             "Locks may not hold between machines: keep servers on one, and sync the notes alone.",
         )  # fmt: skip
+
+
+def _not_there(home: Path) -> Finding:
+    above = next(place for place in home.parents if place.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return Finding("folder", "warn", f"{home} is not there yet", "The first note makes it.")
+    remedy = "Give yourself its permissions, or set HOLDFAST_HOME to another place."
+    return Finding("folder", "fail", f"{home} cannot be made: nothing can be put into {above}", remedy)
 
 
 def check_sqlite() -> Iterator[Finding]:
@@ -98,10 +107,11 @@ async def check_encoder(settings: Settings) -> Finding:
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
-    """Keys that nobody reads, and values that are not followed."""
+    """Keys and variables that nobody reads, and values that are not followed."""
     if settings.unknown:
-        keys = ", ".join(settings.unknown)
-        yield Finding("settings", "warn", f"config.yaml has keys that nobody reads: {keys}", "They may be misspelt.")
+        names = ", ".join(settings.unknown)
+        told = f"config.yaml or the environment has what nobody reads: {names}"
+        yield Finding("settings", "warn", told, "It may be misspelt.")
     for remark in settings.remarks:
         yield Finding("settings", "warn", remark)
     if not settings.unknown and not settings.remarks:
@@ -113,14 +123,15 @@ def check_clients(environ: Mapping[str, str], home: Path) -> Iterator[Finding]:
     count = 0
     for name, client in clients(environ, home).items():
         for path in (client.user, client.project):
-            for finding in _check_file(name, client, path):
+            for finding in _check_file(name, client, path, own=path is client.user):
                 count += 1
                 yield finding
     if not count:
         yield Finding("clients", "warn", "no client has Holdfast yet", "holdfast install claude-code, say")
 
 
-def _check_file(name: str, client: Client, path: Path | None) -> Iterator[Finding]:
+def _check_file(name: str, client: Client, path: Path | None, *, own: bool) -> Iterator[Finding]:
+    """Findings on a file; what it starts is tried where it is the user's `own`, a project's may be anybody's."""
     if path is None or not path.is_file():
         return
     try:
@@ -130,7 +141,8 @@ def _check_file(name: str, client: Client, path: Path | None) -> Iterator[Findin
         return
     for key, entry in servers.items():
         if isinstance(entry, dict) and _is_ours(key, entry):
-            yield _check_entry(name, key, entry, path)
+            finding = _check_entry(name, key, entry, path)
+            yield _started(finding, name, entry) if own and finding.status == "ok" else finding
 
 
 def _is_ours(key: str, entry: Mapping[str, Any]) -> bool:
@@ -156,3 +168,15 @@ def _check_entry(name: str, key: str, entry: Mapping[str, Any], path: Path) -> F
             "holdfast install codex mends it.",
         )  # fmt: skip
     return Finding(name, "ok", f"{key} in {path}")
+
+
+def _started(finding: Finding, name: str, entry: Mapping[str, Any]) -> Finding:
+    """The finding, unless the entry's command is ours and does not so much as tell its version."""
+    command, arguments = str(entry.get("command")), [str(argument) for argument in entry.get("args") or ()]
+    if Path(command).stem != "holdfast" and arguments[:2] != ["-m", "holdfast"]:
+        return finding
+    with suppress(OSError, subprocess.SubprocessError):
+        tried = [command, *arguments, "--version"]
+        subprocess.run(tried, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_SECONDS, check=True)  # noqa: S603 - as the client does
+        return finding
+    return Finding(name, "fail", f"{finding.said}: its command does not start", f"holdfast install {name} mends it.")

@@ -22,6 +22,7 @@ EXIT_CODES = "Exit codes: 0 done, 1 nothing found or something is wrong, 2 a wro
 INTERRUPTED = 130  # as shells have it for SIGINT
 
 _RUNS = {
+    "try": "trial:run_trial",
     "remember": "verbs:run_remember",
     "recall": "verbs:run_recall",
     "node": "verbs:run_node",
@@ -37,6 +38,7 @@ _RUNS = {
 
 def run_command(options: argparse.Namespace) -> int:
     """Carry out the command that was named; returns the exit code."""
+    _complete_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # no letter of a note may end the command
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
@@ -48,6 +50,17 @@ def run_command(options: argparse.Namespace) -> int:
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _complete_streams() -> None:
+    """Put nothing in the place of a stream that was closed: no file of the memory may come to have its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - the process's own
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - as above
 
 
 def add_commands(parser: argparse.ArgumentParser) -> None:

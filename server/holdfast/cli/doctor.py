@@ -115,7 +115,7 @@ def _pages(report: Report) -> Iterator[Finding]:
 
 def _files(looked: _Looked) -> Iterator[Finding]:
     for path, reason in looked.quarantined[:MOST_NAMED]:
-        yield Finding("quarantine", "warn", f"{path}: {reason}", "Mend the file; it is read again then.")
+        yield Finding("quarantine", "warn", f"memories/{path}: {reason}", "Mend the file; it is read again then.")
     if len(looked.quarantined) > MOST_NAMED:
         yield Finding(
             "quarantine", "warn", f"{len(looked.quarantined):,} files in all", "holdfast doctor, when mended."

@@ -50,19 +50,19 @@ def read_file(path: Path) -> ClientFile:
         raise ClientConfigError(f"The client's file cannot be read: {error.strerror}.") from error
 
 
-def write_file(screen: Screen, file: ClientFile, after: str, *, dry_run: bool) -> None:
-    """Show what changes, and change it.
+def write_file(screen: Screen, file: ClientFile, after: str, *, dry_run: bool) -> bool:
+    """Show what changes, and change it; returns whether it was changed.
 
     Raises:
         ClientConfigError: it was changed meanwhile, or cannot be written; it is as it was.
     """
     if file.text == after:
         screen.say(f"{file.path}: nothing to change")
-        return
+        return False
     _show(screen, file, after)
     if dry_run:
         screen.say("Nothing was changed: this is what would be.")
-        return
+        return False
     if read_file(file.path) != file:
         raise ClientConfigError("The client's file was changed a moment ago; nothing was written.", "Try again.")
     try:
@@ -73,6 +73,7 @@ def write_file(screen: Screen, file: ClientFile, after: str, *, dry_run: bool) -
             f"The client's file cannot be written: {error.strerror}; it is as it was.", "Check its permissions."
         ) from error
     screen.say(f"Written: {file.path}" + (f" (before: {backup.name})" if backup else ""))
+    return True
 
 
 def _show(screen: Screen, file: ClientFile, after: str) -> None:

@@ -23,6 +23,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PREFIX: Final = "HOLDFAST_"
 _OWN: Final = frozenset({"HOLDFAST_SPACE", "HOLDFAST_NOW", "HOLDFAST_CLIENTS"})  # of one project or one run
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+_HARMLESS: Final = frozenset({"HOLDFAST_SECRETS", "HOLDFAST_MAX_NOW_TOKENS"})  # say how secrets are met, how much fits
 
 
 def run_install(options: argparse.Namespace) -> int:
@@ -37,11 +38,13 @@ def run_install(options: argparse.Namespace) -> int:
         return DONE
     agents = _agents(options, client)
     file = read_file(_place(options, client))
-    write_file(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
+    changed = write_file(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
     if agents is not None:
         place_agents(screen, options.client, agents, name, dry_run=options.dry_run)
     for variable in left_out:
         screen.say(f"{variable} is set here and may hold a secret: it was not written; give it to the client yourself.")
+    if changed:
+        screen.say("Start the client anew: it reads this file when it starts.")
     return DONE
 
 
@@ -109,7 +112,8 @@ def _name(given: str) -> str:
 def _variables(options: argparse.Namespace, environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """What the server is given: what is set here for Holdfast, but for secrets, then what was asked for."""
     ours = sorted(name for name in environ.keys() - _OWN if name.startswith(_PREFIX) and environ[name])
-    variables = {name: environ[name] for name in ours if not (_SECRET.search(name) or redact(environ[name]).labels)}
+    kept = (name for name in ours if name in _HARMLESS or not (_SECRET.search(name) or redact(environ[name]).labels))
+    variables = {name: environ[name] for name in kept}
     for given in options.env:
         name, sign, value = given.partition("=")
         if not sign or not _VARIABLE.fullmatch(name):

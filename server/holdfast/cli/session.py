@@ -65,10 +65,12 @@ def text_of(given: str) -> str:
     """Text from the command line, or from standard input for `-`.
 
     Raises:
-        InvalidArgumentError: what comes in is no UTF-8.
+        InvalidArgumentError: nothing can come in, or what comes in is no UTF-8.
     """
     if given != "-":
         return given
+    if sys.stdin is None:
+        raise InvalidArgumentError("There is no standard input to read from.", "Pipe the text in.")
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:

@@ -23,6 +23,10 @@ def remembered(screen: Screen, shape: Shape) -> None:
 
 
 def recalled(screen: Screen, shape: Shape) -> None:
+    window = shape["read_as"]
+    if window["after"] or window["before"]:
+        told = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
+        screen.say(screen.paint(told, "dim"))
     if not shape["results"]:
         screen.say("Nothing relevant is stored.")
     for hit in shape["results"]:
@@ -65,11 +69,13 @@ def outdated(screen: Screen, shape: Shape) -> None:
 
 
 def stats(screen: Screen, shape: Shape) -> None:
-    screen.say(f"{shape['notes']:,} notes in {shape['home']}")
+    old = f", {shape['outdated']:,} of them outdated," if shape["outdated"] else ""
+    screen.say(f"{shape['notes']:,} notes{old} in {shape['home']}")
     for kind in ("spaces", "types", "tiers"):
         counts = sorted(shape[kind].items(), key=lambda item: (-item[1], item[0]))
-        screen.say(f"  {kind}: {', '.join(f'{clean(name)} {count:,}' for name, count in counts) or 'none'}")
-    screen.say(f"  outdated: {shape['outdated']:,}, quarantined: {shape['quarantined']:,}")
+        told = ", ".join(f"{clean(name)} {count:,}" for name, count in counts) or "none"
+        screen.say(f"  {'current ' if old else ''}{kind}: {told}")
+    screen.say(f"  quarantined: {shape['quarantined']:,}")
     if shape["pending_vectors"]:
         screen.say(f"  waiting for a vector: {shape['pending_vectors']:,}")
     screen.say(f"  last backup: {shape['last_backup'] or 'none'}")

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
+from holdfast.errors import StorageError
+
 DONE: Final = 0
 NOTHING: Final = 1  # nothing was found, or something is not as it should be
 FAILED: Final = 2  # a wrong call, or an error
@@ -35,9 +37,20 @@ class Screen:
         return cls(stream, live and not environ.get("NO_COLOR"), live)
 
     def say(self, text: str = "") -> None:
-        """One or more lines."""
-        self.stream.write(text + "\n")
-        self.stream.flush()
+        """One or more lines.
+
+        Raises:
+            StorageError: what the stream leads to is full, say.
+            BrokenPipeError: nobody reads any more.
+        """
+        try:
+            self.stream.write(text + "\n")
+            self.stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            told = f"The answer cannot be written: {error.strerror}."
+            raise StorageError(told, "Look what was done before you call again.") from error
 
     def paint(self, text: str, style: str) -> str:
         """Text in a style, where there are colours."""

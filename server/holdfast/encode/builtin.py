@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -219,7 +220,8 @@ class _Model:
 def _load(path: Path | None, sha256: str) -> _Model:
     try:
         import numpy as np  # noqa: F401, PLC0415 - start-up stays light
-        import onnxruntime  # noqa: PLC0415 - start-up stays light
+
+        onnxruntime = _runtime()
     except ImportError as error:
         raise EncoderError("The embedding runtime (onnxruntime, numpy) cannot be imported.", _REINSTALL) from error
     path = path or _packaged()
@@ -231,6 +233,15 @@ def _load(path: Path | None, sha256: str) -> _Model:
         raise EncoderError("The embedding model's file cannot be loaded.", _REINSTALL) from error
     _return_memory()
     return model
+
+
+def _runtime() -> Any:
+    """onnxruntime, kept from reporting to its makers: its published builds do (on Linux and macOS since 1.29)."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read once, when it is imported; Windows does not know it
+    import onnxruntime  # noqa: PLC0415 - start-up stays light
+
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
 
 
 def _packaged() -> Path:

@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
+from holdfast.encode.provider import Provider, Standing
 from holdfast.encode.vectorset import VectorSet
 from holdfast.errors import EncoderError
 
@@ -25,20 +26,7 @@ MOST_QUERIES = 256
 _KEEP = "INSERT OR REPLACE INTO encodings (vector_set, content, chunk, vector) VALUES (?, ?, ?, ?)"
 
 
-class Provider(Protocol):
-    """An encoder without a cache."""
-
-    @property
-    def vector_set(self) -> VectorSet: ...
-    async def identify(self) -> VectorSet: ...
-    @property
-    def backlog(self) -> int: ...
-    async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]: ...
-    async def encode_query(self, text: str) -> bytes: ...
-    async def aclose(self) -> None: ...
-
-
-class CachedEncoder:
+class CachedEncoder(Standing):
     """An encoder that never encodes a document twice. Queries are not kept.
 
     Args:
@@ -47,24 +35,13 @@ class CachedEncoder:
     """
 
     def __init__(self, provider: Provider, path: Path) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._path = path
         self._thread = anyio.CapacityLimiter(1)
         self._connection: sqlite3.Connection | None = None
         self._kept = 0  # since it was trimmed
         self._queries: dict[tuple[str, bytes], bytes] = {}  # by set and content, the one used last at the end
         self._identity: tuple[int, int] | None = None
-
-    @property
-    def vector_set(self) -> VectorSet:
-        return self._provider.vector_set
-
-    @property
-    def backlog(self) -> int:
-        return self._provider.backlog
-
-    async def identify(self) -> VectorSet:
-        return await self._provider.identify()
 
     async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
         """Chunks of each text, from the cache or made now.

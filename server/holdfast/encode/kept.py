@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.encode.cache import Provider
+from holdfast.encode.provider import Provider
 from holdfast.encode.vectorset import VectorSet
 
 

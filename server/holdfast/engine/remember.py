@@ -10,7 +10,7 @@ from typing import TypeAlias
 from holdfast.engine.arguments import LARGEST_CONTENT, Door, check_count, when
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
-from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.resolve import resolve, resolve_all
 from holdfast.engine.tending import core_notices
 from holdfast.errors import InvalidArgumentError, ProtectedNoteError
@@ -114,13 +114,14 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
         raise ProtectedNoteError("The Self note cannot be superseded.")
     key = retry_key(note.content, note.type, note.space, note.session)
     encoded = await encode_note(ports, note.title, note.content)
-    close = await _close_notes(ports, note, encoded)
+    close, selfless = await ports.index.read(
+        lambda view: (_close_notes(view, note, encoded, ports.now), not view.notes([SELF_ID]))
+    )
     guards = [f"retry:{key}"]
     if note.session:
         guards.append(f"session:{digest(note.space, note.session)}")
     keys = {note.id, *guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded}
-    selfless = await is_selfless(ports)
     if selfless:
         keys.add(SELF_ID)
         vectors[SELF_ID] = await encode_note(ports, _SELF_TITLE, _SELF_TEXT)
@@ -186,16 +187,15 @@ class _Close:
     relevance: float
 
 
-async def _close_notes(ports: Ports, note: Note, encoded: Encoded) -> list[_Close]:
+def _close_notes(view: View, note: Note, encoded: Encoded, now: str) -> list[_Close]:
     """Current notes of the same space, or of none, that are near the new text, the nearest first."""
     vector = encoded.query
     spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
     words = "" if vector else note.content  # meaning says it better, and words cost more
-    wanted = Filter(now=ports.now, spaces=spaces)
-    found = await ports.index.search(words, vector, wanted, CLOSE_POOL, CLOSE_TERMS)
+    found = view.search(words, vector, Filter(now=now, spaces=spaces), CLOSE_POOL, CLOSE_TERMS)
     scored = [(relevance(item.coverage, item.z), item) for item in found.candidates if item.id != SELF_ID]
     best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
-    titles = await ports.index.notes([item.id for _, item in best])
+    titles = view.notes(item.id for _, item in best)
     return [_Close(item, titles[item.id].note.title, score) for score, item in best if item.id in titles]
 
 

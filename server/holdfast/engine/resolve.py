@@ -28,14 +28,14 @@ async def resolve(index: Index, given: str, *, what: str = "node_id") -> Indexed
     found = await index.matching(given, _SHOWN + 1)
     if not found:
         await _tell_quarantine(index, given)
-        raise MemoryNotFoundError(f"No note has the {what} that was given.", "Find it with recall.")
+        raise MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
     if len(found) > 1:
         shown = "; ".join(f"{note_id} ({title_of(title)})" for note_id, title in found[:_SHOWN])
         more = " and more" if len(found) > _SHOWN else ""
         raise AmbiguousIdError(f"{what} begins several ids: {shown}{more}.", "Give more of the id.")
     note = (await index.notes([found[0][0]])).get(found[0][0])
     if note is None:
-        raise MemoryNotFoundError(f"No note has the {what} that was given.", "Find it with recall.")
+        raise MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
     return await _merged(index, note)
 
 

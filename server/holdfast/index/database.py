@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import aiosqlite
+import anyio
 
 Answer = TypeVar("Answer")
 
@@ -85,7 +86,7 @@ async def connect(path: Path, *, extension: bool = True) -> Database:
         return connection
 
     database = Database(open_file, iter_chunk_size=64)
-    with _telling_harm():
+    with _telling_harm(), anyio.CancelScope(shield=True):  # cancelled here, it would be nobody's to close
         await database
     return database
 

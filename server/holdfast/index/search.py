@@ -60,14 +60,12 @@ class Finder:
             cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
             vectors.exact(connection, vector.vector, best, cosines)
             z = self._deviations(connection, vector, cosines, snapshot.seen)
-        pool = np.union1d(best, snapshot.best(z, -np.inf, pool_size))
+        found = np.zeros(snapshot.size, np.bool_)
+        found[best] = found[snapshot.best(z, -np.inf, pool_size)] = True
+        pool = np.flatnonzero(found)
         if vector is not None:
             session_z = _session_means(snapshot, passes, z, pool)
-        worth = (
-            lexical.coverage[pool]
-            + WEIGHTS.z * np.nan_to_num(z[pool])
-            + WEIGHTS.session * np.nan_to_num(session_z[pool])
-        )
+        worth = lexical.coverage[pool] + WEIGHTS.z * _or_0(z[pool]) + WEIGHTS.session * _or_0(session_z[pool])
         pool = pool[snapshot.first(pool, worth, most)]
         return Found(_candidates(connection, snapshot, pool, lexical, z, session_z), lexical.unknown)
 
@@ -119,7 +117,9 @@ def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions)
     if not len(members):
         return means
     members = members[np.lexsort((-z[members], sessions[members]))]
-    groups, starts, sizes = np.unique(sessions[members], return_index=True, return_counts=True)
+    ordered = sessions[members]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    groups, sizes = ordered[starts], np.diff(starts, append=len(members))
     rank = np.arange(len(members)) - np.repeat(starts, sizes)
     best = rank < SESSION_BEST
     totals = np.add.reduceat(np.where(best, z[members], 0.0), starts)
@@ -148,6 +148,11 @@ def _candidates(
         (json.dumps(rowids),),
     )
     return tuple(Candidate._make((*row[:7], bool(row[7]), *row[8:], *known[row[0]])) for row in rows)
+
+
+def _or_0(values: Floats) -> Floats:
+    """The same, with 0 for what is not known."""
+    return np.where(np.isnan(values), np.float32(0), values)
 
 
 def _told(values: Floats) -> list[float | None]:

@@ -115,7 +115,7 @@ class Writer:
             finally:
                 self._watch.landed((step.target for step in steps), known)
             old = [step for step in steps if step.plan.before]
-            self._end("done", change, announced, whole=await self._run(self._clear, old))
+            self._end("done", change, announced, whole=not old or await self._run(self._clear, old))
 
     def _end(self, outcome: str, change: str, announced: Sequence[Record], *, whole: bool) -> None:
         if whole:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -45,20 +45,16 @@ class Found:
 Rule = Callable[[re.Match[str], date], Found | None]
 
 
-def _any(words: Iterable[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-
-
-_MONTH = _any(say.MONTHS)
-_EITHER_MONTH = rf"{_MONTH}|{_any(say.SHORT_MONTHS)}"
+_MONTH = say.any_of(say.MONTHS)
+_EITHER_MONTH = rf"{_MONTH}|{say.any_of(say.SHORT_MONTHS)}"
 _OF = r"(?:of|de|del|,)?"
 _FIRST_YEAR = 1970  # a smaller number is a number
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _BY_YEAR = rf"(?:\s*{_OF}\s*{_YEAR}(?![\w-]))?"
 _DAY = r"(?:st|nd|rd|th|er|\.)?"
-_ON = rf"(?:(?:{_any(say.WEEKDAYS)}),? (?:the )?)?"
-_UNIT = _any(say.UNITS)
-_COUNT = rf"(?P<count>\d{{1,3}}|{_any(say.NUMBERS)}|{_any(say.UNCERTAIN)})"
+_ON = rf"(?:(?:{say.any_of(say.WEEKDAYS)}),? (?:the )?)?"
+_UNIT = say.any_of(say.UNITS)
+_COUNT = rf"(?P<count>\d{{1,3}}|{say.any_of(say.NUMBERS)}|{say.any_of(say.UNCERTAIN)})"
 _QUALIFIER = rf"(?:(?P<last>{say.LAST})|(?P<this>{say.THIS})|(?P<next>{say.NEXT}))"
 
 
@@ -290,9 +286,9 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"{_YEAR}[\s-]?q(?P<q>[1-4])", _quarter),
     _rule(rf"(?P<q>first|second|third|fourth) quarter of {_YEAR}", _quarter),
     _rule(rf"h(?P<h>[12])[\s/-]?{_YEAR}", _half),
-    _rule(rf"(?:{_QUALIFIER}\s+)?(?P<season>{_any(say.SEASONS)})(?:\s+{_OF}\s*{_YEAR})?", _season),
+    _rule(rf"(?:{_QUALIFIER}\s+)?(?P<season>{say.any_of(say.SEASONS)})(?:\s+{_OF}\s*{_YEAR})?", _season),
     _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{_YEAR}", _year),
-    _rule(_any(say.DAYS), _near_day),
+    _rule(say.any_of(say.DAYS), _near_day),
     _rule(
         rf"(?:(?P<side>earlier|later|so far|sooner) )?(?P<rolling>(?:in|over|within|during|for) the (?:last|past) |"
         rf"(?:the )?past )?(?(rolling)|(?:the )?{_QUALIFIER} )(?P<unit>{_UNIT})",
@@ -304,8 +300,8 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?:the )?(?:last|past|previous|letzten|dernières?|derniers) {_COUNT} (?P<unit>{_UNIT})", _rolling),
     _rule(rf"{_COUNT} (?P<unit>{_UNIT}) ago", _ago),
     _rule(rf"(?:vor|hace|il y a) {_COUNT} (?P<unit>{_UNIT})", _ago),
-    _rule(rf"(?:{_QUALIFIER} )?(?P<weekday>{_any(say.WEEKDAYS)})(?P<behind> (?:{say.LAST_BEHIND}))?", _weekday),
-    _rule(_any(say.VAGUE), _vague),
+    _rule(rf"(?:{_QUALIFIER} )?(?P<weekday>{say.any_of(say.WEEKDAYS)})(?P<behind> (?:{say.LAST_BEHIND}))?", _weekday),
+    _rule(say.any_of(say.VAGUE), _vague),
 )
 
 

@@ -1,6 +1,9 @@
-"""The words and patterns of time: English, and the commonest of German, French and Spanish. Tables only."""
+"""The words of time: English, and the commonest of German, French and Spanish. Tables, and a pattern of any word."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 MONTHS: dict[str, int] = {
     name: number
@@ -152,3 +155,8 @@ LABELS = frozenset(
     error code codes issue ticket pr line lines id ids row rows range page pages release python node kernel image
     """.split()  # noqa: SIM905
 )
+
+
+def any_of(words: Iterable[str]) -> str:
+    """The pattern of any of these words; of two that begin alike the longer one is tried first."""
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))

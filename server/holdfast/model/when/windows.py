@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
@@ -29,15 +28,11 @@ class Window:
     relation: str = "during"
 
 
-def _alternatives(words: Iterable[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-
-
 _ARTICLE = r"(?:the |dem |den |der |das |le |la |les |el |l'|last |this |next )?"
 _LEAD = re.compile(
-    rf"(?<![\w'-])(?:(?:right|just|shortly|soon|back|all|even) )?(?P<word>{_alternatives(say.RELATIONS)}) {_ARTICLE}$"
+    rf"(?<![\w'-])(?:(?:right|just|shortly|soon|back|all|even) )?(?P<word>{say.any_of(say.RELATIONS)}) {_ARTICLE}$"
 )
-_PART = re.compile(rf"(?<![\w'-])(?:the )?(?P<part>{_alternatives(say.PARTS)})[ -](?:in |the |des |der |de |du )?$")
+_PART = re.compile(rf"(?<![\w'-])(?:the )?(?P<part>{say.any_of(say.PARTS)})[ -](?:in |the |des |der |de |du )?$")
 _OFFSET = re.compile(
     r"(?<![\w'-])(?:(?:in|the|last) )*(?:(?P<count>\d{1,3}|a|one|two|three|four|five|six|few) )?"
     r"(?P<unit>day|week|weekend|month|year)s? (?P<side>before|after) (?:the )?$"

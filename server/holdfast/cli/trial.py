@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from holdfast.cli.terminal import DONE, out
 from holdfast.errors import StorageError
-from holdfast.settings import quieten_framework
+from holdfast.settings import PREFIX, quieten_framework
 
 if TYPE_CHECKING:
     from fastmcp import Client
@@ -33,11 +35,12 @@ pathlib.Path(sys.argv.pop(1)).write_text(str(os.getpid()))
 runpy.run_module("holdfast", run_name="__main__")"""
 
 
-def run_trial() -> None:
+def run_trial(_options: argparse.Namespace) -> int:
     """Show the main job on the terminal; the folder is gone afterwards."""
     quieten_framework(os.environ)
     with tempfile.TemporaryDirectory(prefix="holdfast-try-") as folder:
         anyio.run(_trial, Path(folder))
+    return DONE
 
 
 async def _trial(folder: Path) -> None:
@@ -66,7 +69,8 @@ async def _server(folder: Path, home: Path) -> AsyncIterator[tuple[Client[Any], 
     from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
 
     told = folder / "process-id"
-    environment = {**os.environ, "HOLDFAST_HOME": str(home), "HOLDFAST_SPACE": SPACE}
+    others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}  # for another memory
+    environment = {**others, "HOLDFAST_HOME": str(home), "HOLDFAST_SPACE": SPACE}
     transport = StdioTransport(sys.executable, ["-c", _SERVER, str(told)], env=environment, keep_alive=False)
     async with Client(transport) as client:
         yield client, lambda: int(told.read_text())
@@ -96,5 +100,4 @@ def _timed(what: str) -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    out().say(text)
