@@ -130,3 +130,13 @@ async def test_merges_are_listed_the_last_one_first(admin: Agent) -> None:
         (one, other, False),
     ]
     assert "InvalidArgumentError" in await admin.refused("admin_list_merges", limit=0)
+
+
+async def test_a_merge_that_was_undone_and_made_again_is_listed_as_standing(admin: Agent) -> None:
+    one, other = await keep(admin, *TWINS)
+    [made] = await judge(admin, merges=[{"keep_id": one, "discard_id": other}])
+    back = (await admin.call("admin_undo", change_id=made["change_id"]))["change_id"]
+    assert [item["undone"] for item in await merges(admin)] == [True]
+    await admin.call("admin_undo", change_id=back)
+    assert (await admin.call("recall_node", node_id=other))["id"] == one
+    assert [item["undone"] for item in await merges(admin)] == [False]
