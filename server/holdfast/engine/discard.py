@@ -9,7 +9,15 @@ from holdfast.engine.encoding import encode_note
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
-from holdfast.errors import AmbiguousIdError, InvalidArgumentError, MemoryNotFoundError, ProtectedNoteError
+from holdfast.engine.undo import find_change, plan
+from holdfast.errors import (
+    AmbiguousIdError,
+    IntegrityError,
+    InvalidArgumentError,
+    MemoryNotFoundError,
+    ProtectedNoteError,
+    UndoConflictError,
+)
 from holdfast.model.ids import SELF_ID, id_range
 from holdfast.model.memory import Note
 from holdfast.store.past import Deletion
@@ -70,16 +78,16 @@ async def delete_note(
 
 
 async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBack:
-    """Bring a deleted note back, byte for byte.
+    """Bring a deleted note back, byte for byte; a merged one only where the merge cannot be undone any more.
 
     Raises:
         MemoryNotFoundError, AmbiguousIdError: the trash holds no such note, or several.
-        InvalidArgumentError: the note is not deleted, or it was merged.
+        InvalidArgumentError: the note is not deleted, or its merge is to be undone.
         IntegrityError: its text is not kept any more.
         StorageError: nothing was done.
     """
     note_id, deletion = await find_deleted(ports, node_id)
-    if deletion.op == "merge":
+    if deletion.op == "merge" and await _can_be_undone(ports, deletion.change):
         raise InvalidArgumentError(
             "This note was merged into another one.", f"Undo the merge: admin_undo_merge with {deletion.change}."
         )
@@ -93,6 +101,14 @@ async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBac
         done = await commit(ports, caller, RESTORE, [change], {note_id: encoded}, {"admin": RESTORE})
         await ports.store.past.drop(deletion.file)
     return BroughtBack(past.note, done.change_id)
+
+
+async def _can_be_undone(ports: Ports, change_id: str) -> bool:
+    try:
+        await plan(ports, await find_change(ports, change_id))
+    except (UndoConflictError, IntegrityError):
+        return False
+    return True
 
 
 async def find_deleted(ports: Ports, node_id: str) -> tuple[str, Deletion]:
