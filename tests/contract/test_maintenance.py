@@ -387,3 +387,20 @@ async def test_notes_are_found_by_their_stored_vectors(era: str, tmp_path: Path,
         assert not calls
         [done] = await judge(agent, edges=[edge(*pair, "supports")])
         assert "weight 1.0" in done["reason"] or "weight 0.9" in done["reason"]
+
+
+async def test_no_verdict_makes_a_file_that_is_too_long_to_be_read_again(agent: Agent) -> None:
+    kept = [
+        (await agent.omi("memory_store", content=f"The {name} is safe.", memory_type="belief"))["memory_id"]
+        for name in ("lock", "quay")
+    ]
+    entry = {"memory_id": SELF, "supports": True, "strength": 0.0, "timestamp": "2026-01-01T00:00:00Z"}
+    evidence = json.dumps([entry | {"old_confidence": 0.5, "new_confidence": 0.5}] * 1500)
+    for note in kept:
+        file = agent.file_of(note)
+        file.write_text(file.read_text("utf-8").replace("\n---\n", f"\nevidence: {evidence}\n---\n", 1), "utf-8")
+    before = agent.notes_on_disk()
+    [item] = await judge(agent, merges=[{"keep_id": kept[0], "discard_id": kept[1]}])
+    assert (item["status"], item["reason"].partition(":")[0]) == ("rejected", "LimitExceededError")
+    assert agent.notes_on_disk() == before
+    assert [(await agent.node(note))["id"] for note in kept] == kept
