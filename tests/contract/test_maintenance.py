@@ -404,3 +404,39 @@ async def test_no_verdict_makes_a_file_that_is_too_long_to_be_read_again(agent: 
     assert (item["status"], item["reason"].partition(":")[0]) == ("rejected", "LimitExceededError")
     assert agent.notes_on_disk() == before
     assert [(await agent.node(note))["id"] for note in kept] == kept
+
+
+async def test_verdicts_given_again_name_their_own_changes_and_end_well_after_what_followed_from_them(
+    agent: Agent,
+) -> None:
+    one, other, third = await keep(agent, *TWINS, "The harbour crane lifts forty tonnes, greased on Mondays as ever.")
+    batch = await work(agent)
+    results = {
+        "edges": [
+            edge(one, other, "none"),
+            edge(other, third, "supports"),
+            edge(one, third, "related_to"),
+        ],
+        "merges": [{"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes; greased on Mondays."}],
+    }
+    first = await judge(agent, batch, **results)
+    assert [item["status"] for item in first] == ["applied"] * 4
+    before = agent.notes_on_disk()
+    again = await judge(agent, batch, **results)
+    assert [item["status"] for item in again] == ["skipped"] * 4
+    assert [item["change_id"] for item in again] == [item["change_id"] for item in first]
+    assert agent.notes_on_disk() == before
+    edges = {"edges": [edge(one, third, "depends_on"), edge(one, third, "part_of")]}
+    drawn = [item["change_id"] for item in await judge(agent, **edges)]
+    assert (await judge(agent, **edges))[1]["change_id"] == drawn[1]
+
+
+async def test_a_verdict_that_is_another_than_before_is_a_conflict_once_a_text_has_changed(agent: Agent) -> None:
+    one, other, third = await keep(agent, *TWINS, "The harbour crane lifts forty tonnes, greased on Mondays as ever.")
+    batch = await work(agent)
+    merge = {"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes; greased on Mondays."}
+    await judge(agent, batch, edges=[edge(one, third, "none")], merges=[merge])
+    before = agent.notes_on_disk()
+    [item] = await judge(agent, batch, edges=[edge(one, third, "supports")])
+    assert item["status"] == "conflict"
+    assert agent.notes_on_disk() == before

@@ -121,10 +121,9 @@ async def under_lock(ports: Ports, known: IndexedNote) -> Stored:
     return await load_current(ports, found)
 
 
-async def last_change(ports: Ports, note_id: str, *ops: str) -> str | None:
-    """The last change of a note by the first of some verbs that ever changed it."""
-    found: list[str | None] = await ports.index.read(lambda view: [view.last_change(note_id, op) for op in ops])
-    return next((change for change in found if change), None)
+async def last_change(ports: Ports, note_id: str, op: str) -> str | None:
+    """The last change of a note by a verb."""
+    return await ports.index.read(lambda view: view.last_change(note_id, op))
 
 
 def needs_person(ports: Ports, notes: Collection[IndexedNote]) -> bool:
