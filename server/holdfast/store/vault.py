@@ -136,8 +136,8 @@ class Vault:
     async def restore(self, backup_id: str, said: dict[str, Any]) -> Restored:
         """Put a backup in the place of what is there, of which a safety backup is made first.
 
-        Notes, NOW files, MEMORY.md, daily logs and capsules become what they were, byte for byte. Journal, history
-        and trash keep what they have and get back what they lack. Settings stay; a lost config.yaml comes back.
+        Notes, NOW files, MEMORY.md, daily logs, capsules and proposals become what they were, byte for byte. Journal,
+        history and trash keep what they have and get back what they lack. Settings stay; a lost config.yaml comes back.
 
         Args:
             backup_id: which one.
