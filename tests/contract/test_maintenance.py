@@ -279,6 +279,15 @@ async def test_a_global_note_is_offered_for_no_merge_and_keeps_its_space_when_as
     assert (await agent.node(other))["space"] == "global"
 
 
+async def test_what_was_told_everywhere_is_told_everywhere_after_a_merge_into_a_note_of_one_space(agent: Agent) -> None:
+    [one] = await keep(agent, TWINS[0], space="global")
+    [other] = await keep(agent, TWINS[1])
+    [done] = await judge(agent, merges=[{"keep_id": other, "discard_id": one}])
+    assert done["status"] == "applied"
+    assert (await agent.node(one))["id"] == other
+    assert (await agent.recall("harbour crane tonnes", spaces=["global"])).found == [other]
+
+
 async def test_every_item_has_its_own_outcome(agent: Agent) -> None:
     one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
     batch = await work(agent)

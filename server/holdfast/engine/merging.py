@@ -27,7 +27,7 @@ from holdfast.model.belief import read_evidence, updated
 from holdfast.model.events import MemoryStoredEvent
 from holdfast.model.ids import SELF_ID
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
-from holdfast.model.memory import TIERS, Link, Note
+from holdfast.model.memory import GLOBAL_SPACE, TIERS, Link, Note
 from holdfast.model.projection import memory_type
 from holdfast.store.stored import Change
 
@@ -90,10 +90,14 @@ async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str
 
 
 def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
-    """The kept note with what only the other one had: tags, edges, earlier ids, evidence; the higher tier of both."""
+    """The kept note with what only the other one had: tags, edges, earlier ids, evidence; the higher tier of both.
+
+    What one of them told everywhere goes on being told everywhere.
+    """
     belief = _with_evidence(keep, discard)
     return replace(
         belief,
+        space=GLOBAL_SPACE if discard.space == GLOBAL_SPACE else keep.space,
         tier=min(keep.tier, discard.tier, key=TIERS.index),
         tags=tuple(dict.fromkeys((*keep.tags, *discard.tags))),
         about_self=keep.about_self or discard.about_self,
