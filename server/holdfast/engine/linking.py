@@ -137,7 +137,7 @@ async def _evolve(
     if SELF_ID in (newer.note.id, older.note.id):
         raise RefusedError("rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one.")
     if not work.approved and needs_person(work.ports, [older]):
-        return await propose(work, replace(verdict, reason=reason or None), [one, other])
+        return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
     told = "" if newer is one else " What happened later was taken for the newer one."
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{told}")

@@ -59,7 +59,8 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     if content is not None:
         content = door.text("merged_content", content, LARGEST_CONTENT)
     if not work.approved and needs_person(work.ports, [keep, discard]):
-        return await propose(work, replace(verdict, merged_title=title, merged_content=content), [keep, discard])
+        waits = replace(verdict, merged_title=title, merged_content=content)
+        return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
     if work.dry_run:
         return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.")
     return await _merge(work, keep, discard, title or keep.note.title, content or keep.note.content)
@@ -158,7 +159,7 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
         raise RefusedError("rejected", "title is blank.")
     clean = replace(verdict, title=title, content=content, node_ids=tuple(found))
     if not work.approved and needs_person(work.ports, originals):
-        return await propose(work, clean, originals)
+        return await propose(work, clean, originals, pairs(originals, judgement, TOGETHER))
     if work.dry_run:
         return work.outcome("applied", f"It would consolidate {len(originals)} notes.")
     return await _consolidate(work, clean, originals)
