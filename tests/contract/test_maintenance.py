@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from served import SELF, Agent, Answer, Clock, made_up_secret, serving
@@ -449,3 +450,23 @@ async def test_a_verdict_that_is_another_than_before_is_a_conflict_once_a_text_h
     [item] = await judge(agent, batch, edges=[edge(one, third, "supports")])
     assert item["status"] == "conflict"
     assert agent.notes_on_disk() == before
+
+
+async def test_the_same_verdicts_through_two_servers_at_once_are_applied_once(era: str, tmp_path: Path) -> None:
+    home, answers = tmp_path / "home", []
+    async with serving(home, era) as one, serving(home, era) as other:
+        notes = await keep(one, *(f"Boat number {number} is moored at pier {number}." for number in range(9)))
+        results = {
+            "edges": [edge(notes[0], notes[1], "supports"), edge(notes[2], notes[3], "evolved_from")],
+            "merges": [{"keep_id": notes[4], "discard_id": notes[5]}],
+            "consolidations": [{"node_ids": notes[6:9], "title": "Boats", "content": "Three boats."}],
+        }
+
+        async def give(agent: Agent) -> None:
+            answers.append([item["status"] for item in await judge(agent, **results)])
+
+        async with anyio.create_task_group() as tasks:
+            for agent in (one, other):
+                tasks.start_soon(give, agent)
+        assert [sorted(pair) for pair in zip(*answers, strict=True)] == [["applied", "skipped"]] * 4
+        assert len(list((home / "memories").rglob("*.md"))) == len(notes) + 1  # Self and the new one, less the merged

@@ -116,7 +116,7 @@ async def under_lock(ports: Ports, known: IndexedNote) -> Stored:
         ConflictError: it is not as it was looked up.
     """
     found = (await ports.index.notes([known.note.id])).get(known.note.id)
-    if found is None or found.encode_hash != known.encode_hash or found.note.is_outdated != known.note.is_outdated:
+    if found is None or found.hash != known.hash:
         raise ConflictError("The note was changed meanwhile.", "Nothing was written; repeat the call.")
     return await load_current(ports, found)
 

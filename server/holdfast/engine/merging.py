@@ -22,6 +22,7 @@ from holdfast.engine.judging import (
 )
 from holdfast.engine.proposals import propose
 from holdfast.engine.remembered import judgement
+from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.belief import read_evidence, updated
 from holdfast.model.events import MemoryStoredEvent
@@ -173,6 +174,8 @@ async def _consolidate(work: Work, verdict: ConsolidationVerdict, originals: Seq
     async with ports.store.hold({note.id, *(item.note.id for item in originals)}) as made:
         await check_known(ports, made)
         before = [await under_lock(ports, item) for item in originals]
+        if await _consolidated(work, verdict.node_ids):
+            raise ConflictError("The notes were consolidated meanwhile.", "Nothing was written; repeat the call.")
         archived = [
             Change(stored, replace(stored.note, tier="archival", updated=max(ports.now, stored.note.created)))
             for stored in before
