@@ -309,3 +309,6 @@ async def test_a_merged_note_comes_back_by_itself_where_the_merge_cannot_be_undo
     await admin.call("admin_restore_memory", node_id=belief)
     assert admin.file_of(belief).read_bytes() == before
     assert (await admin.node(belief))["id"] == belief
+    third = await admin.remember("Cranes are safe to work with.")
+    await merge(admin, third, belief)
+    assert (await admin.node(belief))["id"] == third, "the first heir does not stand for it any more"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import encode_note
@@ -12,18 +12,21 @@ from holdfast.engine.resolve import resolve
 from holdfast.engine.undo import find_change, plan
 from holdfast.errors import (
     AmbiguousIdError,
+    ConflictError,
     IntegrityError,
     InvalidArgumentError,
     MemoryNotFoundError,
     ProtectedNoteError,
     UndoConflictError,
 )
+from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import SELF_ID, id_range
 from holdfast.model.memory import Note
 from holdfast.store.past import Deletion
 from holdfast.store.stored import Change
 
 DELETE, RESTORE = "admin_delete_memory", "admin_restore_memory"
+MOST_HEIRS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +96,32 @@ async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBac
         )
     past = await ports.store.past.replaced(deletion.file)
     encoded = await encode_note(ports, past.note.title, past.note.content)
-    async with ports.store.hold({note_id}) as made:
+    heirs = await _heirs(ports, note_id)
+    async with ports.store.hold({note_id, *heirs}) as made:
         await check_known(ports, made)
         if await ports.index.files_of([note_id]):
             raise _not_deleted()
-        change = Change(None, past.note, past.data, deletion.file.path, past.modified_ns)
-        done = await commit(ports, caller, RESTORE, [change], {note_id: encoded}, {"admin": RESTORE})
+        there = await _heirs(ports, note_id)
+        if there.keys() != heirs.keys():
+            raise ConflictError("The note was merged meanwhile.", "Nothing was written; repeat the call.")
+        changes = [Change(None, past.note, past.data, deletion.file.path, past.modified_ns)]
+        for heir in there.values():
+            stored = await load_current(ports, heir)
+            changes.append(Change(stored, _without(stored.note, note_id, ports.now)))
+        done = await commit(ports, caller, RESTORE, changes, {note_id: encoded}, {"admin": RESTORE})
         await ports.store.past.drop(deletion.file)
     return BroughtBack(past.note, done.change_id)
+
+
+async def _heirs(ports: Ports, note_id: str) -> dict[str, IndexedNote]:
+    """The notes that the id of a note means which is not there; more than one only by a person's hand."""
+    found = await ports.index.matching(note_id, MOST_HEIRS)
+    return await ports.index.notes([each for each, _ in found if each != note_id])
+
+
+def _without(heir: Note, note_id: str, now: str) -> Note:
+    merged = tuple(each for each in heir.merged if each != note_id)
+    return replace(heir, merged=merged, updated=max(now, heir.created))
 
 
 async def _can_be_undone(ports: Ports, change_id: str) -> bool:
