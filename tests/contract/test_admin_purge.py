@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tarfile
 from pathlib import Path
@@ -10,6 +11,7 @@ import anyio
 import pytest
 
 from gate import Admin, behind_the_gate
+from holdfast.model.capsule import checksum
 from holdfast.store.journal import read_line
 
 pytestmark = pytest.mark.anyio
@@ -168,3 +170,33 @@ async def test_others_go_on_storing_while_a_note_is_purged(tmp_path: Path, era: 
         for number, each in enumerate(kept):
             assert (await admin.node(each))["content"] == f"Crate {number} holds rope."
         assert admin.holding("zanzibar") == []
+
+
+async def test_a_belief_is_purged_from_every_capsule_and_the_rest_of_these_stays(admin: Admin) -> None:
+    stored = [("Zanzibar is the best harbour.", 0.9), ("Ferries are punctual.", 0.8)]
+    beliefs = [
+        (await admin.call("memory_store", content=text, memory_type="belief", confidence=sure))["memory_id"]
+        for text, sure in stored
+    ]
+    await admin.call("now_update", current_task="Paint the buoy.")
+    torn = admin.home / "capsules" / "20260101T000000.000000Z.json"
+    torn.write_text(f"Zanzibar, {beliefs[0]}", "utf-8")
+    await admin.confirmed("admin_purge", node_id=beliefs[0])
+    assert admin.holding("zanzibar") == []
+    [capsule] = [json.loads(path.read_text("utf-8")) for path in (admin.home / "capsules").iterdir()]
+    assert [item["memory_id"] for item in capsule["beliefs"]] == beliefs[1:]
+    assert (capsule["intent"], capsule["recent"]) == ("Paint the buoy.", beliefs[1:])
+    assert capsule["checksum"] == checksum(capsule)
+
+
+async def test_a_purge_does_not_make_a_foreign_change_trusted(tmp_path: Path, era: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "MEMORY.md").write_text("Mine.", "utf-8")
+    async with behind_the_gate(home, era) as admin:
+        note = await admin.remember("The zanzibar crane.")  # its line of the journal tells how the page looked
+        (home / "MEMORY.md").write_text("Not mine.", "utf-8")
+        await admin.confirmed("admin_purge", node_id=note)
+        assert not (await admin.call("integrity_check"))["memory_md"]
+    async with behind_the_gate(home, era) as anew:
+        assert not (await anew.call("integrity_check"))["memory_md"]

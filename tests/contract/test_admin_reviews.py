@@ -75,6 +75,30 @@ async def test_a_merge_of_a_core_note_waits_until_it_is_approved(admin: Agent) -
     assert (line["by"], line["applied"], set(line["notes"])) == ("local", approved["change_id"], {one, other})
 
 
+async def test_what_waits_or_was_rejected_is_not_offered_again_until_a_text_changes(admin: Agent) -> None:
+    one, other = await keep(admin, *TWINS, tier="core")
+
+    async def offered() -> list[int]:
+        batch = await admin.call("run_maintenance")
+        return [len(batch[kind]) for kind in ("links", "conflicts", "merges")]
+
+    assert await offered() == [1, 1, 1]
+    verdict = {"merges": [{"keep_id": one, "discard_id": other}]}
+    await judge(admin, **verdict)
+    assert await offered() == [1, 1, 0]
+    edge = {"node_a_id": one, "node_b_id": other, "edge_type": "evolved_from"}
+    await judge(admin, edges=[edge])
+    assert await offered() == [0, 0, 0]
+    before = len([line for line in journal(admin) if line["op"] == "judge"])
+    await judge(admin, edges=[edge], **verdict)
+    assert len([line for line in journal(admin) if line["op"] == "judge"]) == before
+    for item in await waiting(admin):
+        await resolve(admin, item["id"], "reject")
+    assert await offered() == [0, 0, 0]
+    await admin.call("admin_update_memory", node_id=one, content=TWINS[0] + " As ever.")
+    assert await offered() == [1, 1, 1]
+
+
 async def test_a_rejected_proposal_changes_nothing(admin: Agent) -> None:
     [one, other] = await keep(admin, *TWINS, about_self=True)
     [done] = await judge(admin, edges=[{"node_a_id": one, "node_b_id": other, "edge_type": "evolved_from"}])
@@ -130,3 +154,13 @@ async def test_merges_are_listed_the_last_one_first(admin: Agent) -> None:
         (one, other, False),
     ]
     assert "InvalidArgumentError" in await admin.refused("admin_list_merges", limit=0)
+
+
+async def test_a_merge_that_was_undone_and_made_again_is_listed_as_standing(admin: Agent) -> None:
+    one, other = await keep(admin, *TWINS)
+    [made] = await judge(admin, merges=[{"keep_id": one, "discard_id": other}])
+    back = (await admin.call("admin_undo", change_id=made["change_id"]))["change_id"]
+    assert [item["undone"] for item in await merges(admin)] == [True]
+    await admin.call("admin_undo", change_id=back)
+    assert (await admin.call("recall_node", node_id=other))["id"] == one
+    assert [item["undone"] for item in await merges(admin)] == [False]

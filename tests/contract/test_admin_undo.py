@@ -285,3 +285,24 @@ async def test_undo_is_journalled_with_its_principal_and_what_it_undid(admin: Ad
     entries = {each["change_id"]: each for each in await admin.audit(node_id=crane)}
     assert entries[change]["undone_by"] == undone["change_id"]
     assert entries[undone["change_id"]]["undoes"] == change
+
+
+@pytest.mark.parametrize("how", ["purged", "edited by hand"])
+async def test_a_merged_note_comes_back_by_itself_where_the_merge_cannot_be_undone_any_more(
+    admin: Admin, how: str
+) -> None:
+    crane, belief = await two_notes(admin)
+    before = admin.file_of(belief).read_bytes()
+    change = await merge(admin, crane, belief)
+    if how == "purged":
+        await admin.confirmed("admin_purge", node_id=crane)
+    else:
+        file = admin.file_of(crane)
+        file.write_text(file.read_text("utf-8") + "\nGreased on Mondays.\n", "utf-8")
+    assert "UndoConflictError" in await admin.refused("admin_undo_merge", merge_id=change)
+    await admin.call("admin_restore_memory", node_id=belief)
+    assert admin.file_of(belief).read_bytes() == before
+    assert (await admin.node(belief))["id"] == belief
+    third = await admin.remember("Cranes are safe to work with.")
+    await merge(admin, third, belief)
+    assert (await admin.node(belief))["id"] == third, "the first heir does not stand for it any more"

@@ -320,3 +320,22 @@ def test_another_server_sees_the_restored_notes_at_once(environment: dict[str, s
 
 def contents(server: Any, query: str) -> list[str]:
     return [hit["content"] for hit in server.tool("recall", query=query)["structuredContent"]["results"]]
+
+
+async def test_what_waits_for_a_person_is_in_a_backup_too(admin: Admin) -> None:
+    one, other = [
+        (await admin.call("remember", content=f"The {name} lifts forty tonnes.", tier="core"))["id"]
+        for name in ("crane", "old crane")
+    ]
+    merge = {"keep_id": one, "discard_id": other, "merged_content": "Both cranes lift forty tonnes."}
+    await admin.call("run_maintenance", results={"merges": [merge]})
+    waiting = await admin.call("admin_list_proposals")
+    backup = (await admin.call("admin_backup"))["backup_id"]
+    shutil.rmtree(admin.home / "proposals")
+    shutil.rmtree(admin.home / "memories")
+    dry = await admin.call("admin_restore_backup", backup_id=backup)
+    await admin.call("admin_restore_backup", backup_id=backup, confirm=dry["confirm"])
+    assert await admin.call("admin_list_proposals") == waiting
+    [proposal] = waiting["proposals"]
+    done = await admin.call("admin_resolve_proposal", proposal_id=proposal["id"], action="approve")
+    assert done["status"] == "applied"

@@ -94,6 +94,30 @@ async def test_a_contradiction_that_is_found_is_told(anyio_backend: str, home: P
         assert set(event.to_dict()) >= {"memory_id_1", "memory_id_2", "contradiction_pattern"}
 
 
+async def test_the_events_can_be_read_by_the_names_and_payloads_of_the_document(agent: Agent) -> None:
+    texts = ("Deploying on Fridays should always be done.", "Deploying on Fridays should never be done.")
+    first, second = [
+        (await agent.omi("memory_store", content=text, memory_type="belief"))["memory_id"] for text in texts
+    ]
+    why = (await agent.omi("memory_store", content="Friday went well.", memory_type="experience"))["memory_id"]
+    asked = {"belief_id": first, "evidence_memory_id": why, "supports": True, "strength": 0.5}
+    await agent.omi("belief_update", **asked)
+    await agent.omi("memory_recall", query="deploying on Fridays", min_relevance=0)
+    (content,) = await agent.client.read_resource("memory://events")
+    told = {event["event"]: event for event in json.loads(content.text) if "event" in event}
+    payloads = {
+        "MemoryStoredEvent": {"memory_id", "content", "memory_type", "confidence"},
+        "MemoryRecalledEvent": {"query", "result_count", "top_results"},
+        "BeliefUpdatedEvent": {"belief_id", "old_confidence", "new_confidence", "evidence_id"},
+        "ContradictionDetectedEvent": {"memory_id_1", "memory_id_2", "contradiction_pattern"},
+    }
+    assert told.keys() == payloads.keys()
+    assert all(told[name].keys() >= keys for name, keys in payloads.items())
+    contradiction = told["ContradictionDetectedEvent"]
+    assert {contradiction["memory_id_1"], contradiction["memory_id_2"]} == {first, second}
+    assert contradiction["contradiction_pattern"] == "should always vs should never"
+
+
 async def test_a_listener_that_fails_does_not_fail_the_call(anyio_backend: str, home: Path) -> None:
     def fail(_event: Event) -> None:
         raise RuntimeError

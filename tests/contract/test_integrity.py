@@ -452,6 +452,25 @@ async def test_evidence_of_a_belief_makes_no_core(agent: Agent) -> None:
     assert (found["topology"]["sudden_cores"], found["overall_safe"]) == (0, True)
 
 
+async def test_evidence_that_was_merged_into_other_notes_makes_no_core(agent: Agent) -> None:
+    belief = (await agent.omi("memory_store", content="The crane is reliable.", memory_type="belief"))["memory_id"]
+    pairs = []
+    for number in range(5):
+        cited, kept = [
+            (await agent.omi("memory_store", content=text))["memory_id"]
+            for text in (f"The crane ran on day {number}.", f"On day {number} the crane ran.")
+        ]
+        given = {"evidence_memory_id": cited, "supports": True, "strength": 0.5}
+        await agent.omi("belief_update", belief_id=belief, **given)
+        pairs.append((kept, cited))
+    agent.clock.forward(minutes=5)
+    merges = [{"keep_id": kept, "discard_id": cited} for kept, cited in pairs]
+    done = (await agent.call("run_maintenance", results={"merges": merges}))["outcomes"]
+    assert {item["status"] for item in done} == {"applied"}
+    found = await check(agent)
+    assert (found["topology"]["sudden_cores"], found["overall_safe"]) == (0, True)
+
+
 async def test_a_file_that_is_not_what_the_index_read_is_reported(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -257,6 +257,24 @@ async def test_forgetting_goes_by_the_trash_and_spares_what_helped(era: str, tmp
             assert not (agent.home / "history" / f"{forgotten}.md").exists()
 
 
+@pytest.mark.parametrize("era", ERAS[:1])
+async def test_what_is_purged_after_a_month_takes_no_past_of_a_note_that_was_brought_back(
+    era: str, tmp_path: Path
+) -> None:
+    with busy_house():
+        async with serving(tmp_path / "home", era, clock=Clock(), forgetting=True, admin=True) as agent:
+            back, gone = [(await agent.remember(f"{name} is by the quay."))["id"] for name in ("Tug", "Buoy")]
+            for days in (60, 60, 100):
+                await a_day_passes(agent, days=days)
+            await agent.call("admin_restore_memory", node_id=back)
+            before = agent.file_of(back).read_bytes()
+            edit = await agent.call("admin_update_memory", node_id=back, content="Tug is at the pier.")
+            await a_day_passes(agent, days=31)
+            assert not any(gone in path.name for path in (agent.home / "trash").iterdir())
+            await agent.call("admin_undo", change_id=edit["change_id"])
+            assert agent.file_of(back).read_bytes() == before
+
+
 def test_another_process_takes_over_when_the_one_that_tends_is_killed(tmp_path: Path) -> None:
     with worker(tmp_path, "stall") as first:
         assert next(said(first)) == "at work"

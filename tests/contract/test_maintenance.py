@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from served import SELF, Agent, Answer, Clock, made_up_secret, serving
@@ -279,6 +280,15 @@ async def test_a_global_note_is_offered_for_no_merge_and_keeps_its_space_when_as
     assert (await agent.node(other))["space"] == "global"
 
 
+async def test_what_was_told_everywhere_is_told_everywhere_after_a_merge_into_a_note_of_one_space(agent: Agent) -> None:
+    [one] = await keep(agent, TWINS[0], space="global")
+    [other] = await keep(agent, TWINS[1])
+    [done] = await judge(agent, merges=[{"keep_id": other, "discard_id": one}])
+    assert done["status"] == "applied"
+    assert (await agent.node(one))["id"] == other
+    assert (await agent.recall("harbour crane tonnes", spaces=["global"])).found == [other]
+
+
 async def test_every_item_has_its_own_outcome(agent: Agent) -> None:
     one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
     batch = await work(agent)
@@ -387,3 +397,76 @@ async def test_notes_are_found_by_their_stored_vectors(era: str, tmp_path: Path,
         assert not calls
         [done] = await judge(agent, edges=[edge(*pair, "supports")])
         assert "weight 1.0" in done["reason"] or "weight 0.9" in done["reason"]
+
+
+async def test_no_verdict_makes_a_file_that_is_too_long_to_be_read_again(agent: Agent) -> None:
+    kept = [
+        (await agent.omi("memory_store", content=f"The {name} is safe.", memory_type="belief"))["memory_id"]
+        for name in ("lock", "quay")
+    ]
+    entry = {"memory_id": SELF, "supports": True, "strength": 0.0, "timestamp": "2026-01-01T00:00:00Z"}
+    evidence = json.dumps([entry | {"old_confidence": 0.5, "new_confidence": 0.5}] * 1500)
+    for note in kept:
+        file = agent.file_of(note)
+        file.write_text(file.read_text("utf-8").replace("\n---\n", f"\nevidence: {evidence}\n---\n", 1), "utf-8")
+    before = agent.notes_on_disk()
+    [item] = await judge(agent, merges=[{"keep_id": kept[0], "discard_id": kept[1]}])
+    assert (item["status"], item["reason"].partition(":")[0]) == ("rejected", "LimitExceededError")
+    assert agent.notes_on_disk() == before
+    assert [(await agent.node(note))["id"] for note in kept] == kept
+
+
+async def test_verdicts_given_again_name_their_own_changes_and_end_well_after_what_followed_from_them(
+    agent: Agent,
+) -> None:
+    one, other, third = await keep(agent, *TWINS, "The harbour crane lifts forty tonnes, greased on Mondays as ever.")
+    batch = await work(agent)
+    results = {
+        "edges": [
+            edge(one, other, "none"),
+            edge(other, third, "supports"),
+            edge(one, third, "related_to"),
+        ],
+        "merges": [{"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes; greased on Mondays."}],
+    }
+    first = await judge(agent, batch, **results)
+    assert [item["status"] for item in first] == ["applied"] * 4
+    before = agent.notes_on_disk()
+    again = await judge(agent, batch, **results)
+    assert [item["status"] for item in again] == ["skipped"] * 4
+    assert [item["change_id"] for item in again] == [item["change_id"] for item in first]
+    assert agent.notes_on_disk() == before
+    edges = {"edges": [edge(one, third, "depends_on"), edge(one, third, "part_of")]}
+    drawn = [item["change_id"] for item in await judge(agent, **edges)]
+    assert (await judge(agent, **edges))[1]["change_id"] == drawn[1]
+
+
+async def test_a_verdict_that_is_another_than_before_is_a_conflict_once_a_text_has_changed(agent: Agent) -> None:
+    one, other, third = await keep(agent, *TWINS, "The harbour crane lifts forty tonnes, greased on Mondays as ever.")
+    batch = await work(agent)
+    merge = {"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes; greased on Mondays."}
+    await judge(agent, batch, edges=[edge(one, third, "none")], merges=[merge])
+    before = agent.notes_on_disk()
+    [item] = await judge(agent, batch, edges=[edge(one, third, "supports")])
+    assert item["status"] == "conflict"
+    assert agent.notes_on_disk() == before
+
+
+async def test_the_same_verdicts_through_two_servers_at_once_are_applied_once(era: str, tmp_path: Path) -> None:
+    home, answers = tmp_path / "home", []
+    async with serving(home, era) as one, serving(home, era) as other:
+        notes = await keep(one, *(f"Boat number {number} is moored at pier {number}." for number in range(9)))
+        results = {
+            "edges": [edge(notes[0], notes[1], "supports"), edge(notes[2], notes[3], "evolved_from")],
+            "merges": [{"keep_id": notes[4], "discard_id": notes[5]}],
+            "consolidations": [{"node_ids": notes[6:9], "title": "Boats", "content": "Three boats."}],
+        }
+
+        async def give(agent: Agent) -> None:
+            answers.append([item["status"] for item in await judge(agent, **results)])
+
+        async with anyio.create_task_group() as tasks:
+            for agent in (one, other):
+                tasks.start_soon(give, agent)
+        assert [sorted(pair) for pair in zip(*answers, strict=True)] == [["applied", "skipped"]] * 4
+        assert len(list((home / "memories").rglob("*.md"))) == len(notes) + 1  # Self and the new one, less the merged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from conftest import Effort
 from holdfast.engine.edit import Edit, update_note
+from holdfast.model.capsule import checksum, sealed
 from holdfast.store.journal import read_line
 from processes import ROOT
 from worlds import CALLER, keep, living, show
@@ -49,6 +51,9 @@ async def test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began(
         for number in range(2):
             edit = Edit(note, content=f"The zanzibar crane, edition {number}.")
             await memory.attend(lambda ports, edit=edit: update_note(ports, CALLER, edit))
+    told = {"beliefs": [{"memory_id": note, "title": "The zanzibar crane."}], "recent": [note, ferry]}
+    (tmp_path / "home" / "capsules").mkdir()
+    (tmp_path / "home" / "capsules" / "20261120T101500.000000Z.json").write_bytes(sealed(told))
     whole = {path.name: path.read_bytes() for path in (tmp_path / "home").glob("*/**/*.md")}
     counted = shutil.copytree(tmp_path / "home", tmp_path / str(EVER))
     assert ends(tmp_path, note, [EVER]) == [0]
@@ -63,6 +68,9 @@ async def test_a_purge_that_is_killed_at_any_step_is_finished_or_never_began(
         async with living(home) as memory:
             assert (await show(memory, ferry)).note.content == FERRY
             left = holding(home)
+            [capsule] = [json.loads(path.read_bytes()) for path in (home / "capsules").glob("*.json")]
+            assert capsule["checksum"] == checksum(capsule)
+            assert ferry in capsule["recent"]
             found["never began" if left else "finished"] += 1
             if left:
                 assert {path.name: path.read_bytes() for path in home.glob("*/**/*.md")} == whole

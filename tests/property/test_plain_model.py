@@ -110,7 +110,9 @@ class Walk:
         if verb == "consolidate":
             return self.consolidated(given["node_ids"], given["content"])
         each = given.get("node_id") or given["source_id"]
-        return {each: self.changed(verb, each, given)}
+        heirs = {heir: plain for heir, plain in self.notes.items() if verb == "restore" and each in plain.merged}
+        apart = {heir: replace(plain, merged=plain.merged - {each}) for heir, plain in heirs.items()}
+        return {each: self.changed(verb, each, given), **apart}
 
     def changed(self, verb: str, each: str, given: dict[str, Any]) -> Plain | None:
         """What becomes of the one note that a verb changes."""
@@ -139,7 +141,7 @@ class Walk:
 
     def merged(self, keep: str, discard: str, content: str) -> dict[str, Plain | None]:
         kept, gone = self.notes[keep], self.notes[discard]
-        inside = {keep, discard, *kept.merged, *gone.merged}
+        inside = {keep, discard, *(kept.merged | gone.merged) - self.notes.keys()}
         weights: dict[tuple[str, str], float] = {}
         for to, kind, weight in (*kept.links, *gone.links):
             if to not in inside:
@@ -175,7 +177,10 @@ class Walk:
     def refusal(self, verb: str, given: dict[str, Any]) -> bool | None:
         """Whether undo and restore must refuse; None where the verb's own rules decide."""
         if verb == "restore":
-            return self.gone[given["node_id"]][1] == "merge"
+            if self.gone[given["node_id"]][1] != "merge":
+                return False
+            merges = [made for made, it in self.made.items() if it.after.get(given["node_id"], "") is None]
+            return not self.refusal("undo", {"change_id": merges[-1]})
         if verb != "undo" or given["change_id"] in self.undone:
             return None
         files, made = {each: (data,) for each, data in self.files().items()}, self.made[given["change_id"]]

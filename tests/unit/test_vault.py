@@ -185,6 +185,20 @@ async def test_a_daily_backup_is_made_once_a_day_by_one_of_two(tmp_path: Path) -
         assert made[-1] is not None
 
 
+async def test_a_backup_of_the_future_does_not_make_every_look_one_more(tmp_path: Path) -> None:
+    fill(tmp_path, 1)
+    clock = Clock()
+    async with opened(tmp_path, clock=clock) as store:
+        clock.forward(days=400)
+        wrong = await store.vault.back_up("daily")
+        clock.forward(days=-400)
+        made = [await store.vault.back_up_when_due(timedelta(days=1), "daily", 0.0) for _ in range(3)]
+        assert [backup is not None for backup in made] == [True, False, False]
+        clock.forward(hours=25)
+        assert await store.vault.back_up_when_due(timedelta(days=1), "daily", 0.0) is not None
+        assert wrong in await store.vault.backups()
+
+
 @pytest.mark.parametrize(
     "backup_id",
     ["", "..", "../vault/x", "/etc/passwd", "omi_backup_full_20261121_105500_000000_0123abcd", "x" * 5000, "a\0b",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from holdfast.engine.commit import check_known, commit, load_current
-from holdfast.engine.contradiction import Contradiction, opposed_beliefs, opposed_notes, tell_contradictions
+from holdfast.engine.contradiction import Contradiction, keep_contradictions, opposed_beliefs, opposed_notes
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
 from holdfast.errors import ConflictError, InvalidArgumentError, LimitExceededError
@@ -90,7 +90,7 @@ async def belief_update(ports: Ports, caller: Caller, request: BeliefUpdate) -> 
         done = await commit(ports, caller, "belief_update", changes, detail={"evidence": evidence.as_entry()})
     moved = BeliefUpdatedEvent(after.id, evidence.old_confidence, evidence.new_confidence, evidence.memory_id)
     ports.events.publish(moved)
-    tell_contradictions(ports, contradictions)
+    await keep_contradictions(ports, caller, contradictions)
     return Believed(after, evidence, done.change_id, tuple(contradictions), _retired(after, source.note))
 
 

@@ -1,18 +1,25 @@
 """Contradictions: what two notes say by opposite words, and beliefs that one note speaks for and against.
 
-They are told and never acted upon: nothing is retired and no edge is written because of one.
+They are told and never acted upon: nothing is retired and no edge is written because of one. The journal keeps them for
+those who look later:
+
+    {"op": "contradiction", "at": instant, "by": principal, "source": client, "found": [[id, id, pattern], ...]}
 """
 
 from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import structlog
 
 from holdfast.engine.encoding import encode_note
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
+from holdfast.errors import StorageError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.events import ContradictionDetectedEvent
 from holdfast.model.ids import SELF_ID
@@ -23,7 +30,10 @@ from holdfast.model.query import Filter
 NEAREST, NEAREST_TERMS = 50, 8
 CLOSE_Z = 3.4  # deviations above the background: as near as notes that are linked on their own
 OPPOSITE_EVIDENCE = "one note supports the one and contradicts the other"
+FOUND = "contradiction"  # what its line of the journal is about
 _POLARITIES = {"supports": "contradicts", "contradicts": "supports"}
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,27 @@ class Checked:
 
     contradiction: bool
     pattern: str | None
+
+
+async def keep_contradictions(ports: Ports, caller: Caller, found: Sequence[Contradiction]) -> None:
+    """Tell the journal, then those who listen. What was stored before stays so, whatever becomes of this."""
+    if not found:
+        return
+    told = [[item.memory_id_1, item.memory_id_2, item.pattern] for item in found]
+    line = {"op": FOUND, "at": ports.now, "by": caller.principal, "source": caller.source, "found": told}
+    try:
+        await ports.store.record(line)
+    except StorageError as error:
+        log.warning("contradiction_not_kept", reason=str(error))
+    tell_contradictions(ports, found)
+
+
+def read_contradictions(line: Mapping[str, Any]) -> list[ContradictionDetectedEvent]:
+    """Those that a line of the journal tells; none where it is none of ours."""
+    found = line.get("found")
+    entries = found if line.get("op") == FOUND and isinstance(found, list) else []
+    whole = [entry for entry in entries if isinstance(entry, list) and [type(each) for each in entry] == [str] * 3]
+    return [ContradictionDetectedEvent(*entry, timestamp=str(line.get("at", ""))) for entry in whole]
 
 
 def tell_contradictions(ports: Ports, found: Iterable[Contradiction]) -> None:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
-from holdfast.errors import AmbiguousIdError, InvalidArgumentError, MemoryNotFoundError, ProtectedNoteError
+from holdfast.engine.undo import find_change, plan
+from holdfast.errors import (
+    AmbiguousIdError,
+    ConflictError,
+    IntegrityError,
+    InvalidArgumentError,
+    MemoryNotFoundError,
+    ProtectedNoteError,
+    UndoConflictError,
+)
+from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import SELF_ID, id_range
 from holdfast.model.memory import Note
 from holdfast.store.past import Deletion
 from holdfast.store.stored import Change
 
 DELETE, RESTORE = "admin_delete_memory", "admin_restore_memory"
+MOST_HEIRS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +81,55 @@ async def delete_note(
 
 
 async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBack:
-    """Bring a deleted note back, byte for byte.
+    """Bring a deleted note back, byte for byte; a merged one only where the merge cannot be undone any more.
 
     Raises:
         MemoryNotFoundError, AmbiguousIdError: the trash holds no such note, or several.
-        InvalidArgumentError: the note is not deleted, or it was merged.
+        InvalidArgumentError: the note is not deleted, or its merge is to be undone.
         IntegrityError: its text is not kept any more.
         StorageError: nothing was done.
     """
     note_id, deletion = await find_deleted(ports, node_id)
-    if deletion.op == "merge":
+    if deletion.op == "merge" and await _can_be_undone(ports, deletion.change):
         raise InvalidArgumentError(
             "This note was merged into another one.", f"Undo the merge: admin_undo_merge with {deletion.change}."
         )
     past = await ports.store.past.replaced(deletion.file)
     encoded = await encode_note(ports, past.note.title, past.note.content)
-    async with ports.store.hold({note_id}) as made:
+    heirs = await _heirs(ports, note_id)
+    async with ports.store.hold({note_id, *heirs}) as made:
         await check_known(ports, made)
         if await ports.index.files_of([note_id]):
             raise _not_deleted()
-        change = Change(None, past.note, past.data, deletion.file.path, past.modified_ns)
-        done = await commit(ports, caller, RESTORE, [change], {note_id: encoded}, {"admin": RESTORE})
+        there = await _heirs(ports, note_id)
+        if there.keys() != heirs.keys():
+            raise ConflictError("The note was merged meanwhile.", "Nothing was written; repeat the call.")
+        changes = [Change(None, past.note, past.data, deletion.file.path, past.modified_ns)]
+        for heir in there.values():
+            stored = await load_current(ports, heir)
+            changes.append(Change(stored, _without(stored.note, note_id, ports.now)))
+        done = await commit(ports, caller, RESTORE, changes, {note_id: encoded}, {"admin": RESTORE})
         await ports.store.past.drop(deletion.file)
     return BroughtBack(past.note, done.change_id)
+
+
+async def _heirs(ports: Ports, note_id: str) -> dict[str, IndexedNote]:
+    """The notes that the id of a note means which is not there; more than one only by a person's hand."""
+    found = await ports.index.matching(note_id, MOST_HEIRS)
+    return await ports.index.notes([each for each, _ in found if each != note_id])
+
+
+def _without(heir: Note, note_id: str, now: str) -> Note:
+    merged = tuple(each for each in heir.merged if each != note_id)
+    return replace(heir, merged=merged, updated=max(now, heir.created))
+
+
+async def _can_be_undone(ports: Ports, change_id: str) -> bool:
+    try:
+        await plan(ports, await find_change(ports, change_id))
+    except (UndoConflictError, IntegrityError):
+        return False
+    return True
 
 
 async def find_deleted(ports: Ports, node_id: str) -> tuple[str, Deletion]:

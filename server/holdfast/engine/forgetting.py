@@ -52,9 +52,9 @@ async def purge_forgotten(ports: Ports) -> int:
     due = _due(lines, instant(ports.clock() - timedelta(days=KEPT_DAYS)))
     if not due:
         return 0
-    hashes = [file["before"] for line in due for file in line["files"] if file.get("before")]
-    gone = await ports.upkeep.purge_trash([line["change"] for line in due], hashes)
-    changes = [line["change"] for line in due]
+    texts = {line["change"]: [file["before"] for file in line["files"] if file.get("before")] for line in due}
+    gone = await ports.upkeep.purge_trash(texts)
+    changes = list(texts)
     await ports.store.record(
         {"op": _PURGED, "at": ports.now, "by": HOUSE.principal, "source": HOUSE.source, _PURGED: changes}
     )

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from holdfast.engine.contradiction import FOUND, read_contradictions
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError
 from holdfast.index.recalls import RecallEvent
 from holdfast.index.rows import IndexedNote
 from holdfast.index.update import HistoryRow
-from holdfast.model.events import BeliefUpdatedEvent, MemoryRecalledEvent, MemoryStoredEvent
+from holdfast.model.events import BeliefUpdatedEvent, Event, MemoryRecalledEvent, MemoryStoredEvent
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
 from holdfast.model.projection import memory_type
 from holdfast.store.stored import Stored
 
-MOST_CHANGES, MOST_RECALLS = 150, 50
+MOST_CHANGES, MOST_RECALLS, MOST_CONTRADICTIONS = 150, 50, 50
 LONGEST_CONTENT = 300  # characters of a note in an event; its own resource has the rest
 _MOVED = frozenset({"memory_id", "old_confidence", "new_confidence"})
 STORING = frozenset({"remember", "memory_store"})
@@ -27,8 +28,9 @@ _Moves: TypeAlias = Mapping[tuple[str, int], Mapping[str, Any]]  # updates of be
 async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
     """The last changes and recalls, newest last.
 
-    Each has OMI's keys for its type: `memory.stored`, `belief.updated`, `memory.recalled`; the types
-    `memory.updated`, `memory.superseded`, `memory.outdated` and `memory.deleted` have `memory_id`.
+    Each has OMI's keys for its type: `memory.stored`, `belief.updated`, `belief.contradiction_detected` and
+    `memory.recalled`, and as `event` the name that OMI's reference gives it; the types `memory.updated`,
+    `memory.superseded`, `memory.outdated` and `memory.deleted` have `memory_id`.
     """
     rows = await ports.index.read(lambda view: view.latest_changes(MOST_CHANGES))
     notes = await ports.index.notes({row.note for row, _ in rows})
@@ -41,6 +43,8 @@ async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
         for row, first in reversed(rows)
         if row.note != SELF_ID
     ]
+    opposed = await ports.store.past.told([f'"op":"{FOUND}"'])
+    told += [_named(event) for line in opposed[-MOST_CONTRADICTIONS:] for event in read_contradictions(line)]
     told += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
     return sorted(told, key=lambda event: str(event["timestamp"]))
 
@@ -55,14 +59,14 @@ def _change(
         event = BeliefUpdatedEvent(
             row.note, moved["old_confidence"], moved["new_confidence"], moved["memory_id"], timestamp=row.at
         )
-        return event.to_dict() | {"metadata": more}
+        return _named(event) | {"metadata": more}
     kind = _kind(row, note, together, first=first)
     if kind == MemoryStoredEvent.event_type and note is not None:
         content = note.content if len(note.content) <= LONGEST_CONTENT else note.content[: LONGEST_CONTENT - 1] + "…"
         later = min((move for move in moves if move[0] == note.id), key=lambda move: move[1], default=None)
         confidence = moves[later]["old_confidence"] if later else note.confidence  # as it was then
         stored = MemoryStoredEvent(note.id, content, memory_type(note.type), confidence, timestamp=row.at)
-        return stored.to_dict() | {"metadata": more}
+        return _named(stored) | {"metadata": more}
     return {"event_type": kind, "memory_id": row.note, "timestamp": row.at, "metadata": more}
 
 
@@ -99,4 +103,8 @@ async def _moved(
 def _recall(event: RecallEvent) -> dict[str, Any]:
     best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
     told = MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at, metadata={"event_id": event.id})
-    return told.to_dict()
+    return _named(told)
+
+
+def _named(event: Event) -> dict[str, Any]:
+    return {"event": type(event).__name__, **event.to_dict()}

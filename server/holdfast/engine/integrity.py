@@ -217,14 +217,17 @@ async def _how(ports: Ports, path: str, base: Baseline) -> str:
 
 
 async def _graph(ports: Ports) -> _Graph:
-    def look(view: View) -> tuple[int, list[str], list[Hub], list[tuple[str, str, str]], list[str], bool]:
+    def look(
+        view: View,
+    ) -> tuple[int, list[str], list[Hub], dict[str, str], list[tuple[str, str, str]], list[str], bool]:
         hubs = view.hubs(CORE_LINKS, CORE_USES, AUTO_REASONS, OWN_OPS, MOVING_OPS)
-        return (*view.orphans(MOST_NAMED), hubs, view.hashes(), view.beliefs(), view.is_sound())
+        merged = view.aliases([source for hub in hubs for source, _ in hub.links])
+        return (*view.orphans(MOST_NAMED), hubs, merged, view.hashes(), view.beliefs(), view.is_sound())
 
-    orphans, named, hubs, hashes, beliefs, sound = await ports.index.read(look)
+    orphans, named, hubs, merged, hashes, beliefs, sound = await ports.index.read(look)
     quarantined = (await ports.index.problems())[:MOST_NAMED]
     evidence = await _evidence(ports, {*beliefs, *(hub.path for hub in hubs if hub.type == "belief")})
-    cores = [hub.id for hub in hubs if is_sudden(_asked_for(hub, evidence))]
+    cores = [hub.id for hub in hubs if is_sudden(_asked_for(hub, evidence, merged))]
     problems = [Problem(note, "it has no link to any other note") for note in named]
     problems += [
         Problem(note, f"{CORE_LINKS} or more links to it were made within a day") for note in cores[:MOST_NAMED]
@@ -242,10 +245,11 @@ async def _graph(ports: Ports) -> _Graph:
     return _Graph(topology, not broken, (*problems, *broken))
 
 
-def _asked_for(hub: Hub, evidence: Mapping[str, Stored]) -> list[str]:
-    """When the links were made that are no evidence of a belief."""
+def _asked_for(hub: Hub, evidence: Mapping[str, Stored], merged: Mapping[str, str]) -> list[str]:
+    """When the links were made that are no evidence of a belief, nor of a note that this was merged into."""
     stored = evidence.get(hub.id)
     cited = {entry.get("memory_id") for entry in stored.note.evidence} if stored else set()
+    cited |= {note for alias, note in merged.items() if alias in cited}
     return [at for source, at in hub.links if source not in cited]
 
 

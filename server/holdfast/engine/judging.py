@@ -116,15 +116,14 @@ async def under_lock(ports: Ports, known: IndexedNote) -> Stored:
         ConflictError: it is not as it was looked up.
     """
     found = (await ports.index.notes([known.note.id])).get(known.note.id)
-    if found is None or found.encode_hash != known.encode_hash or found.note.is_outdated != known.note.is_outdated:
+    if found is None or found.hash != known.hash:
         raise ConflictError("The note was changed meanwhile.", "Nothing was written; repeat the call.")
     return await load_current(ports, found)
 
 
-async def last_change(ports: Ports, note_id: str, *ops: str) -> str | None:
-    """The last change of a note by the first of some verbs that ever changed it."""
-    found: list[str | None] = await ports.index.read(lambda view: [view.last_change(note_id, op) for op in ops])
-    return next((change for change in found if change), None)
+async def last_change(ports: Ports, note_id: str, op: str) -> str | None:
+    """The last change of a note by a verb."""
+    return await ports.index.read(lambda view: view.last_change(note_id, op))
 
 
 def needs_person(ports: Ports, notes: Collection[IndexedNote]) -> bool:

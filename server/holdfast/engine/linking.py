@@ -8,11 +8,12 @@ from dataclasses import replace
 from holdfast.engine.arguments import Door
 from holdfast.engine.candidates import likeness, stored_set
 from holdfast.engine.commit import check_known, commit
-from holdfast.engine.judging import EdgeVerdict, Outcome, RefusedError, Work, last_change, needs_person, under_lock
+from holdfast.engine.judging import EdgeVerdict, Outcome, RefusedError, Work, needs_person, under_lock
 from holdfast.engine.ports import View
 from holdfast.engine.proposals import propose
 from holdfast.engine.remember import AUTO_REASONS
 from holdfast.engine.remembered import judgement
+from holdfast.index.maintenance import JudgedRow
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.maintenance import SYMMETRIC, weight_of
@@ -36,17 +37,12 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
         if verdict.node_a_id.strip().lower() == verdict.node_b_id.strip().lower():
             raise RefusedError("rejected", "node_a_id and node_b_id are the same note.")
         return work.outcome("skipped", f"Both ids mean {one.note.id} now.")
-    links, stands = await _standing(work, one, other)
-    if verdict.edge_type != "none" and _is_there(links, verdict.edge_type, one.note.id, other.note.id):
-        change = await last_change(work.ports, one.note.id, "link", RETIRED)
-        return work.outcome("skipped", f"They are linked by {verdict.edge_type} already.", change)
     entry = judgement((one.note.id, one.encode_hash), (other.note.id, other.encode_hash), verdict.edge_type)
+    told = await _told_before(work, verdict, one, other, entry)
+    if told is not None:
+        return told
     if verdict.edge_type == "none":
-        if stands == "none":
-            return work.outcome("skipped", "This was judged before.")
-        work.check([one, other])
         return work.outcome("applied", "Remembered: the pair comes back when a text changes.", judged=(entry,))
-    work.check([one, other])
     if verdict.edge_type == "evolved_from":
         return await _evolve(work, verdict, one, other, reason, entry)
     if one.note.id == SELF_ID:
@@ -54,22 +50,55 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
     return await _link(work, one, other, verdict.edge_type, reason, entry)
 
 
-async def _standing(work: Work, one: IndexedNote, other: IndexedNote) -> tuple[list[LinkRow], str]:
-    """The edges between two notes, and the verdict that stands on their texts; empty for none."""
-    ids = {one.note.id, other.note.id}
-    hashes = {item.note.id: item.encode_hash for item in (one, other)}
+async def _told_before(
+    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, entry: list[str]
+) -> Outcome | None:
+    """How an item ends that there is nothing to do for; None where it is to be applied.
 
-    def read(view: View) -> tuple[list[LinkRow], str]:
+    Raises:
+        RefusedError: it cannot be applied.
+    """
+    kind = verdict.edge_type
+    links, rows = await _standing(work, verdict, one, other)
+    given = [row for row in rows if row.verdict == kind]
+    if kind != "none" and _is_there(links, kind, one.note.id, other.note.id):
+        return work.outcome("skipped", f"They are linked by {kind} already.", given[0].change if given else None)
+    if kind == "none" and any(_texts(row) == tuple(entry[2:4]) for row in given):
+        return work.outcome("skipped", "This was judged before.")
+    try:
+        work.check([one, other])
+    except RefusedError:  # what has changed since may be what followed from this very verdict
+        shown = [(texts.get(row.a), texts.get(row.b)) for row in given for texts in work.shown or ()]
+        before = next((row for row in given if _texts(row) in shown), None)
+        if before is None:
+            raise
+        return work.outcome("skipped", "This was judged before.", before.change)
+    return None
+
+
+async def _standing(
+    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote
+) -> tuple[list[LinkRow], list[JudgedRow]]:
+    """The edges between two notes, and what was said of how they belong together, on whatever texts.
+
+    First what was said of the very ids that are given: one of them may have been merged since.
+    """
+    ids = {one.note.id, other.note.id}
+    given = [each.strip().lower() for each in (verdict.node_a_id, verdict.node_b_id)]
+
+    def read(view: View) -> tuple[list[LinkRow], list[JudgedRow]]:
         links = [link for link in view.links([one.note.id]) if {link.source, link.target} == ids]
-        rows = view.judged(one.note.id, [other.note.id]).get(other.note.id, [])
-        stands = [
-            row.verdict
-            for row in rows
-            if row.scope == "edge" and (row.hash_a, row.hash_b) == (hashes[row.a], hashes[row.b])
-        ]
-        return links, "".join(stands)
+        return links, [*_of_edges(view, *given), *_of_edges(view, one.note.id, other.note.id)]
 
     return await work.ports.index.read(read)
+
+
+def _of_edges(view: View, one: str, other: str) -> list[JudgedRow]:
+    return [row for row in view.judged(one, [other]).get(other, []) if row.scope == "edge"]
+
+
+def _texts(row: JudgedRow) -> tuple[str, str]:
+    return row.hash_a, row.hash_b
 
 
 def _is_there(links: Sequence[LinkRow], edge_type: str, source: str, target: str) -> bool:
@@ -108,7 +137,7 @@ async def _evolve(
     if SELF_ID in (newer.note.id, older.note.id):
         raise RefusedError("rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one.")
     if not work.approved and needs_person(work.ports, [older]):
-        return await propose(work, replace(verdict, reason=reason or None), [one, other])
+        return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
     told = "" if newer is one else " What happened later was taken for the newer one."
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{told}")

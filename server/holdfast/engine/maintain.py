@@ -22,7 +22,7 @@ from holdfast.engine.judging import (
 )
 from holdfast.engine.linking import apply_edge
 from holdfast.engine.merging import consolidate, merge
-from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.remembered import BATCH, CURSORS, JUDGED, OP, judgement, remembered
 from holdfast.engine.resolve import resolve
 from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
@@ -132,6 +132,7 @@ async def judge(
     ]
     judged = [entry for outcome in outcomes for entry in outcome.judged]
     judged += await _declined(memory, verdicts, shown)
+    judged = await memory.attend(partial(_unknown, judged=judged))
     if judged and not dry_run:
         record: dict[str, object] = {
             "op": "judge",
@@ -216,6 +217,17 @@ async def _declined(
             if offered == kind and not any(len(ids & texts.keys()) > 1 for ids in wanted):
                 entries |= {tuple(entry): entry for entry in _every_two(texts, _DECLINED[kind])}
     return list(entries.values())
+
+
+async def _unknown(ports: Ports, judged: Sequence[list[str]]) -> list[list[str]]:
+    """Of these entries those that do not stand already."""
+
+    def stands(view: View, entry: list[str]) -> bool:
+        one, other, *said = entry
+        rows = view.judged(one, [other]).get(other, [])
+        return any([row.hash_a, row.hash_b, row.verdict] == said for row in rows)
+
+    return await ports.index.read(lambda view: [entry for entry in judged if not stands(view, entry)])
 
 
 def _every_two(texts: Mapping[str, str], verdict: str) -> list[list[str]]:

@@ -22,12 +22,13 @@ from holdfast.engine.judging import (
 )
 from holdfast.engine.proposals import propose
 from holdfast.engine.remembered import judgement
+from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.belief import read_evidence, updated
 from holdfast.model.events import MemoryStoredEvent
 from holdfast.model.ids import SELF_ID
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
-from holdfast.model.memory import TIERS, Link, Note
+from holdfast.model.memory import GLOBAL_SPACE, TIERS, Link, Note
 from holdfast.model.projection import memory_type
 from holdfast.store.stored import Change
 
@@ -59,7 +60,8 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     if content is not None:
         content = door.text("merged_content", content, LARGEST_CONTENT)
     if not work.approved and needs_person(work.ports, [keep, discard]):
-        return await propose(work, replace(verdict, merged_title=title, merged_content=content), [keep, discard])
+        waits = replace(verdict, merged_title=title, merged_content=content)
+        return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
     if work.dry_run:
         return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.")
     return await _merge(work, keep, discard, title or keep.note.title, content or keep.note.content)
@@ -90,10 +92,14 @@ async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str
 
 
 def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
-    """The kept note with what only the other one had: tags, edges, earlier ids, evidence; the higher tier of both."""
+    """The kept note with what only the other one had: tags, edges, earlier ids, evidence; the higher tier of both.
+
+    What one of them told everywhere goes on being told everywhere.
+    """
     belief = _with_evidence(keep, discard)
     return replace(
         belief,
+        space=GLOBAL_SPACE if discard.space == GLOBAL_SPACE else keep.space,
         tier=min(keep.tier, discard.tier, key=TIERS.index),
         tags=tuple(dict.fromkeys((*keep.tags, *discard.tags))),
         about_self=keep.about_self or discard.about_self,
@@ -154,7 +160,7 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
         raise RefusedError("rejected", "title is blank.")
     clean = replace(verdict, title=title, content=content, node_ids=tuple(found))
     if not work.approved and needs_person(work.ports, originals):
-        return await propose(work, clean, originals)
+        return await propose(work, clean, originals, pairs(originals, judgement, TOGETHER))
     if work.dry_run:
         return work.outcome("applied", f"It would consolidate {len(originals)} notes.")
     return await _consolidate(work, clean, originals)
@@ -168,6 +174,8 @@ async def _consolidate(work: Work, verdict: ConsolidationVerdict, originals: Seq
     async with ports.store.hold({note.id, *(item.note.id for item in originals)}) as made:
         await check_known(ports, made)
         before = [await under_lock(ports, item) for item in originals]
+        if await _consolidated(work, verdict.node_ids):
+            raise ConflictError("The notes were consolidated meanwhile.", "Nothing was written; repeat the call.")
         archived = [
             Change(stored, replace(stored.note, tier="archival", updated=max(ports.now, stored.note.created)))
             for stored in before

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.engine.answer import Answer, answer
 from holdfast.engine.arguments import check_count, check_query
-from holdfast.engine.contradiction import Contradiction, opposed_notes, tell_contradictions
+from holdfast.engine.contradiction import Contradiction, keep_contradictions, opposed_notes
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.recall import asked, kept_event, standing_notices, time_read
 from holdfast.engine.remember import Remember, Stored, remember
@@ -114,7 +114,7 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
     )
     outcome = await remember(ports, caller, wanted)
     opposed = await opposed_notes(ports, outcome.note) if is_belief else []
-    tell_contradictions(ports, opposed)
+    await keep_contradictions(ports, caller, opposed)
     return MemoryStored(outcome.note, isinstance(outcome, Stored), tuple(opposed), outcome.notices)
 
 

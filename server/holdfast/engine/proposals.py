@@ -36,8 +36,8 @@ class Proposal:
     verdict: Verdict
 
 
-async def propose(work: Work, verdict: Verdict, notes: Sequence[IndexedNote]) -> Outcome:
-    """Have a verdict wait instead of applying it."""
+async def propose(work: Work, verdict: Verdict, notes: Sequence[IndexedNote], judged: Sequence[list[str]]) -> Outcome:
+    """Have a verdict wait instead of applying it; `judged` says that the agent has done its part."""
     kind = _NAMES[type(verdict)]
     hashes = {item.note.id: item.encode_hash for item in notes}
     told = asdict(verdict)
@@ -49,7 +49,7 @@ async def propose(work: Work, verdict: Verdict, notes: Sequence[IndexedNote]) ->
     ports, caller = work.ports, work.caller
     async with ports.store.hold({page_key(path)}):
         if await ports.store.pages([path]):
-            return work.outcome("skipped", reason, proposal_id=proposal_id)
+            return work.outcome("skipped", reason, proposal_id=proposal_id, judged=tuple(judged))
         record = {
             "id": proposal_id, "kind": kind, "created": ports.now, "by": caller.principal, "source": caller.source,
             "hashes": hashes, "verdict": told,
@@ -57,7 +57,7 @@ async def propose(work: Work, verdict: Verdict, notes: Sequence[IndexedNote]) ->
         data = json.dumps(record, ensure_ascii=False, indent=2).encode() + b"\n"
         said = work.detail([], proposal=proposal_id, notes=sorted(hashes))
         await commit(ports, caller, "propose", [PageChange(path, None, data)], detail=said)
-    return work.outcome("skipped", reason, proposal_id=proposal_id)
+    return work.outcome("skipped", reason, proposal_id=proposal_id, judged=tuple(judged))
 
 
 async def list_proposals(ports: Ports) -> list[Proposal]:

@@ -11,14 +11,16 @@ from holdfast.engine.judging import Outcome, RefusedError, Work
 from holdfast.engine.maintain import apply_verdict
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.proposals import Proposal, drop_proposal, find_proposal
+from holdfast.engine.undo import undone_by
 from holdfast.errors import InvalidArgumentError
+from holdfast.store.past import void_changes
 
 Action = Literal["approve", "reject"]
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A merge that was made. `undone` says that it was taken back."""
+    """A merge that was made. `undone` says that it was taken back, and that this still holds."""
 
     merge_id: str
     at: str
@@ -77,9 +79,8 @@ async def list_merges(ports: Ports, limit: int) -> list[Merged]:
     if not 1 <= limit <= 500:  # noqa: PLR2004 - said in the next line
         raise InvalidArgumentError("limit is outside 1 to 500.")
     records = await ports.store.journal()
-    done = {change for record in records for change in record.get("done", ())}
-    void = {change for record in records for change in record.get("void", ())} - done
-    undone = {record["undoes"] for record in records if record.get("op") == "undo" and "undoes" in record}
+    void = void_changes(records)
+    undone = undone_by(records, void)
     made = [record for record in records if record.get("op") == "merge" and record.get("change") not in void]
     latest = [record for record in reversed(made) if "kept" in record and "discarded" in record][:limit]
     notes: Mapping[str, Any] = await ports.index.notes({record["kept"] for record in latest})

@@ -213,5 +213,6 @@ async def _encoded(ports: Ports, changes: Sequence[Change]) -> dict[str, Encoded
 def _conflict() -> UndoConflictError:
     return UndoConflictError(
         "conflict: a note of this change has changed since, so it cannot be undone exactly; nothing was done.",
-        "Undo the later changes first (admin_list_audit_log names them), or change the note with admin_update_memory.",
+        "Undo the later changes first (admin_list_audit_log names them), or change the note with admin_update_memory; "
+        "admin_restore_memory brings back what a merge took away.",
     )

@@ -17,7 +17,9 @@ from typing import Any
 from anyio.to_thread import run_sync
 
 from holdfast.errors import StorageError
-from holdfast.model.pages import PROPOSALS
+from holdfast.model.capsule import without_memory
+from holdfast.model.integrity import ACCEPTED, SEEN
+from holdfast.model.pages import CAPSULES, PROPOSALS
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import SUFFIX, Folder
@@ -31,7 +33,7 @@ NO_HASH = "0" * 64  # stands for the hash of a text that was purged
 _PLAIN_KEYS = frozenset(  # of values that never come from a text
     {"op", "admin", "by", "source", "note", "outcome", "at", "kind", "status", "type", "maintenance", "proposal"}
 )
-_PLAIN_PARTS = frozenset({"judged", "batch", "cursors"})
+_PLAIN_PARTS = frozenset({"judged", "batch", "cursors", SEEN, ACCEPTED})
 _PLAIN = re.compile(r"(mem|chg)_[0-9a-hjkmnp-tv-z]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
 _QUESTION = ("question", "asked", "embedded")
 
@@ -82,6 +84,7 @@ async def carry_out(folder: Folder, disk: FileSystem, journal: Journal) -> None:
     erasure = await run_sync(lambda: _read_plan(disk.read(folder.purge_plan)))
     remains = await run_sync(remains_of, erasure.note, erasure.paths, folder, disk, journal)
     await run_sync(_remove, remains.all, disk)
+    await run_sync(_clear_capsules, erasure.note, folder, disk)
     questions = await run_sync(_questions, erasure.note, journal)
     await journal.rewrite(lambda data: redacted(data, erasure.note, questions))
     seq = await journal.append({"op": "purge", **erasure.said, "note": erasure.note})
@@ -237,6 +240,22 @@ def _remove(paths: Collection[Path], disk: FileSystem) -> None:
     for path in paths:
         disk.remove(path)
     for parent in dict.fromkeys(path.parent for path in paths):
+        disk.flush_folder(parent)
+
+
+def _clear_capsules(note: str, folder: Folder, disk: FileSystem) -> None:
+    """Take the note out of what was known at some moment; a capsule that cannot be read goes."""
+    told = [path for path in _below(folder.home / CAPSULES) if note.encode() in disk.read(path)]
+    for path in told:
+        cleared = without_memory(disk.read(path), note) if path.suffix == ".json" else None
+        old = path
+        if cleared is not None:
+            old = path.with_suffix(".tmp")
+            disk.remove(old)
+            disk.create(old, cleared)
+            disk.swap(old, path)
+        disk.remove(old)
+    for parent in dict.fromkeys(path.parent for path in told):
         disk.flush_folder(parent)
 
 

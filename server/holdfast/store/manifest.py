@@ -12,9 +12,10 @@ from pathlib import PurePath
 from typing import Any
 
 from holdfast.errors import IntegrityError
+from holdfast.model.pages import PROPOSALS
 from holdfast.store.folder import LONGEST_NAME
 
-REPLACED_FOLDERS = ("memories", "now", "daily", "capsules")
+REPLACED_FOLDERS = ("memories", "now", "daily", "capsules", PROPOSALS)
 REPLACED_FILES = ("NOW.md", "MEMORY.md")
 REPLACED = (*REPLACED_FOLDERS, *REPLACED_FILES)  # a restore puts them back as they were
 ADDED_FOLDERS = ("journal", "history", "trash")  # of these it puts back what is missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -55,12 +55,14 @@ class Upkeep:
             return None
         return await _on_disk(lambda: shutil.disk_usage(self._folder.home).free)
 
-    async def purge_trash(self, changes: Collection[str], hashes: Collection[str]) -> int:
-        """Take away what some changes put into the trash, and these texts of the history; returns how many files went.
+    async def purge_trash(self, texts: Mapping[str, Collection[str]]) -> int:
+        """Take away what some changes put into the trash; returns how many files went.
 
-        A text goes only with its file: who took that out of the trash may still need its past.
+        Args:
+            texts: for each change the hashes of what it put there. They leave the history too, but only with the
+                file: who took that out of the trash may still need its past.
         """
-        return await _on_disk(self._purge, list(changes), list(hashes))
+        return await _on_disk(self._purge, texts)
 
     async def sweep(self) -> int:
         """Take away unreadable indexes that were put aside long ago; returns how many."""
@@ -69,16 +71,15 @@ class Upkeep:
     def close(self) -> None:
         self._lock.close()
 
-    def _purge(self, changes: list[str], hashes: list[str]) -> int:
+    def _purge(self, texts: Mapping[str, Collection[str]]) -> int:
         gone = 0
-        named = tuple(f"{change}." for change in changes)
         for name in self._files.list_folder(self._folder.trash):
-            if name.startswith(named):
+            change = name.partition(".")[0]
+            if change in texts:
                 self._files.remove(self._folder.trash / name)
                 gone += 1
-        if gone:
-            for kept in hashes:
-                self._files.remove(self._folder.inside(f"{self._folder.history.name}/{kept}.md"))
+                for kept in texts[change]:
+                    self._files.remove(self._folder.inside(f"{self._folder.history.name}/{kept}.md"))
         return gone
 
     def _sweep(self) -> int:

@@ -98,7 +98,10 @@ class Vault:
             return await self._back_up(reason, pause)
 
     async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None:
-        """Make a backup if the newest is older than `every`; None where it is not, or another process is at it."""
+        """Make a backup if none is younger than `every`; None where one is, or another process is at it.
+
+        One that a wrong clock has put into the future counts as little as an old one.
+        """
         if not await self._is_due(every):
             return None
         async with AsyncExitStack() as stack:
@@ -136,8 +139,8 @@ class Vault:
     async def restore(self, backup_id: str, said: dict[str, Any]) -> Restored:
         """Put a backup in the place of what is there, of which a safety backup is made first.
 
-        Notes, NOW files, MEMORY.md, daily logs and capsules become what they were, byte for byte. Journal, history
-        and trash keep what they have and get back what they lack. Settings stay; a lost config.yaml comes back.
+        Notes, NOW files, MEMORY.md, daily logs, capsules and proposals become what they were, byte for byte. Journal,
+        history and trash keep what they have and get back what they lack. Settings stay; a lost config.yaml comes back.
 
         Args:
             backup_id: which one.
@@ -350,8 +353,8 @@ class Vault:
         return True
 
     async def _is_due(self, every: timedelta) -> bool:
-        newest = next(iter(await self.backups()), None)
-        return newest is None or abs(self._clock() - moment(newest.created_at)) >= every
+        now = self._clock()
+        return not any(abs(now - moment(backup.created_at)) < every for backup in await self.backups())
 
 
 def _hash_of(disk: FileSystem, path: Path) -> str | None:

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from holdfast.batching import Batcher, together
-from holdfast.errors import ConflictError, StorageError
+from holdfast.errors import ConflictError, LimitExceededError, StorageError
 from holdfast.model.memory import Note
 from holdfast.model.pages import page_key
 from holdfast.store.codec import changed_document, content_hash, new_document
@@ -23,7 +23,7 @@ from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import Document, parse
 from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
-from holdfast.store.stored import Change, Committed, PageChange, Stored
+from holdfast.store.stored import LARGEST_FILE, Change, Committed, PageChange, Stored
 from holdfast.store.watch import Watch
 
 Answer = TypeVar("Answer")
@@ -84,6 +84,7 @@ class Writer:
         When the block raises, the files are put back as they were. Cannot be cancelled half way.
 
         Raises:
+            LimitExceededError: a note's file would be too long; nothing was changed.
             ConflictError: a file is no longer what `before` says; nothing was changed.
             StorageError: the disk refused a step; nothing was changed, or it says that this is not known.
         """
@@ -148,7 +149,10 @@ class Writer:
         before, after = change.before, change.after
         if after is not None:
             document = _document(change, after)
-            data = document.render() if change.raw is None else change.raw
+            data = change.raw
+            if data is None:
+                data = document.render()
+                _check_size(data)
             path = before.path if before else self._free_path(after, change_id, change.path)
             target = self._folder.absolute(path)
             aside = target.with_name(f".{change_id}.{number}.tmp")
@@ -338,6 +342,15 @@ def _file_time(change: Change | None) -> int | None:
 
 def _parents(steps: Sequence[_Step]) -> list[Path]:
     return list(dict.fromkeys(folder for step in steps for folder in (step.target.parent, step.aside.parent)))
+
+
+def _check_size(data: bytes) -> None:
+    """A file that is too long would be quarantined, and its note lost from sight."""
+    if len(data) > LARGEST_FILE:
+        raise LimitExceededError(
+            f"The note's file would be longer than {LARGEST_FILE // 1024} kB.",
+            "Nothing was written; shorten its text, or give it fewer tags, links or evidence.",
+        )
 
 
 def _conflict() -> ConflictError:
