@@ -129,6 +129,19 @@ def test_an_alias_bomb_is_refused_before_it_grows() -> None:
         parse(("---\n" + "\n".join(lines) + "\n---\n").encode())
 
 
+@pytest.mark.parametrize("opened", ["[", '{"a": '])
+def test_lists_and_maps_are_read_thirty_two_deep_whatever_python_could(opened: str) -> None:
+    closed = "]" if opened == "[" else "}"
+
+    def nested(times: int) -> bytes:
+        inner = "1" if closed == "}" else ""
+        return f"---\na: {opened * times}{inner}{closed * times}\n---\nText.".encode()
+
+    assert parse(nested(31)).values["a"]
+    with pytest.raises(MalformedError, match="nested too deeply"):
+        parse(nested(32))
+
+
 @pytest.mark.parametrize(
     "nest", ["'[' * 100000", "'- ' * 100000", "'{a: ' * 60000", "'? ' * 100000", "'a: ' + '[' * 370000"]
 )

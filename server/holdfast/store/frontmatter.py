@@ -116,7 +116,18 @@ def _json_lines(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str]
             json.dumps(values, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError):
         return None
+    if text.count("[") + text.count("{") > _DEEPEST and _is_deep(values):
+        return None
     return (values, tuple(zip(keys, lines, strict=True))) if list(values) == keys else None
+
+
+def _is_deep(values: dict[str, Any]) -> bool:
+    """Whether it is nested more deeply than is read; how deep JSON may be depends on the version of Python."""
+    level: list[Any] = [values]
+    for _ in range(_DEEPEST):
+        inside = (item for value in level for item in (value.values() if isinstance(value, dict) else value))
+        level = [item for item in inside if isinstance(item, dict | list)]
+    return bool(level)
 
 
 def _block_yaml(lines: list[str]) -> tuple[dict[str, Any], tuple[tuple[str, str], ...] | None]:
