@@ -69,8 +69,8 @@ def test_there_is_a_package_to_judge() -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_a_module_stays_under_400_lines(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) < 400
+def test_a_module_stays_under_600_lines(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) < 600
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)
