@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
@@ -73,7 +75,90 @@ class Issuer:
             "another key of the same name": self.token(key=RSAKey.generate_key(2048, {"kid": "0"}, private=True)),
             "a key that there is not": self.token(kid="../../etc/passwd"),
             "no token": "a.b.c",
+            **self._strange_headers(),
+            **self._strange_claims(),
         }
+
+    def _strange_headers(self) -> dict[str, str]:
+        """Tokens whose header no verifier should have to think about; some of them are well signed."""
+        nested = b"[" * 3000 + b"]" * 3000
+        _, body, signature = self.token().split(".")
+        kid, usual = str(self._keys[-1].kid), b'{"alg":"RS256","kid":"0"}'
+        return {
+            f"header {name}": f"{_encoded(head)}.{body}.{signature}"
+            for name, head in {
+                "nested 3,000 deep": nested,
+                "with a key nested 3,000 deep": b'{"alg":"RS256","kid":' + nested + b"}",
+                "nested 2,000 objects deep": b'{"a":' * 2000 + b"1" + b"}" * 2000,
+                "of a number of 5,000 digits": b'{"alg":"RS256","kid":' + b"9" * 5000 + b"}",
+                "that is a list": b'["RS256"]',
+                "that is null": b"null",
+                "that is no text": b"\xff\xfe\x00",
+                "of two objects": usual + usual,
+                "of two algorithms": b'{"alg":"none","alg":"RS256","kid":"0"}',
+                "of a key that is a list": b'{"alg":"RS256","kid":["0"]}',
+                "of a key that is an object": b'{"alg":"RS256","kid":{"0":"0"}}',
+                "of a key that is null": b'{"alg":"RS256","kid":null}',
+                "of a key of its own": json.dumps({"alg": "RS256", "jwk": {"kty": "oct"}, "kid": kid}).encode(),
+                "of no algorithm": b'{"kid":"0"}',
+                "of a list of algorithms": b'{"alg":["RS256"],"kid":"0"}',
+                "in other letters": b'{"alg":"rs256","kid":"0"}',
+            }.items()
+        }
+
+    def _strange_claims(self) -> dict[str, str]:
+        """Tokens that are well signed, and whose claims say what no token should."""
+        now = int(time.time())
+        good = self.claims()
+        written = {
+            "ends in 10^400 seconds": {"exp": "1" + "0" * 400},
+            "ends in 10^20 seconds": {"exp": "1" + "0" * 20},
+            "ends in 10^5000 seconds": {"exp": "1" + "0" * 5000},
+            "ends in infinity": {"exp": "Infinity"},
+            "ends in 1e400 seconds": {"exp": "1e400"},
+            "ends never": {"exp": "NaN"},
+            "ends at a text": {"exp": f'"{now + 600}"'},
+            "ends at a list": {"exp": f"[{now + 600}]"},
+            "ends at null": {"exp": "null"},
+            "ends at true": {"exp": "true"},
+            "ends twice": {"exp": f'1,"exp":{now + 600}'},
+            "begins never": {"nbf": "NaN"},
+            "began before all time": {"nbf": "-Infinity"},
+            "began in -10^400 seconds": {"nbf": "-1" + "0" * 400},
+            "begins at null": {"nbf": "null"},
+            "begins at a text": {"nbf": '"0"'},
+            "begins at true": {"nbf": "true"},
+            "begins at an object": {"nbf": "{}"},
+            "was issued never": {"iat": "NaN"},
+            "was issued in 10^400 seconds": {"iat": "1" + "0" * 400},
+            "was issued at a text": {"iat": '"now"'},
+            "was issued at a list": {"iat": "[0]"},
+            "of a list of subjects": {"sub": '["ann"]'},
+            "of an object as subject": {"sub": "{}"},
+            "of a number as subject": {"sub": "7"},
+            "of an empty subject": {"sub": '""'},
+            "of two subjects": {"sub": '"ann","sub":"bob"'},
+            "of a list of issuers": {"iss": f'["{NAME}"]'},
+            "of an object as audience": {"aud": "{}"},
+            "with something nested 3,000 deep": {"x": "[" * 3000 + "]" * 3000},
+            "of a number of 5,000 digits": {"x": "9" * 5000},
+        }
+        texts = {name: _claims(good, changed) for name, changed in written.items()}
+        texts |= {"claims that are a list": "[]", "claims that are null": "null", "no claims": "", "half of one": "{"}
+        return {name: self.signed(text) for name, text in texts.items()} | {
+            "a token of 20 kB": self.token(x="x" * 15_000),
+            "a signature in other letters": self.token().replace("-", "+").replace("_", "/") + "==",
+            "four parts": f"{self.token()}.e30",
+            "two parts": self.token().rpartition(".")[0],
+        }
+
+    def signed(self, claims: str) -> str:
+        """A token of these claims as they are written, well signed."""
+        key = self._keys[-1]
+        head = _encoded(json.dumps({"alg": "RS256", "kid": str(key.kid)}).encode())
+        text = f"{head}.{_encoded(claims.encode())}"
+        private: Any = serialization.load_pem_private_key(key.as_pem(private=True), None)
+        return f"{text}.{_encoded(private.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
     def keys(self) -> bytes:
         return json.dumps({"keys": [key.as_dict(private=False) for key in self._keys[-2:]]}).encode()
@@ -89,6 +174,12 @@ class Issuer:
 def _signed(head: dict[str, Any], claims: dict[str, Any], sign: Callable[[bytes], bytes]) -> str:
     text = f"{_encoded(json.dumps(head).encode())}.{_encoded(json.dumps(claims).encode())}"
     return f"{text}.{_encoded(sign(text.encode()))}"
+
+
+def _claims(good: dict[str, Any], changed: dict[str, str]) -> str:
+    """Claims as JSON, in which some values are written as they are given."""
+    kept = {key: json.dumps(value) for key, value in good.items()} | changed
+    return "{" + ",".join(f'"{key}":{value}' for key, value in kept.items()) + "}"
 
 
 def _encoded(data: bytes) -> str:

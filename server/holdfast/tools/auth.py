@@ -5,10 +5,14 @@ Over stdio nobody has a token: whoever starts the process owns the memory, and `
 
 from __future__ import annotations
 
+import binascii
 import hmac
+import json
+import re
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from fastmcp.exceptions import ToolError
 from fastmcp.prompts import Prompt
@@ -49,6 +53,10 @@ Call = Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
 
 SKEW_SECONDS = 30.0  # that other clocks may be ahead
 KEYS_SECONDS = 5.0  # at least between two looks for the keys of signed tokens: that long a new one may be unknown
+LONGEST_TOKEN: Final = 16 * 1024  # characters of a signed token
+_LAST_TIME: Final = 253_402_300_799  # the end of the year 9999
+_PART: Final = re.compile(r"[A-Za-z0-9_-]+")
+_TIMES: Final = ("exp", "nbf", "iat")
 _SPACE, _PRINCIPAL = "holdfast_space", "holdfast_principal"
 
 
@@ -75,10 +83,9 @@ def signed_tokens(settings: Settings) -> TokenVerifier:
 
     class SignedTokens(JWTVerifier):
         async def load_access_token(self, token: str) -> AccessToken | None:
-            try:
-                access = await super().load_access_token(token)
-            except OverflowError:  # an end beyond all time
+            if not is_well_formed(token):
                 return None
+            access = await super().load_access_token(token)
             return None if access is None else _checked(access)
 
     return SignedTokens(
@@ -90,12 +97,61 @@ def signed_tokens(settings: Settings) -> TokenVerifier:
     )
 
 
+def is_well_formed(token: str) -> bool:
+    """Whether a signed token says plainly what it says, so that no two readers can take it for two things.
+
+    Its header is flat and names its key by a text or not at all; no key is given twice; its times are numbers between
+    1970 and the year 9999. Signature, issuer and audience are the framework's to check.
+    """
+    try:
+        header, claims = map(_part, _parts(token))
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(header.get("kid", ""), str) or any(isinstance(value, dict) for value in header.values()):
+        return False
+    return all(_is_time(claims[name]) for name in _TIMES if name in claims)
+
+
+def _parts(token: str) -> list[str]:
+    """Header and claims, still encoded."""
+    parts = token.split(".")
+    if len(token) > LONGEST_TOKEN or len(parts) != 3 or not all(map(_PART.fullmatch, parts)):  # noqa: PLR2004 - RFC 7515
+        raise ValueError("it is no signed token")
+    return parts[:2]
+
+
+def _part(encoded: str) -> dict[str, Any]:
+    try:
+        text = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+    except binascii.Error as error:
+        raise ValueError("it is no base64") from error
+    found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")  # noqa: TRY004 - one error for all that is no token
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; one that has a key twice is refused."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _no_number(_name: str) -> float:
+    """Refuse NaN and Infinity, which are not JSON."""
+    raise ValueError("it is no number")
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LAST_TIME
+
+
 def _checked(access: AccessToken) -> AccessToken | None:
     """What the framework leaves open: an end, a beginning, and a subject."""
     subject, begins = access.subject, access.claims.get("nbf", 0)
-    if not subject or access.expires_at is None:
-        return None
-    if isinstance(begins, bool) or not isinstance(begins, int | float) or begins > time.time() + SKEW_SECONDS:
+    if not subject or access.expires_at is None or begins > time.time() + SKEW_SECONDS:
         return None
     principal = signed_principal(str(access.claims.get("iss")), subject)
     return access.model_copy(update={"claims": {"iss": access.claims.get("iss"), _PRINCIPAL: principal}})
