@@ -1,24 +1,17 @@
-"""What one client may cost an HTTP server: how many connections and requests, how often, how large, how slow."""
+"""What the requests of one client may cost an HTTP server: how many at once, how often, how large, how slow."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from typing import Any, ClassVar
 
 import anyio
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 MOST_BODY = 4 * 1024 * 1024  # bytes
-MOST_HEAD = 32 * 1024  # bytes
-LEAST_READ = 64 * 1024  # bytes, in the time that a request may take to arrive
 RETRY_SECONDS = 1
 _EVENTS = b"text/event-stream"
 _MOST_KNOWN = 10_000  # clients whose pace is remembered
@@ -164,90 +157,3 @@ def replayed(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receiving
-
-
-class Connection(H11Protocol):
-    """A connection of a server that has at most so many, each of which must say in time what it wants, and hear it."""
-
-    most: ClassVar[int]
-    head_seconds: ClassVar[float]
-    _late: asyncio.TimerHandle | None = None
-    _unread: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        if len(self.connections) > self.most:
-            self._refuse(503, f"The server has {self.most} connections already.", "retry-after: 1\r\n")
-            return
-        self._late = self.loop.call_later(self.head_seconds, self._too_late)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._in_time()
-        self._is_read()
-        super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        if self._unread is None:  # an answer that waits to be sent takes the place of another
-            self._watch_reading()
-
-    def resume_writing(self) -> None:
-        self._is_read()
-        super().resume_writing()
-
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        super().data_received(data)
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is not None and not cycle.response_complete:
-            self._in_time()
-        elif self._late is None:
-            self._late = self.loop.call_later(self.head_seconds, self._too_late)
-
-    def send_400_response(self, msg: str) -> None:
-        if len(self.conn.trailing_data[0]) > MOST_HEAD:
-            self._refuse(431, f"The headers are longer than {MOST_HEAD // 1024} KiB.")
-        else:
-            super().send_400_response(msg)
-
-    def _in_time(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
-
-    def _watch_reading(self) -> None:
-        left = self.transport.get_write_buffer_size()
-        self._unread = self.loop.call_later(self.head_seconds, self._check_reading, left)
-
-    def _check_reading(self, before: int) -> None:
-        if before - self.transport.get_write_buffer_size() < LEAST_READ:
-            self.transport.abort()
-        else:
-            self._watch_reading()
-
-    def _is_read(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
-
-    def _too_late(self) -> None:
-        self._refuse(408, f"The headers did not arrive within {self.head_seconds:g} seconds.")
-
-    def _refuse(self, status: int, sentence: str, header: str = "") -> None:
-        body = json.dumps({"error": f"LimitExceededError: {sentence}"})
-        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n{header}"
-        told = f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}"
-        self.transport.write(told.encode())
-        self.transport.close()
-
-
-def connection(most: int, head_seconds: float) -> type[Connection]:
-    """The kind of connection that a server with these limits has."""
-    return type("LimitedConnection", (Connection,), {"most": most, "head_seconds": head_seconds})
-
-
-def address_of(scope: Scope) -> str:
-    """Where a request comes from."""
-    client: Any = scope.get("client")
-    return str(client[0]) if client else "unknown"

@@ -25,15 +25,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from holdfast.app import Servers
+from holdfast.connections import CONNECTION, LEAST_SHARE, MOST_HEAD, Places, address_of, connection
 from holdfast.limits import (
-    MOST_HEAD,
     RETRY_SECONDS,
     Pace,
     UnderWay,
-    address_of,
-    connection,
     lasting,
     refusal,
     replayed,
@@ -72,7 +71,7 @@ class Web:
         self._uvicorn = _Server(
             uvicorn.Config(
                 self._app(host),
-                http=connection(_room(settings), settings.request_seconds),
+                http=connection(_places(settings), settings.request_seconds),
                 h11_max_incomplete_event_size=MOST_HEAD,
                 proxy_headers=bool(settings.trusted_proxies),
                 forwarded_allow_ips=list(settings.trusted_proxies),
@@ -102,6 +101,10 @@ class Web:
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["path"] == HEALTH_PATH:
                 await PlainTextResponse("ok\n")(scope, receive, send)
+                return
+            by_proxy = scope.get(CONNECTION)
+            if by_proxy is not None and not by_proxy.asked_by(address_of(scope)):
+                await _busy("Your address has too many connections.")(scope, receive, send)
                 return
             with suppress(ClientDisconnect):  # whoever hangs up in the middle of a request wants no answer
                 await observed(app, scope, receive, send)
@@ -228,9 +231,26 @@ def _bodily(app: ASGIApp, seconds: float) -> ASGIApp:
     return answering
 
 
+def _busy(sentence: str) -> Response:
+    return refusal(503, sentence, **{"Retry-After": str(RETRY_SECONDS), "Connection": "close"})
+
+
 def _share(settings: Settings) -> int:
-    """How many requests of one client are worked on at once: where each has a memory of its own, a part of all."""
-    return max(1, settings.max_requests // 4) if settings.tenancy == "user" else settings.max_requests
+    """How many requests of one client are worked on at once: a quarter of all where each has a memory of its own.
+
+    Where all share one, many agents of one user ask as one client: they leave an eighth to others.
+    """
+    most = settings.max_requests
+    return max(1, most // 4) if settings.tenancy == "user" else min(most, max(LEAST_SHARE, most - most // 8))
+
+
+def _places(settings: Settings) -> Places:
+    trusted = ProxyHeadersMiddleware(_nobody, list(settings.trusted_proxies)).trusted_hosts
+    return Places(_room(settings), trusted.__contains__)
+
+
+async def _nobody(_scope: Any, _receive: Any, _send: Any) -> None:
+    """An application that is never called."""
 
 
 def _room(settings: Settings) -> int:
