@@ -342,7 +342,7 @@ MUTATIONS = (
              "return None if access is None else _checked(access)", "return access",
              ("tests/unit/test_access.py::test_no_forged_token_is_taken",)),
     Mutation("slow-body", "hostile", "a body is waited for without end", "limits.py",
-             "with anyio.move_on_after(seconds):", "with anyio.move_on_after(3600):",
+             "with anyio.move_on_after(self._seconds):", "with anyio.move_on_after(3600):",
              ("tests/hostile/test_http_attacks.py::test_a_body_that_does_not_come_is_not_waited_for",)),
     Mutation("all-connections", "hostile", "connections are taken without end", "connections.py",
              "if len(self._owners) >= self._most and", "if len(self._owners) >= 10**9 and",

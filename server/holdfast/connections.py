@@ -23,7 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 MOST_HEAD: Final = 32 * 1024  # bytes
 LEAST_READ: Final = 64 * 1024  # bytes, in the time that a request may take to arrive
 LEAST_SHARE: Final = 64  # connections that any address may have, where there are so many
-CONNECTION: Final = "holdfast.connection"  # where a request that came by a proxy finds its connection
+CONNECTION: Final = "holdfast.connection"  # where a request finds the connection that it came by
 _LINGER_SECONDS: Final = 0.5  # for whoever is refused to read why
 _MOST_LINGERING: Final = 64
 _WHOLE_HEAD: Final = re.compile(rb"\n\r?\n")
@@ -154,6 +154,7 @@ class Connection(H11Protocol):
     _unread: asyncio.TimerHandle | None = None
     _refused: bool = False
     _by_proxy: bool = False
+    _resting: float = 0.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -193,8 +194,20 @@ class Connection(H11Protocol):
             self.transport.close()
 
     def asked_by(self, owner: str) -> bool:
-        """Count for the client that a proxy names; False where that one has too many connections."""
-        return self.places.hand_over(self, owner)
+        """Count for the client that a proxy names, if one does; False where that one has too many connections."""
+        return not self._by_proxy or self.places.hand_over(self, owner)
+
+    def rest(self, seconds: float) -> None:
+        """Read nothing for a while after the answer that is due."""
+        self._resting = seconds
+
+    def on_response_complete(self) -> None:
+        if not self._resting or self.transport.is_closing():
+            super().on_response_complete()
+            return
+        self.flow.pause_reading()
+        self.loop.call_later(self._resting, super().on_response_complete)
+        self._resting = 0.0
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -216,7 +229,7 @@ class Connection(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self._by_proxy and self._asked is not None:
+        if self._asked is not None:
             self.scope[CONNECTION] = self  # type: ignore[typeddict-unknown-key] # before its task runs
 
     def send_400_response(self, msg: str) -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
+from anyio import CapacityLimiter
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY = 4 * 1024 * 1024  # bytes
 RETRY_SECONDS = 1
+LARGE_BODY = 64 * 1024  # bytes; above, a body is one of few of its client
+LARGE_AT_ONCE = 2
+TURNS, TURNS_ALONE = 4, 32  # requests of one client that are answered at a time, while others ask too, and else
+CONTENDED_SECONDS = 1.0  # after the request of one client, in which others are held to that
+STRANGER_RATE = 100  # requests a second of an address, without a token where one is needed
 _EVENTS = b"text/event-stream"
 _MOST_KNOWN = 10_000  # clients whose pace is remembered
 _BURST = 2.0  # seconds' worth of requests that may come at once
@@ -125,24 +132,134 @@ def lasting(app: ASGIApp, seconds: float) -> ASGIApp:
     return answering
 
 
-async def whole_body(scope: Scope, receive: Receive, seconds: float) -> bytes | Response:
-    """The body of a request, or the refusal of one that is too large or comes too slowly."""
-    too_large = refusal(413, f"The body is larger than {MOST_BODY // 1024 // 1024} MiB.", Connection="close")
-    announced = dict(scope["headers"]).get(b"content-length", b"0")
-    if not announced.isdigit() or int(announced[:12]) > MOST_BODY:
-        return too_large
-    parts = bytearray()
-    with anyio.move_on_after(seconds):
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return Response(status_code=400)  # nobody is there to read it
-            parts += message.get("body", b"")
-            if len(parts) > MOST_BODY:
-                return too_large
-            if not message.get("more_body", False):
-                return bytes(parts)
-    return refusal(408, f"The body did not arrive within {seconds:g} seconds.", Connection="close")
+class Lanes:
+    """So many at a time of each client; others of the same client wait in line."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, CapacityLimiter] = {}
+        self._users: Counter[str] = Counter()
+
+    def has_others(self, client: str) -> bool:
+        """Whether anybody else is inside or waits."""
+        return len(self._users) > (client in self._users)
+
+    @asynccontextmanager
+    async def of(self, client: str, most: int) -> AsyncIterator[Callable[[], None]]:
+        """Wait until fewer than `most` of this client are inside, and be one of them, until the way out is called."""
+        limiter = self._of.setdefault(client, CapacityLimiter(most))
+        if limiter.total_tokens != most:
+            limiter.total_tokens = most
+        self._users[client] += 1
+        inside: list[object] = []
+
+        def leave() -> None:
+            if inside:
+                limiter.release_on_behalf_of(inside.pop())
+
+        try:
+            entering = object()
+            await limiter.acquire_on_behalf_of(entering)
+            inside.append(entering)
+            yield leave
+        finally:
+            leave()
+            self._users[client] -= 1
+            if not self._users[client]:
+                del self._users[client], self._of[client]
+
+
+class Turns:
+    """While several clients ask, few requests of each are answered at a time, so that nobody waits behind a crowd.
+
+    A client that asks alone has as many as keep the processors busy: those that had begun would go before another's.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lanes = Lanes()
+        self._latest = self._before = ("", 0.0)  # who asked last and when, and the last other one
+
+    async def serve(self, client: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have a request answered when it is this client's turn; an answer that lasts gives the turn back."""
+        async with self._lanes.of(client, self._most(client)) as leave:
+
+            async def sending(message: Message) -> None:
+                await send(message)
+                if is_stream(message):
+                    leave()
+
+            await app(scope, receive, sending)
+
+    def _most(self, client: str) -> int:
+        now = self._clock()
+        if self._latest[0] != client:
+            self._before = self._latest
+        self._latest = (client, now)
+        lately = bool(self._before[0]) and now - self._before[1] < CONTENDED_SECONDS
+        return TURNS if lately or self._lanes.has_others(client) else TURNS_ALONE
+
+
+@dataclass(slots=True)
+class _Arriving:
+    """What has come of a body."""
+
+    parts: bytearray = field(default_factory=bytearray)
+    is_whole: bool = False
+
+
+class Bodies:
+    """Bodies of requests: how large, how slow, and how many large ones of one client at a time.
+
+    Args:
+        seconds: how long a body may take to arrive, and a large one to begin.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lanes = Lanes()
+
+    @asynccontextmanager
+    async def whole(self, client: str, scope: Scope, receive: Receive) -> AsyncIterator[bytes | Response]:
+        """The body of a request, or the refusal of one that is too large or comes too late."""
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if not announced.isdigit() or int(announced[:12]) > MOST_BODY:
+            yield _too_large()
+            return
+        body = _Arriving()
+        if int(announced) <= LARGE_BODY and (refused := await self._read(body, receive, LARGE_BODY)):
+            yield refused
+        elif body.is_whole and len(body.parts) <= LARGE_BODY:
+            yield bytes(body.parts)
+        else:
+            async with AsyncExitStack() as lane:
+                with anyio.move_on_after(self._seconds) as waiting:
+                    await lane.enter_async_context(self._lanes.of(client, LARGE_AT_ONCE))
+                yield _crowded() if waiting.cancelled_caught else await self._large(body, receive)
+
+    async def _large(self, body: _Arriving, receive: Receive) -> bytes | Response:
+        refused = await self._read(body, receive, MOST_BODY)
+        return refused or (_too_large() if len(body.parts) > MOST_BODY else bytes(body.parts))
+
+    async def _read(self, body: _Arriving, receive: Receive, most: int) -> Response | None:
+        """Read until it is whole or longer than this; the answer to one that does not come."""
+        with anyio.move_on_after(self._seconds):
+            while not body.is_whole and len(body.parts) <= most:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return Response(status_code=400)  # nobody is there to read it
+                body.parts += message.get("body", b"")
+                body.is_whole = not message.get("more_body", False)
+            return None
+        return refusal(408, f"The body did not arrive within {self._seconds:g} seconds.", Connection="close")
+
+
+def _crowded() -> Response:
+    told = f"{LARGE_AT_ONCE} large requests of yours are worked on already."
+    return refusal(503, told, **{"Retry-After": str(RETRY_SECONDS), "Connection": "close"})
+
+
+def _too_large() -> Response:
+    return refusal(413, f"The body is larger than {MOST_BODY // 1024 // 1024} MiB.", Connection="close")
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:

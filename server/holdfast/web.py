@@ -31,12 +31,14 @@ from holdfast.app import Servers
 from holdfast.connections import CONNECTION, LEAST_SHARE, MOST_HEAD, Places, address_of, connection
 from holdfast.limits import (
     RETRY_SECONDS,
+    STRANGER_RATE,
+    Bodies,
     Pace,
+    Turns,
     UnderWay,
     lasting,
     refusal,
     replayed,
-    whole_body,
 )
 from holdfast.model.access import READ, WRITE
 from holdfast.sessions import Sessions
@@ -66,6 +68,9 @@ class Web:
         self._admin_sessions = None if self._admin is None else Sessions(self._admin)
         self._verifier = verifier_of(settings)
         self._pace = Pace(settings.rate_limit)
+        self._strangers = Pace(min(settings.rate_limit, STRANGER_RATE))
+        self._bodies = Bodies(settings.request_seconds)
+        self._turns = Turns()
         self._under_way = UnderWay(settings.max_requests, _share(settings))
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # else whoever sends rubbish fills the log
         self._uvicorn = _Server(
@@ -102,8 +107,7 @@ class Web:
             if scope["path"] == HEALTH_PATH:
                 await PlainTextResponse("ok\n")(scope, receive, send)
                 return
-            by_proxy = scope.get(CONNECTION)
-            if by_proxy is not None and not by_proxy.asked_by(address_of(scope)):
+            if not scope[CONNECTION].asked_by(address_of(scope)):
                 await _busy("Your address has too many connections.")(scope, receive, send)
                 return
             with suppress(ClientDisconnect):  # whoever hangs up in the middle of a request wants no answer
@@ -136,16 +140,33 @@ class Web:
         if isinstance(found, Response):
             await found(scope, receive, send)
             return
-        app = _bodily(found, self._settings.request_seconds)
+        app = self._bodily(found, asker)
         if access is not None and access.expires_at is not None:  # who may no longer ask may no longer listen
             app = lasting(app, max(0.0, access.expires_at - time.time()))
         await self._under_way.serve(asker, app, scope, receive, send)
 
+    def _bodily(self, app: ASGIApp, asker: str) -> ASGIApp:
+        """An endpoint that meets requests only when they are there as a whole, and it is their client's turn."""
+
+        async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+            path = scope["path"].rstrip("/")
+            scope = {**scope, "path": path, "raw_path": path.encode()}
+            if scope["method"] != "POST":
+                await app(scope, receive, send)
+                return
+            async with self._bodies.whole(asker, scope, receive) as body:
+                if isinstance(body, Response):
+                    await body(scope, receive, send)
+                else:
+                    await self._turns.serve(asker, app, scope, replayed(body, receive), send)
+
+        return answering
+
     def _way(self, scope: Scope, access: Any, asker: str) -> ASGIApp | Response:
         """Where a request leads, or why it is refused."""
-        if not self._pace.take(asker):
-            told = f"More than {self._settings.rate_limit} requests in a second."
-            return refusal(429, told, **{"Retry-After": str(RETRY_SECONDS)})
+        pace = self._strangers if self._verifier is not None and access is None else self._pace
+        if not pace.take(asker):
+            return self._too_often(scope, f"More than {pace.rate} requests in a second.")
         path = scope["path"].rstrip("/")
         if self._verifier is not None and path in self._metadata_paths():
             return JSONResponse(self._metadata(scope))
@@ -157,6 +178,12 @@ class Web:
         if path == ADMIN_PATH and self._admin_sessions is not None and is_admin(access):
             return self._admin_sessions.of(asker)
         return PlainTextResponse("Not Found", 404)
+
+    @staticmethod
+    def _too_often(scope: Scope, sentence: str) -> Response:
+        """429; who goes on asking on the same connection is read again when the time is over."""
+        scope[CONNECTION].rest(RETRY_SECONDS)
+        return refusal(429, sentence, **{"Retry-After": str(RETRY_SECONDS)})
 
     def _base(self, scope: Scope) -> str:
         """The address that the client knows this server by; its Host has been checked."""
@@ -211,24 +238,6 @@ def _endpoint(server: Any, path: str, settings: Settings, *, telling: bool = Fal
         path=path, json_response=not telling, stateless_http=settings.stateless, host_origin_protection=False
     )
     return app
-
-
-def _bodily(app: ASGIApp, seconds: float) -> ASGIApp:
-    """An endpoint that meets requests only when they are there as a whole."""
-
-    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"].rstrip("/")
-        scope = {**scope, "path": path, "raw_path": path.encode()}
-        if scope["method"] != "POST":
-            await app(scope, receive, send)
-            return
-        body = await whole_body(scope, receive, seconds)
-        if isinstance(body, Response):
-            await body(scope, receive, send)
-        else:
-            await app(scope, replayed(body, receive), send)
-
-    return answering
 
 
 def _busy(sentence: str) -> Response:
