@@ -5,7 +5,9 @@
 # HOLDFAST_PUBLIC_URL or HOLDFAST_ALLOWED_HOSTS gives it, see docs/security.md:
 #   docker build --target http -t holdfast-http .
 #   docker run --rm -p 8765:8765 -v holdfast:/data -e HOLDFAST_AUTH_TOKENS -e HOLDFAST_PUBLIC_URL holdfast-http
-FROM python:3.13-slim AS base
+# BASE may name one exact image: --build-arg BASE=python@sha256:<digest>, as docs/development.md says.
+ARG BASE=python:3.13-slim
+FROM ${BASE} AS base
 
 ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
