@@ -15,6 +15,7 @@ from typing import Any, Literal
 from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
 from holdfast.model.access import StaticToken, read_tokens
+from holdfast.model.addresses import origin_of
 from holdfast.model.spaces import space_name
 from holdfast.remarks import remarks_on
 
@@ -105,10 +106,14 @@ def _local(text: str) -> object:
     return "local"
 
 
-def _names(text: str) -> object:
+def _names(text: str) -> tuple[str, ...]:
     """A JSON list, or names with commas between."""
     items = json.loads(text) if text.lstrip().startswith("[") else text.split(",")
     return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+def _origins(text: str) -> object:
+    return tuple(map(origin_of, _names(text)))
 
 
 def _space(text: str) -> object:
@@ -155,7 +160,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("log_level", "warning", "debug, info, warning or error; logs go to stderr as JSON.",
             _one_of("debug", "info", "warning", "error")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
-    Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
+    Setting("allowed_origins", "", "Origins whose pages may call over HTTP, as a list.", _origins),
     Setting("auth_tokens", "", "Who may call over HTTP: a list of {token or token_sha256, client_id, scopes, space}.",
             read_tokens, nested="auth.tokens"),
     Setting("auth_jwks_url", "", "Where the keys are that sign tokens (JWT); needs issuer and audience.", _web_address,

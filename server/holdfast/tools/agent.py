@@ -19,10 +19,10 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.engine.tenants import Memories
-from holdfast.model.memory import EdgeType, NoteType, Tier
+from holdfast.model.memory import GLOBAL_SPACE, EdgeType, NoteType, Tier
 from holdfast.settings import Settings
 from holdfast.tools import render
-from holdfast.tools.auth import asking, principal_of, space_of
+from holdfast.tools.auth import asked_space, asking, principal_of, space_of
 from holdfast.tools.errors import answered
 from holdfast.tools.results import FeedbackResult, NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
 
@@ -72,12 +72,14 @@ class Desk:
     settings: Settings | None = None
 
     def caller(self, context: Context) -> Caller:
-        return self.asker(asking(), client_name(context))
+        return self.asker(asking(), client_name(context), asked_space())
 
-    def asker(self, access: AccessToken | None, source: str) -> Caller:
-        """Who asks with this token, through this program."""
+    def asker(self, access: AccessToken | None, source: str, asked: str | None = None) -> Caller:
+        """Who asks with this token, through this program, in the space that the request's header names."""
         own = space_of(access)
         space, how = (own, "the token's default") if own is not None else (self.space, self.space_from)
+        if asked is not None:
+            space, how = (None if asked == GLOBAL_SPACE else asked), "the X-Holdfast-Space header"
         return Caller(space, how, source, principal_of(access))
 
 

@@ -18,7 +18,7 @@ from fastmcp.exceptions import ToolError
 from fastmcp.prompts import Prompt
 from fastmcp.resources import Resource, ResourceTemplate
 from fastmcp.server.auth import AccessToken, TokenVerifier
-from fastmcp.server.dependencies import get_access_token
+from fastmcp.server.dependencies import get_access_token, get_http_request
 from fastmcp.server.middleware import Middleware, MiddlewareContext
 from fastmcp.server.transforms import (
     GetPromptNext,
@@ -33,6 +33,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST
+from starlette.requests import Request
 
 from holdfast.errors import ScopeError
 from holdfast.model.access import (
@@ -57,6 +58,7 @@ LONGEST_TOKEN: Final = 16 * 1024  # characters of a signed token
 _LAST_TIME: Final = 253_402_300_799  # the end of the year 9999
 _PART: Final = re.compile(r"[A-Za-z0-9_-]+")
 _TIMES: Final = ("exp", "nbf", "iat")
+SPACE: Final = "holdfast.space"  # where a request over HTTP has the space that its header names
 _SPACE, _PRINCIPAL = "holdfast_space", "holdfast_principal"
 
 
@@ -206,6 +208,14 @@ def known_principal() -> str:
 def space_of(access: AccessToken | None) -> str | None:
     """The default space of a token."""
     return None if access is None else access.claims.get(_SPACE)
+
+
+def asked_space(request: Request | None = None) -> str | None:
+    """The space that a request over HTTP names in its header: this one, or the one that is being answered."""
+    try:
+        return (request or get_http_request()).scope.get(SPACE)
+    except RuntimeError:  # it came over stdio
+        return None
 
 
 def asking() -> AccessToken | None:

@@ -38,7 +38,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, HoldfastError
 from holdfast.model.access import READ
 from holdfast.tools.agent import Desk
-from holdfast.tools.auth import access_of, is_admin, require
+from holdfast.tools.auth import access_of, asked_space, is_admin, require
 from holdfast.tools.resources import Kind, find
 
 TOLD_SECONDS = 0.25  # between two looks; a folder that is not watched is scanned for each,
@@ -114,7 +114,7 @@ class Subscriptions:
             raise MCPError(INVALID_REQUEST, "This connection keeps no session that could be told of changes.")
         client = self._clients.get(connection)
         if client is None:
-            client = self._clients[connection] = _Client(context.session, self._desk.asker(access, "mcp"))
+            client = self._clients[connection] = _Client(context.session, self._asker(context))
             connection.exit_stack.callback(self._forget, connection)
         if uri not in client.uris:
             if len(client.uris) >= MOST_URIS:
@@ -147,8 +147,11 @@ class Subscriptions:
         asked = dict.fromkeys(params.notifications.resource_subscriptions or ())
         uris = [uri for uri in asked if await self._find(access, uri) is not None][:MOST_URIS]
         notifications = params.notifications.model_copy(update={"resource_subscriptions": uris or None})
-        async with self._watching(self._desk.asker(access, "mcp"), uris) as audience:
+        async with self._watching(self._asker(context), uris) as audience:
             return await audience.streams(context, params.model_copy(update={"notifications": notifications}))
+
+    def _asker(self, context: ServerRequestContext[Any, Any]) -> Caller:
+        return self._desk.asker(access_of(context), "mcp", asked_space(context.request))
 
     async def watch(self) -> None:
         """Tell of changes for as long as the server runs; no audience waits for what is slow for another."""
