@@ -41,18 +41,18 @@ class Attacker:
         body = json.dumps(message).encode()
         return self.head(method, len(body), version=modern) + b"\r\n" + body
 
-    async def slow_heads(self, reader: Reader, writer: Writer) -> None:
+    async def slow_heads(self, _reader: Reader, writer: Writer) -> None:
         for letter in self.head("tools/list", 10):
             writer.write(bytes([letter]))
             await asyncio.sleep(STEP_SECONDS)
 
-    async def slow_bodies(self, reader: Reader, writer: Writer) -> None:
+    async def slow_bodies(self, _reader: Reader, writer: Writer) -> None:
         writer.write(self.head("tools/list", 1000) + b"\r\n")
         for _ in range(1000):
             writer.write(b" ")
             await asyncio.sleep(STEP_SECONDS)
 
-    async def silence(self, reader: Reader, writer: Writer) -> None:
+    async def silence(self, reader: Reader, _writer: Writer) -> None:
         await reader.read()
 
     async def half_open(self, reader: Reader, writer: Writer) -> None:
@@ -60,7 +60,7 @@ class Attacker:
         writer.write_eof()
         await reader.read()
 
-    async def never_reading(self, reader: Reader, writer: Writer) -> None:
+    async def never_reading(self, _reader: Reader, writer: Writer) -> None:
         while True:
             writer.write(self.request("tools/list") * 20)
             await writer.drain()

@@ -11,10 +11,11 @@ import httpx
 
 from processes import HOLDFAST, INITIALIZE, MODERN, PATIENCE, stdio
 
+KEEPER = "keeper-of-the-lighthouse-at-the-quay"  # a token that opens the admin namespace is long
 TOKENS = {
     "reader": ["memory:read"],
     "writer": ["memory:read", "memory:write"],
-    "keeper": ["memory:admin"],
+    KEEPER: ["memory:admin"],
 }
 TLS = httpx.create_ssl_context()  # made once: it takes longer than a request
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}

@@ -54,6 +54,8 @@ _LOG = "tests/contract/test_log.py::"
 _FUZZ = "tests/hostile/test_fuzz.py::"
 _FILES = "tests/hostile/test_files.py::"
 _SOAK = "tests/hostile/test_soak.py::"
+_ATTACKS = "tests/hostile/test_http_attacks.py::"
+_LIMITS = "tests/unit/test_limits.py::"
 _GOLDEN = "tests/house/test_tools_golden.py::"
 LEFT_OUT = f"{_OUTDATED}test_a_note_leaves_recall_and_stays_readable"
 SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_however_well_it_fits"
@@ -347,6 +349,33 @@ MUTATIONS = (
     Mutation("all-connections", "hostile", "connections are taken without end", "connections.py",
              "if len(self._owners) >= self._most and", "if len(self._owners) >= 10**9 and",
              ("tests/hostile/test_http_attacks.py::test_more_connections_than_there_is_room_for_are_refused_in_order",)),
+    Mutation("no-turns", "hostile", "one client's crowd goes before everybody else", "limits.py",
+             "return TURNS if lately or", "return TURNS_ALONE if lately or",
+             (f"{_LIMITS}test_a_crowd_of_one_client_goes_on_a_few_at_a_time_while_another_asks",)),
+    Mutation("two-ends", "hostile", "a request may say twice where it ends", "connections.py",
+             "    if lengths and codings:", "    if not lengths and not codings:",
+             (f"{_ATTACKS}test_a_request_whose_end_could_be_read_in_two_ways_is_refused_and_hung_up_on",)),
+    Mutation("one-address", "hostile", "an address may have all connections", "connections.py",
+             "self._share = min(most, max(LEAST_SHARE, most // 4))", "self._share = most",
+             ("tests/hostile/test_http_attacks.py::test_an_address_that_has_its_share_is_told_so_at_once",)),
+    Mutation("no-room", "hostile", "who took all places keeps them", "connections.py",
+             "        idle.give_way()\n        return True", "        return False",
+             ("tests/hostile/test_http_attacks.py::test_who_takes_all_connections_makes_room_for_another_address",)),
+    Mutation("strange-token", "hostile", "a token that says a thing strangely is verified", "tools/auth.py",
+             "            if not is_well_formed(token):", "            if not token:",
+             ("tests/unit/test_access.py::test_no_forged_token_is_taken",)),
+    Mutation("free-guesses", "hostile", "tokens may be guessed without end", "limits.py",
+             "            guesser.left -= 1", "            guesser.left -= 0",
+             ("tests/unit/test_access.py::test_who_guesses_waits_and_who_shares_the_address_does_not",)),
+    Mutation("short-keys", "hostile", "one letter opens the admin namespace", "model/access.py",
+             "    if is_short and ADMIN in scopes:", "    if False:",
+             ("tests/unit/test_access.py::test_a_token_that_opens_the_admin_namespace_is_long",)),
+    Mutation("any-page", "hostile", "every page may read the answers", "headers.py",
+             'known = Headers(scope=scope).get("origin") in answering.allow_origins', "known = True",
+             ("tests/contract/test_http_headers.py::test_for_all_other_pages_there_is_nothing_to_read",)),
+    Mutation("space-unheard", "hostile", "all projects of a user share one NOW over HTTP", "tools/agent.py",
+             "        if asked is not None:\n            space, how", "        if False:\n            space, how",
+             ("tests/contract/test_http_headers.py::test_two_projects_of_one_user_keep_two_nows",)),
     Mutation("one-audience", "hostile", "a subscriber hears of the recalls of others", "tools/subscriptions.py",
              "client.caller == audience.caller and uri", "uri",
              ("tests/contract/test_http_auth.py::test_a_listener_hears_of_its_own_recalls_alone",)),

@@ -76,7 +76,9 @@ class Places:
 
     def hand_over(self, connection: Connection, owner: str) -> bool:
         """Count a proxy's connection for the client that asks through it; False where that one has too many."""
-        if self._owners.get(connection) != owner:
+        if connection not in self._owners:  # it was closed meanwhile
+            return True
+        if self._owners[connection] != owner:
             self.leave(connection)
             self._enter(connection, owner)
         return len(self._of[owner]) <= self._share

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 from anyio import CapacityLimiter
@@ -20,6 +21,8 @@ LARGE_AT_ONCE = 2
 TURNS, TURNS_ALONE = 4, 32  # requests of one client that are answered at a time, while others ask too, and else
 CONTENDED_SECONDS = 1.0  # after the request of one client, in which others are held to that
 STRANGER_RATE = 100  # requests a second of an address, without a token where one is needed
+GUESSES = 100  # tokens that are not valid, from one address; then one a second
+_REPEATED = 8  # of them that are known again
 _EVENTS = b"text/event-stream"
 _MOST_KNOWN = 10_000  # clients whose pace is remembered
 _BURST = 2.0  # seconds' worth of requests that may come at once
@@ -48,9 +51,58 @@ class Pace:
         left = min(most, left + (now - at) * self.rate)
         allowed = left >= 1
         self._left[client] = (left - 1 if allowed else left, now)
-        if len(self._left) > _MOST_KNOWN:
-            self._left.popitem(last=False)
+        _keep_last(self._left)
         return allowed
+
+
+@dataclass(slots=True)
+class _Guesser:
+    """An address that gave tokens which are not valid: how many more it may try, since when, and which it tried."""
+
+    left: float
+    at: float
+    tried: deque[int]
+
+
+class Guesses:
+    """How often an address may try tokens that are not valid: many at first, then one a second.
+
+    A token that was valid lately, and one that was tried before, is no guess: whoever shares an address with those who
+    guess goes on, and a client that repeats its old token keeps nobody out.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._of: OrderedDict[str, _Guesser] = OrderedDict()
+        self._good: OrderedDict[int, None] = OrderedDict()
+
+    def may_try(self, address: str, token: bytes) -> bool:
+        guesser = self._of.get(address)
+        if guesser is None or hash(token) in self._good or hash(token) in guesser.tried:
+            return True
+        now = self._clock()
+        guesser.left = min(GUESSES, guesser.left + now - guesser.at)
+        guesser.at = now
+        return guesser.left >= 1
+
+    def tried(self, address: str, token: bytes, *, good: bool) -> None:
+        """What came of it."""
+        if good:
+            self._good[hash(token)] = None
+            self._good.move_to_end(hash(token))
+            _keep_last(self._good)
+            return
+        guesser = self._of.pop(address, None) or _Guesser(GUESSES, self._clock(), deque(maxlen=_REPEATED))
+        self._of[address] = guesser
+        _keep_last(self._of)
+        if hash(token) not in guesser.tried:
+            guesser.left -= 1
+            guesser.tried.append(hash(token))
+
+
+def _keep_last(known: OrderedDict[Any, Any]) -> None:
+    if len(known) > _MOST_KNOWN:
+        known.popitem(last=False)
 
 
 class UnderWay:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from holdfast.model.access import SHORTEST_TOKEN
 from holdfast.model.addresses import is_in_clear
 
 _KEYED: Final = {"nim": "NIM_API_KEY", "openai": "OPENAI_API_KEY"}  # providers that a key is sent to
@@ -19,6 +20,11 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
         yield (
             "HOLDFAST_ENCODER_URL is plain http to another machine: the key is not sent there, so nothing is encoded. "
             "Use https or a tunnel to this machine; where no key is needed, give none."
+        )
+    if short := [str(number) for number, token in enumerate(values["auth_tokens"], 1) if token.is_short]:
+        yield (
+            f"HOLDFAST_AUTH_TOKENS has tokens of fewer than {SHORTEST_TOKEN} characters, which can be guessed: entry "
+            f"{', '.join(short)}. Use long random ones."
         )
     if is_in_clear(values["auth_jwks_url"]):
         yield (

@@ -1,6 +1,6 @@
 """The HTTP side of a server: which path leads where, for whom, and within which limits.
 
-    request -> Host and Origin -> token -> pace -> path and scope -> how many at once -> body -> MCP
+    request -> CORS -> Host and Origin -> token -> pace -> path, space and scope -> how many at once -> body -> MCP
 
 `/mcp` is for all who have a scope, `/admin/mcp` is there only for tokens with the scope `memory:admin`: for everybody
 else it is a path like any other that does not exist. `/health` says that the server lives, and nothing else.
@@ -29,10 +29,12 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from holdfast.app import Servers
 from holdfast.connections import CONNECTION, LEAST_SHARE, MOST_HEAD, Places, address_of, connection
+from holdfast.headers import METHODS, asked_space, for_pages
 from holdfast.limits import (
     RETRY_SECONDS,
     STRANGER_RATE,
     Bodies,
+    Guesses,
     Pace,
     Turns,
     UnderWay,
@@ -43,7 +45,7 @@ from holdfast.limits import (
 from holdfast.model.access import READ, WRITE
 from holdfast.sessions import Sessions
 from holdfast.settings import Settings
-from holdfast.tools.auth import has_any_scope, is_admin, principal_of, verifier_of
+from holdfast.tools.auth import SPACE, has_any_scope, is_admin, principal_of, verifier_of
 from holdfast.tools.observing import observed
 
 MCP_PATH: Final = "/mcp"
@@ -68,6 +70,7 @@ class Web:
         self._admin_sessions = None if self._admin is None else Sessions(self._admin)
         self._verifier = verifier_of(settings)
         self._pace = Pace(settings.rate_limit)
+        self._guesses = Guesses()
         self._strangers = Pace(min(settings.rate_limit, STRANGER_RATE))
         self._bodies = Bodies(settings.request_seconds)
         self._turns = Turns()
@@ -101,7 +104,9 @@ class Web:
         if self._verifier is not None:
             for layer in reversed(self._verifier.get_middleware()):
                 app = layer.cls(app, *layer.args, **layer.kwargs)
+            app = self._unhurried(app)
         app = HostOriginGuardMiddleware(app, self._hosts(host), self._origins(), "strict")
+        app = for_pages(app, self._settings.allowed_origins)
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["path"] == HEALTH_PATH:
@@ -114,6 +119,19 @@ class Web:
                 await observed(app, scope, receive, send)
 
         return Starlette(routes=[Mount("", guarded)], lifespan=self._lifespan)
+
+    def _unhurried(self, app: ASGIApp) -> ASGIApp:
+        """Tokens are looked at as often as their address may guess."""
+
+        async def looking(scope: Scope, receive: Receive, send: Send) -> None:
+            token, address = _token_of(scope), address_of(scope)
+            if token and not self._guesses.may_try(address, token):
+                told = "Your address has tried many tokens that are not valid; try again in a moment."
+                await self._too_often(scope, told)(scope, receive, send)
+                return
+            await app(scope, receive, send)
+
+        return looking
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -136,7 +154,9 @@ class Web:
         user = scope.get("user")
         access: Any = user.access_token if isinstance(user, AuthenticatedUser) else None
         asker = address_of(scope) if access is None else principal_of(access)
-        found = self._way(scope, access, asker)
+        if token := _token_of(scope):
+            self._guesses.tried(address_of(scope), token, good=access is not None)
+        found = self._paced(scope, access, asker) or self._way(scope, access, asker)
         if isinstance(found, Response):
             await found(scope, receive, send)
             return
@@ -164,9 +184,6 @@ class Web:
 
     def _way(self, scope: Scope, access: Any, asker: str) -> ASGIApp | Response:
         """Where a request leads, or why it is refused."""
-        pace = self._strangers if self._verifier is not None and access is None else self._pace
-        if not pace.take(asker):
-            return self._too_often(scope, f"More than {pace.rate} requests in a second.")
         path = scope["path"].rstrip("/")
         if self._verifier is not None and path in self._metadata_paths():
             return JSONResponse(self._metadata(scope))
@@ -174,10 +191,15 @@ class Web:
             return self._challenge(scope)
         if path == MCP_PATH:
             known = access is None or has_any_scope(access.scopes)
-            return self._sessions.of(asker) if known else self._insufficient(scope)
+            return _served(self._sessions, scope, asker) if known else self._insufficient(scope)
         if path == ADMIN_PATH and self._admin_sessions is not None and is_admin(access):
-            return self._admin_sessions.of(asker)
+            return _served(self._admin_sessions, scope, asker)
         return PlainTextResponse("Not Found", 404)
+
+    def _paced(self, scope: Scope, access: Any, asker: str) -> Response | None:
+        """429 for who asks too often."""
+        pace = self._strangers if self._verifier is not None and access is None else self._pace
+        return None if pace.take(asker) else self._too_often(scope, f"More than {pace.rate} requests in a second.")
 
     @staticmethod
     def _too_often(scope: Scope, sentence: str) -> Response:
@@ -238,6 +260,20 @@ def _endpoint(server: Any, path: str, settings: Settings, *, telling: bool = Fal
         path=path, json_response=not telling, stateless_http=settings.stateless, host_origin_protection=False
     )
     return app
+
+
+def _served(sessions: Sessions, scope: Scope, asker: str) -> ASGIApp | Response:
+    """An endpoint for one client, with the space that it asks in."""
+    if scope["method"] not in METHODS:
+        return PlainTextResponse("Method Not Allowed", 405, {"Allow": ", ".join(METHODS)})
+    scope[SPACE] = space = asked_space(scope["headers"])
+    return space if isinstance(space, Response) else sessions.of(asker)
+
+
+def _token_of(scope: Scope) -> bytes:
+    """The token of a request; empty where it has none."""
+    given: bytes = dict(scope["headers"]).get(b"authorization", b"")
+    return given[7:] if given[:7].lower() == b"bearer " else b""
 
 
 def _busy(sentence: str) -> Response:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clients.machine import Machine
+from doors import KEEPER
 from processes import ROOT, http
 
 PROGRAMS = ("node", "claude", "codex", "conformance", "mcp-inspector")
@@ -40,8 +41,8 @@ def port(environment: dict[str, str]) -> Iterator[int]:
 
 @pytest.fixture
 def guarded_port(environment: dict[str, str]) -> Iterator[int]:
-    """Where a server listens over HTTP that wants tokens: `writer`, and `keeper` for an administrator."""
-    scopes = {"writer": ["memory:read", "memory:write"], "keeper": ["memory:admin"]}
+    """Where a server listens over HTTP that wants tokens: `writer`, and `KEEPER` for an administrator."""
+    scopes = {"writer": ["memory:read", "memory:write"], KEEPER: ["memory:admin"]}
     tokens = [{"token": name, "client_id": name, "scopes": granted} for name, granted in scopes.items()]
     with http(environment | {"HOLDFAST_AUTH_TOKENS": json.dumps(tokens)}) as (_, port):
         yield port

@@ -24,6 +24,7 @@ from clients.machine import (
     example,
     readme,
 )
+from doors import KEEPER
 from holdfast.app import INSTRUCTIONS
 from processes import notes_in
 
@@ -83,7 +84,7 @@ def test_it_tends_the_memory_and_an_administrator_looks_at_what_was_done(machine
     assert "confirm" in model.results[3], "a merge is undone after a look at what that does"
 
 
-@pytest.mark.parametrize(("who", "path"), [("writer", "/mcp"), ("keeper", "/mcp"), ("keeper", "/admin/mcp")])
+@pytest.mark.parametrize(("who", "path"), [("writer", "/mcp"), (KEEPER, "/mcp"), (KEEPER, "/admin/mcp")])
 def test_over_http_with_a_token_it_may_do_what_its_scopes_say(
     machine: Machine, environment: dict[str, str], guarded_port: int, who: str, path: str
 ) -> None:
@@ -91,13 +92,13 @@ def test_over_http_with_a_token_it_may_do_what_its_scopes_say(
     add = ("claude", "mcp", "add", "--transport", "http", "--scope", "user", "holdfast", address)
     machine.run(*add, "--header", f"Authorization: Bearer {who}")
     calls = [STORE, FIND] if path == "/mcp" else []
-    calls += [Call("admin_backup", {})] if who == "keeper" else []
+    calls += [Call("admin_backup", {})] if who == KEEPER else []
     with scripted(*calls) as model:
         session(machine, model, **AT_ONCE)
     if path == "/mcp":
         assert FACT in notes_in(environment)
     offered = {name.rpartition("__")[2] for name in model.turns[-1].tools if name.startswith("mcp__holdfast__")}
-    assert ("remember" in offered, "admin_backup" in offered) == (path == "/mcp", who == "keeper")
+    assert ("remember" in offered, "admin_backup" in offered) == (path == "/mcp", who == KEEPER)
 
 
 def test_with_nothing_set_the_model_searches_for_the_tools_and_reads_the_instructions(

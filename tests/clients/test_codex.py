@@ -21,6 +21,7 @@ from clients.machine import (
     assert_tended,
     readme,
 )
+from doors import KEEPER
 from holdfast.app import INSTRUCTIONS
 from processes import notes_in
 
@@ -87,16 +88,16 @@ def test_it_tends_the_memory_and_an_administrator_looks_at_what_was_done(machine
     assert "chg_" in model.results[2]
 
 
-@pytest.mark.parametrize("who", ["writer", "keeper"])
+@pytest.mark.parametrize("who", ["writer", KEEPER])
 def test_over_http_with_a_token_it_may_do_what_its_scopes_say(
     machine: Machine, environment: dict[str, str], guarded_port: int, who: str
 ) -> None:
     server = f'[mcp_servers.holdfast]\nurl = "http://127.0.0.1:{guarded_port}/mcp"\nrequired = true\n'
-    look = [Call("admin_list_audit_log", {})] if who == "keeper" else []
+    look = [Call("admin_list_audit_log", {})] if who == KEEPER else []
     with scripted(STORE, FIND, *look) as model:
         session(machine, model, server + 'bearer_token_env_var = "MEMORY_TOKEN"\n', MEMORY_TOKEN=who)
     assert FACT in notes_in(environment)
-    assert any(name.endswith("admin_backup") for name in model.turns[-1].tools) == (who == "keeper")
+    assert any(name.endswith("admin_backup") for name in model.turns[-1].tools) == (who == KEEPER)
 
 
 def test_codex_reads_the_entry_of_the_readme_as_its_own_command_would_write_it(machine: Machine) -> None:

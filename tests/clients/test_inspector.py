@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from clients.machine import FACT, TOOLS, Machine, readme
+from doors import KEEPER
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -62,7 +63,7 @@ def test_over_http_with_a_token_it_sees_what_that_may(machine: Machine, guarded_
         return {tool["name"] for tool in ask(machine, era, server(token), *LIST)["tools"]}
 
     assert names("writer") == TOOLS
-    assert names("keeper") > TOOLS
+    assert names(KEEPER) > TOOLS
     note_id = ask(machine, era, server("writer"), *call("remember", content=FACT))["structuredContent"]["id"]
-    gone = ask(machine, era, server("keeper"), *call("admin_delete_memory", node_id=note_id))
+    gone = ask(machine, era, server(KEEPER), *call("admin_delete_memory", node_id=note_id))
     assert gone["structuredContent"]["confirm"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from doors import Pipe, Web, pipe, web, with_tokens
+from doors import KEEPER, Pipe, Web, pipe, web, with_tokens
 from holdfast.app import build_memory, build_servers
 from holdfast.settings import load_settings
 from processes import environment_in, http
@@ -74,7 +74,7 @@ def unguarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 CLOSED = ("stdio", "unguarded", "reader", "writer")
-OPEN = ("stdio --admin", "keeper", "keeper at /admin/mcp")
+OPEN = ("stdio --admin", KEEPER, f"{KEEPER} at /admin/mcp")
 NOT_THERE = ("unguarded", "no token", "unknown token", "reader", "writer")
 
 
@@ -165,7 +165,7 @@ def test_behind_the_open_gate_everything_is_there(doors: Any, behind: Behind, er
 
 
 def test_alone_the_namespace_has_nothing_else(doors: Any, behind: Behind) -> None:
-    with doors("keeper at /admin/mcp") as door:
+    with doors(f"{KEEPER} at /admin/mcp") as door:
         found = listed(door)
         assert [tool["name"] for tool in found["tools"]["tools"]] == behind.tools
         assert [each["uri"] for each in found["resources"]["resources"]] == behind.resources

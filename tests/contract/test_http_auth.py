@@ -249,7 +249,7 @@ def test_health_is_told_to_anybody_and_tells_nothing_else(served: Served) -> Non
 
 
 def test_tokens_stand_in_no_log_and_no_file(environment: dict[str, str]) -> None:
-    secret = "a-token-that-nobody-may-see"  # noqa: S105 - so it is
+    secret = "a-token-that-nobody-may-see-anywhere"  # noqa: S105 - so it is
     tokens = [{"token": secret, "client_id": "ann", "scopes": ["memory:admin"]}]
     given = {"HOLDFAST_AUTH_TOKENS": json.dumps(tokens), "HOLDFAST_LOG_LEVEL": "debug"}
     with http(environment | given) as (_, port):

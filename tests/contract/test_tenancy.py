@@ -35,7 +35,7 @@ SCOPES = ["memory:read", "memory:write", "memory:admin"]
 
 @dataclass(frozen=True)
 class Place:
-    """A server for two principals, each of whose token is its name."""
+    """A server for two principals, each of whose tokens begin with their names."""
 
     port: int
     home: Path
@@ -53,8 +53,12 @@ class Place:
         return {self.home / Path(*path.relative_to(self.home).parts[:2]) for path in held}
 
 
+def token_of(name: str) -> str:
+    return f"{name}-has-a-token-that-nobody-guesses"
+
+
 def with_tenants(environment: dict[str, str]) -> dict[str, str]:
-    tokens = [{"token": name, "client_id": name, "scopes": SCOPES} for name in (ANNA, BERT)]
+    tokens = [{"token": token_of(name), "client_id": name, "scopes": SCOPES} for name in (ANNA, BERT)]
     return environment | {"HOLDFAST_TENANCY": "user", "HOLDFAST_AUTH_TOKENS": json.dumps(tokens)}
 
 
@@ -108,7 +112,7 @@ async def tenant(place: Place, name: str, era: str) -> AsyncIterator[Tenant]:
         if getattr(inner, "method", "") == "notifications/resources/updated":
             heard.append(str(inner.params.uri))
 
-    async with Client(place.url, auth=name, mode=era, message_handler=hear) as client:
+    async with Client(place.url, auth=token_of(name), mode=era, message_handler=hear) as client:
         yield Tenant(client, heard)
 
 
@@ -241,7 +245,7 @@ async def listening(place: Place, who: Tenant, name: str, era: str, uris: list[s
         async for change in changes:
             heard.extend([str(change.uri)] if isinstance(change, ResourceUpdated) else [])
 
-    headers = {"Authorization": f"Bearer {name}"}
+    headers = {"Authorization": f"Bearer {token_of(name)}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as web,
         PlainClient(streamable_http_client(place.url, http_client=web)) as client,
@@ -265,7 +269,7 @@ def test_a_session_of_one_is_not_there_for_another(place: Place) -> None:
     with httpx.Client(trust_env=False, timeout=PATIENCE, headers=accept) as web:
 
         def sent(verb: str, name: str, session: str, **message: Any) -> httpx.Response:
-            headers = {"Authorization": f"Bearer {name}"} | ({"Mcp-Session-Id": session} if session else {})
+            headers = {"Authorization": f"Bearer {token_of(name)}"} | ({"Mcp-Session-Id": session} if session else {})
             body = {"jsonrpc": "2.0", "id": 1, **message} if message else None
             return web.request(verb, place.url, headers=headers, json=body)
 

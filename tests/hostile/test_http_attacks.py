@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -14,10 +17,10 @@ import httpx
 import pytest
 
 from conftest import Effort
-from doors import ACCEPT, TLS, bearer, web, with_tokens
+from doors import ACCEPT, KEEPER, TLS, bearer, web, with_tokens
 from holdfast.sessions import MOST_SESSIONS
 from issuer import Issuer, issuing
-from processes import INITIALIZE, MODERN, PATIENCE, environment_in, http, until
+from processes import INITIALIZE, MODERN, PATIENCE, ROOT, environment_in, http, until
 
 LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": MODERN})
 LISTING = ACCEPT | {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
@@ -106,7 +109,7 @@ def everything(connection: socket.socket) -> bytes:
 # --- who asks -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("token", [None, "reader", "keeper"])
+@pytest.mark.parametrize("token", [None, "reader", KEEPER])
 def test_a_page_that_rebinds_its_name_to_this_machine_is_not_served(guarded: int, token: str | None) -> None:
     for host in ("evil.example", f"evil.example:{guarded}", "127.0.0.1.evil.example", "localhost.evil.example", ""):
         assert listing(guarded, token, Host=host).status_code == 421, host
@@ -117,13 +120,11 @@ def test_a_page_that_rebinds_its_name_to_this_machine_is_not_served(guarded: int
 
 def test_a_forged_token_gets_the_answer_that_any_wrong_one_gets(guarded: int, issuer: Issuer) -> None:
     assert listing(guarded, issuer.token()).status_code == 200
-    answers = {listing(guarded, token).text for token in issuer.forgeries().values()}
-    answers |= {
-        listing(guarded, token).text for token in ("x", "reade", "readerr", "READER", "a" * 20_000, "reader,keeper")
-    }
-    assert answers == {listing(guarded, "zanzibar").text}
-    assert all(listing(guarded, token).status_code == 401 for token in issuer.forgeries().values())
-    for where in ("/mcp?access_token=reader", "/mcp?token=keeper"):
+    static = ("x", "reade", "readerr", "READER", "a" * 20_000, f"reader,{KEEPER}", KEEPER[:-1])
+    answers = [listing(guarded, token) for token in (*issuer.forgeries().values(), *static)]
+    assert {answer.text for answer in answers} == {listing(guarded, "zanzibar").text}
+    assert {answer.status_code for answer in answers} == {401}
+    for where in ("/mcp?access_token=reader", f"/mcp?token={KEEPER}"):
         assert listing(guarded, None, where).status_code == 401, where
     assert listing(guarded, None, Cookie="Authorization=Bearer reader").status_code == 401
     well(guarded)
@@ -163,11 +164,12 @@ def test_what_a_request_says_of_proxies_is_not_believed(paced: int) -> None:
 
 
 def test_a_confirmation_is_for_whom_it_was_given(tmp_path: Path) -> None:
-    tokens = [{"token": name, "client_id": name, "scopes": ["memory:admin"]} for name in ("ann", "bob")]
+    ann_s, bob_s = (f"{name}-has-a-token-that-nobody-guesses" for name in ("ann", "bob"))
+    tokens = [{"token": token, "client_id": token[:3], "scopes": ["memory:admin"]} for token in (ann_s, bob_s)]
     with (
         http(environment_in(tmp_path) | {"HOLDFAST_AUTH_TOKENS": json.dumps(tokens)}) as (_, port),
-        web(port, "/mcp", "legacy", "ann") as ann,
-        web(port, "/admin/mcp", "2026-07-28", "bob") as bob,
+        web(port, "/mcp", "legacy", ann_s) as ann,
+        web(port, "/admin/mcp", "2026-07-28", bob_s) as bob,
     ):
 
         def call(door: Any, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -392,11 +394,176 @@ def test_what_is_not_http_is_refused_and_forgotten(guarded: int) -> None:
             connection.sendall(said)
             connection.shutdown(socket.SHUT_WR)
             assert b"200 OK" not in everything(connection)
-    smuggled = (
-        head(**{"Content-Length": "4", "Transfer-Encoding": "chunked"}) + b"\r\n0\r\n\r\nPOST /admin/mcp HTTP/1.1\r\n"
-    )
-    with connected(guarded) as connection:
-        connection.sendall(smuggled)
-        connection.shutdown(socket.SHUT_WR)
-        assert b"admin_" not in everything(connection)
     well(guarded)
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        "Content-Length: 4\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 4",
+        "transfer-encoding: chunked\r\nCONTENT-LENGTH: 4",
+        "Content-Length: 4\r\nContent-Length: 5",
+        "Content-Length: 4\r\nContent-Length: 4",
+        "Content-Length: 4, 4",
+        "Content-Length: 4\r\n ",
+        "Content-Length:\r\n 4",
+        "X-Long: a\r\n\tContent-Length: 4",
+        "Content-Length : 4",
+        "Content-Length: +4",
+        "Content-Length: 4\nX-Bare: 1",
+        "Content-Length: 4\rX-Bare: 1",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: xchunked",
+        "Transfer-Encoding: chunked\x0b",
+        "Host: localhost\r\nContent-Length: 4",
+    ],
+)
+def test_a_request_whose_end_could_be_read_in_two_ways_is_refused_and_hung_up_on(guarded: int, framing: str) -> None:
+    hidden = b"POST /admin/mcp HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with connected(guarded) as connection:
+        connection.sendall(head(KEEPER) + framing.encode("latin-1") + b"\r\n\r\n0\r\n\r\n" + hidden)
+        answer = everything(connection)
+    assert answer.split()[1] in {b"400", b"501"}, answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in answer.lower()
+
+
+def test_what_only_looks_like_a_second_end_is_served(guarded: int) -> None:
+    said = head(**{"Content-Length": str(len(LIST)), "X-Content-Length": "4", "X-Transfer-Encoding": "chunked"})
+    chunked = f"{len(LIST):x};name=value\r\n{LIST}\r\n0\r\n\r\n".encode()
+    for request in (
+        said + b"\r\n" + LIST.encode(),
+        head(**{"Transfer-Encoding": "chunked", "Connection": "close"}) + b"\r\n" + chunked,
+    ):
+        with connected(guarded) as connection:
+            connection.sendall(request)
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
+def test_an_older_request_has_no_chunks(guarded: int) -> None:
+    with connected(guarded) as connection:
+        said = head(**{"Transfer-Encoding": "chunked"}).replace(b"HTTP/1.1", b"HTTP/1.0")
+        connection.sendall(said + b"\r\n0\r\n\r\n")
+        assert everything(connection).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_chunk_whose_extension_does_not_end_is_not_waited_for(narrow: int) -> None:
+    with connected(narrow) as connection:
+        connection.sendall(head(**{"Transfer-Encoding": "chunked"}) + b"\r\n5;" + b"x" * 20_000)
+        assert everything(connection).startswith(b"HTTP/1.1 408 ")
+    with connected(narrow) as connection:
+        connection.sendall(head(**{"Transfer-Encoding": "chunked"}) + b"\r\n5;" + b"x" * 100_000)
+        assert everything(connection).split()[1] in {b"400", b"431"}
+    well(narrow)
+
+
+# --- shares ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def coming_from(address: str, port: int) -> Iterator[httpx.Client]:
+    """A client at another address of this machine."""
+    transport = httpx.HTTPTransport(local_address=address, verify=TLS)
+    headers = LISTING | bearer(READER)
+    with httpx.Client(transport=transport, timeout=PATIENCE, headers=headers) as client:
+        client.base_url = httpx.URL(f"http://127.0.0.1:{port}")
+        yield client
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="this machine has one address of its own")
+@pytest.mark.parametrize("said", [b"", b"POST /mcp HT", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_who_takes_all_connections_makes_room_for_another_address(narrow: int, said: bytes) -> None:
+    with ExitStack() as held:
+        for _ in range(2 * CONNECTIONS):
+            connection = held.enter_context(connected(narrow))
+            with suppress(OSError):
+                connection.sendall(said)
+        with coming_from("127.0.0.9", narrow) as other:
+            assert [other.post("/mcp", content=LIST).status_code for _ in range(3)] == [200] * 3
+    until(lambda: listing(narrow).status_code == 200)
+
+
+def test_an_address_that_has_its_share_is_told_so_at_once(tmp_path: Path) -> None:
+    """Also those who never say anything are answered, and hung up on."""
+    room = {"HOLDFAST_MAX_CONNECTIONS": "280"}
+    with http(with_tokens(environment_in(tmp_path)) | room) as (_, port), ExitStack() as held:
+        for _ in range(280 // 4):
+            held.enter_context(connected(port))
+        for _ in range(20):
+            with connected(port) as connection:
+                answer = everything(connection)
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert b"retry-after: 1" in answer
+            assert b"Your address has 70 connections already." in answer
+        if sys.platform == "linux":
+            with coming_from("127.0.0.9", port) as other:
+                assert other.post("/mcp", content=LIST).status_code == 200
+
+
+def test_behind_a_proxy_the_share_is_that_of_the_client_it_names(tmp_path: Path) -> None:
+    trusting = {"HOLDFAST_MAX_CONNECTIONS": "280", "HOLDFAST_TRUSTED_PROXIES": "127.0.0.1"}
+    asked = b"GET /zanzibar HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n"
+    with http(with_tokens(environment_in(tmp_path)) | trusting) as (_, port), ExitStack() as held:
+
+        def ask(client: str) -> bytes:
+            connection = held.enter_context(connected(port))
+            connection.sendall(asked % client.encode())
+            return connection.recv(4096).split()[1]
+
+        crowd = [ask(f"2001:db8::{number:x}") for number in range(72)]
+        assert set(crowd[:70]) == {b"401"}
+        assert crowd[70:] == [b"503"] * 2
+        assert ask("2001:db8:0:1::1") == b"401"
+        assert ask("198.51.100.7") == b"401"
+
+
+def test_who_guesses_tokens_is_slowed_down_and_keeps_nobody_out(tmp_path: Path) -> None:
+    with http(with_tokens(environment_in(tmp_path))) as (_, port):
+        well(port)
+        old = [listing(port, "an-old-token").status_code for _ in range(150)]
+        assert set(old) <= {401, 429}  # 429: by the pace of whoever has no token
+        time.sleep(2)
+        answers = [listing(port, f"guess-{number}") for number in range(150)]
+        slowed = [answer for answer in answers if answer.status_code == 429]
+        assert {answer.status_code for answer in answers} == {401, 429}
+        assert slowed[-1].headers["Retry-After"] == "1"
+        assert "many tokens" in slowed[-1].text
+        well(port)
+        until(lambda: listing(port, "writer").status_code == 200)
+
+
+@pytest.mark.parametrize("token", ["", READER], ids=["a stranger", "a client"])
+@pytest.mark.parametrize(
+    "kind",
+    ["silence", "slow_heads", "slow_bodies", "half_open", "never_reading", "sessions", "big_bodies", "pipelining",
+     "streams"],
+)  # fmt: skip
+def test_an_honest_client_is_answered_while_200_connections_attack(
+    guarded: int, kind: str, token: str, effort: Effort, tally: Counter[str]
+) -> None:
+    """From the same address. How long it waits is printed, as a ratio to being alone; that it is answered is tested."""
+    alone = patience_of(guarded, 20)
+    command = [sys.executable, str(ROOT / "tests" / "attackers.py"), kind, str(guarded), "200", "60"]
+    with subprocess.Popen([*command, *([token] if token else [])], stdout=subprocess.PIPE) as attackers:
+        try:
+            assert attackers.stdout is not None
+            assert attackers.stdout.readline() == b"ready\n"
+            attacked = patience_of(guarded, effort.of(5, 200))
+        finally:
+            attackers.kill()
+    well(guarded)
+    who = "a client" if token else "a stranger"
+    tally[f"p95 of an honest client, in % of being alone: {kind} by {who}"] += round(100 * attacked / alone)
+
+
+def patience_of(port: int, times: int) -> float:
+    """How long 95 % of the answers take at most, in seconds; each must be one."""
+    spent = []
+    with httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE, headers=LISTING | bearer("writer")) as client:
+        for _ in range(times):
+            began = time.perf_counter()
+            assert client.post(f"http://127.0.0.1:{port}/mcp", content=LIST).status_code == 200
+            spent.append(time.perf_counter() - began)
+    return sorted(spent)[int(0.95 * (len(spent) - 1))]

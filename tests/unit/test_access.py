@@ -6,14 +6,17 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 from unittest.mock import patch
 
 import pytest
 from fastmcp.tools import Tool
 
 import holdfast.tools.auth
+from holdfast.connections import Connection, Places, network_of
 from holdfast.errors import SettingsError
-from holdfast.model.access import ADMIN, READ, WRITE, allows, read_tokens, signed_principal
+from holdfast.limits import GUESSES, Guesses
+from holdfast.model.access import ADMIN, READ, SHORTEST_TOKEN, WRITE, allows, read_tokens, signed_principal
 from holdfast.settings import Settings, load_settings
 from holdfast.tools.auth import _needed, principal_of, space_of, verifier_of
 from issuer import Issuer, issuing
@@ -81,6 +84,74 @@ def test_tokens_that_cannot_be_used_are_refused_and_not_repeated(tmp_path: Path,
         given(tmp_path, HOLDFAST_AUTH_TOKENS=wrong)
     assert "HOLDFAST_AUTH_TOKENS" in str(told.value)
     assert "zanzibar" not in str(told.value)
+
+
+@pytest.mark.parametrize("length", [1, 31, 32, 64])
+def test_a_token_that_opens_the_admin_namespace_is_long(tmp_path: Path, length: int) -> None:
+    tokens = [ENTRY, ENTRY | {"token": "x" * length, "scopes": ["memory:read", "memory:admin"]}]
+    if length >= SHORTEST_TOKEN:
+        assert given(tmp_path, HOLDFAST_AUTH_TOKENS=json.dumps(tokens)).authenticates
+        return
+    with pytest.raises(SettingsError, match=r"entry 2 .* needs a token of 32 characters or more"):
+        given(tmp_path, HOLDFAST_AUTH_TOKENS=json.dumps(tokens))
+
+
+def test_other_tokens_that_are_short_are_warned_of_and_hashes_cannot_be_measured(tmp_path: Path) -> None:
+    hashed = {"token_sha256": "ab" * 32, "client_id": "bob", "scopes": ["memory:admin"]}
+    long = ENTRY | {"token": "x" * SHORTEST_TOKEN}
+    ((warned),) = given(tmp_path, HOLDFAST_AUTH_TOKENS=json.dumps([hashed, long, ENTRY])).remarks
+    assert "entry 3." in warned
+    assert given(tmp_path, HOLDFAST_AUTH_TOKENS=json.dumps([hashed, long])).remarks == ()
+
+
+def test_who_guesses_waits_and_who_shares_the_address_does_not() -> None:
+    now = 0.0
+    guesses = Guesses(lambda: now)
+    guesses.tried("a", b"good", good=True)
+
+    def wrong(address: str, number: int) -> bool:
+        token = b"wrong %d" % number
+        if allowed := guesses.may_try(address, token):
+            guesses.tried(address, token, good=False)
+        return allowed
+
+    assert all(wrong("b", 7) for _ in range(10 * GUESSES)), "one old token again and again is no guessing"
+    assert all(wrong("a", number) for number in range(GUESSES))
+    assert not wrong("a", GUESSES)
+    assert guesses.may_try("a", b"good")
+    assert wrong("c", 0)
+    now = 2.0
+    assert [wrong("a", 1000 + number) for number in range(3)] == [True, True, False]
+    for number in range(30_000):
+        guesses.tried(f"address {number}", b"x", good=False)
+        guesses.tried("a", b"good %d" % number, good=True)
+    assert max(len(guesses._of), len(guesses._good)) <= 10_000
+
+
+def test_a_connection_that_is_gone_takes_no_place() -> None:
+    """Whoever hangs up before the request of a proxy is looked at must not count for ever."""
+    places, gone = Places(1, lambda _address: True), cast("Connection", object())
+    assert places.refused(gone, "192.0.2.1") == ""
+    places.leave(gone)
+    assert places.hand_over(gone, "192.0.2.2")
+    assert places.refused(cast("Connection", object()), "192.0.2.1") == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+        ("unknown", "unknown"),
+        ("x" * 1000, "x" * 64),
+    ],
+)
+def test_an_address_counts_for_its_network(address: str, network: str) -> None:
+    assert network_of(address) == network
 
 
 @pytest.mark.parametrize("left_out", ["HOLDFAST_AUTH_JWKS_URL", "HOLDFAST_AUTH_ISSUER", "HOLDFAST_AUTH_AUDIENCE"])

@@ -21,16 +21,21 @@ SIGNED: Final = "sub_"  # how the names of those begin who come with a signed to
 _KEYS = frozenset({"token", "token_sha256", "client_id", "scopes", "space"})
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _LONGEST_NAME = 128
+SHORTEST_TOKEN: Final = 32  # characters, for those that open the admin namespace; others are warned of
 
 
 @dataclass(frozen=True, slots=True)
 class StaticToken:
-    """A token that the operator gave to a client; of the token itself only its SHA-256 is kept."""
+    """A token that the operator gave to a client; of the token itself only its SHA-256 is kept.
+
+    `is_short` is known only of a token that was given itself: a hash tells nothing of its length.
+    """
 
     client_id: str
     scopes: tuple[str, ...]
     digest: bytes = field(repr=False)
     space: str | None = None
+    is_short: bool = field(default=False, compare=False)
 
 
 def allows(granted: Collection[str], scope: str) -> bool:
@@ -73,7 +78,11 @@ def _token(number: int, entry: Mapping[str, Any]) -> StaticToken:
     where = f"entry {number}"
     if set(entry) - _KEYS:
         raise ValueError(f"{where} may have {', '.join(sorted(_KEYS))} and no more")
-    return StaticToken(_client(where, entry), _scopes(where, entry), _digest(where, entry), _space(where, entry))
+    digest, scopes = _digest(where, entry), _scopes(where, entry)
+    is_short = len(str(entry.get("token") or "").strip()) < SHORTEST_TOKEN and entry.get("token") is not None
+    if is_short and ADMIN in scopes:
+        raise ValueError(f"{where} opens the admin namespace and needs a token of {SHORTEST_TOKEN} characters or more")
+    return StaticToken(_client(where, entry), scopes, digest, _space(where, entry), is_short)
 
 
 def _client(where: str, entry: Mapping[str, Any]) -> str:
