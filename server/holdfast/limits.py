@@ -14,11 +14,13 @@ from anyio import CapacityLimiter
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.connections import CONNECTION
+
 MOST_BODY = 4 * 1024 * 1024  # bytes
 RETRY_SECONDS = 1
 LARGE_BODY = 64 * 1024  # bytes; above, a body is one of few of its client
 LARGE_AT_ONCE = 2
-TURNS, TURNS_ALONE = 4, 32  # requests of one client that are answered at a time, while others ask too, and else
+TURNS, TURNS_ALONE = 2, 32  # requests of one client that are answered at a time, while others ask too, and else
 CONTENDED_SECONDS = 1.0  # after the request of one client, in which others are held to that
 STRANGER_RATE = 100  # requests a second of an address, without a token where one is needed
 GUESSES = 100  # tokens that are not valid, from one address; then one a second
@@ -32,6 +34,12 @@ def refusal(status: int, sentence: str, **headers: str) -> Response:
     """An answer in which a request is refused: an error of JSON-RPC for no request in particular, with a sentence."""
     error = {"code": -32600, "message": f"LimitExceededError: {sentence}"}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status, headers=headers)
+
+
+def later(status: int, sentence: str, scope: Scope) -> Response:
+    """A refusal of what may be asked again in a second; on the same connection it is not read before."""
+    scope[CONNECTION].rest(RETRY_SECONDS)
+    return refusal(status, sentence, **{"Retry-After": str(RETRY_SECONDS)})
 
 
 @dataclass(slots=True)
@@ -125,7 +133,7 @@ class UnderWay:
         if self._count >= self._most or self._own[client] >= self._share:
             whose, most = ("", self._most) if self._count >= self._most else (" of yours", self._share)
             told = f"The server works on {most} requests{whose} already; try again in a moment."
-            await refusal(503, told, **{"Retry-After": str(RETRY_SECONDS)})(scope, receive, send)
+            await later(503, told, scope)(scope, receive, send)
             return
         self._count += 1
         self._own[client] += 1

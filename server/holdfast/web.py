@@ -39,6 +39,7 @@ from holdfast.limits import (
     Turns,
     UnderWay,
     lasting,
+    later,
     refusal,
     replayed,
 )
@@ -127,7 +128,7 @@ class Web:
             token, address = _token_of(scope), address_of(scope)
             if token and not self._guesses.may_try(address, token):
                 told = "Your address has tried many tokens that are not valid; try again in a moment."
-                await self._too_often(scope, told)(scope, receive, send)
+                await later(429, told, scope)(scope, receive, send)
                 return
             await app(scope, receive, send)
 
@@ -199,13 +200,7 @@ class Web:
     def _paced(self, scope: Scope, access: Any, asker: str) -> Response | None:
         """429 for who asks too often."""
         pace = self._strangers if self._verifier is not None and access is None else self._pace
-        return None if pace.take(asker) else self._too_often(scope, f"More than {pace.rate} requests in a second.")
-
-    @staticmethod
-    def _too_often(scope: Scope, sentence: str) -> Response:
-        """429; who goes on asking on the same connection is read again when the time is over."""
-        scope[CONNECTION].rest(RETRY_SECONDS)
-        return refusal(429, sentence, **{"Retry-After": str(RETRY_SECONDS)})
+        return None if pace.take(asker) else later(429, f"More than {pace.rate} requests in a second.", scope)
 
     def _base(self, scope: Scope) -> str:
         """The address that the client knows this server by; its Host has been checked."""
