@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
+from holdfast.engine.computing import Computing
 from holdfast.engine.due import DueSignal
 from holdfast.engine.events import EventBus
 from holdfast.engine.refusals import Refusals
@@ -297,6 +298,7 @@ class Ports:
     `upkeep` is None where the storage looks after itself: no jobs run then. `forgetting` lets them put into the trash
     what nobody has used for long.
     `forget` takes the vectors of texts out of what is kept of encodings.
+    `computing` has the threads for what takes long; memories of one process share them.
     `nearby` looks for a better encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
@@ -327,6 +329,7 @@ class Ports:
     forgetting: bool = False
     due: DueSignal = field(default_factory=DueSignal)
     tips: Tips = field(default_factory=Tips)
+    computing: Computing = field(default_factory=Computing)
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
 
     @property

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.secret_values import JUDGED, is_given, is_masked, is_password, is_random, words_of
+from holdfast.model.trie import matches
 
 QUOTE: Final = r"""[\\"'`*]{0,3}+"""
+_LONGEST: Final = 8192  # characters of what has such a form, for which it is looked at in one go
 _LINE: Final = 400  # characters of a command before its credentials
 
 
@@ -204,7 +206,7 @@ def shapes(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     for shape in SHAPES:
         if any(hint in lowered for hint in shape.hints):
             group = "secret" if "secret" in shape.pattern.groupindex else 0
-            for match in shape.pattern.finditer(text):
+            for match in matches(shape.pattern, text, _LONGEST):
                 start, end = match.span(group)
                 if shape.accepts(text[start : min(end, start + JUDGED)]):
                     yield start, end, shape.label
@@ -254,7 +256,7 @@ _GAPLESS: Final = words_of("mysql mysqldump mysqladmin mysqlimport mariadb maria
 
 def _credentials(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     if "-u" in lowered or "--user" in lowered or "--auth" in lowered or "password" in lowered or " -a" in lowered:
-        for match in _USER.finditer(text):
+        for match in matches(_USER, text, _LONGEST):
             group = "secret" if match["secret"] else "other"
             value = match[group][:JUDGED]
             known = bool(_CLIENTS.search(lowered, max(0, match.start() - _LINE), match.start()))
@@ -266,7 +268,7 @@ def _credentials(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 
 def _arguments(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     """As in `mysql -u root -px7f9q2` and `sshpass -p x7f9q2`."""
-    for match in _ARGUMENT.finditer(text):
+    for match in matches(_ARGUMENT, text, _LONGEST):
         begin = max(0, match.start() - _LINE // 4, text.rfind("\n", max(0, match.start() - _LINE), match.start()) + 1)
         names = _DATABASES.findall(lowered, begin, match.start())
         if names and is_password(match["secret"][:JUDGED]) and ":" not in match["secret"]:

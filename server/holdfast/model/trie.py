@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-_STRETCH: Final = 16_384  # characters that one call into `re` looks at: other threads wait for it
+_STRETCH: Final = 32_768  # characters that one call into `re` looks at: other threads wait for it
 
 
 def any_of(words: Iterable[str]) -> str:
@@ -29,13 +29,15 @@ def _pattern(node: dict[str, Any]) -> str:
 
 
 def matches(pattern: re.Pattern[str], text: str, longest: int) -> Iterator[re.Match[str]]:
-    """As `finditer` for matches of at most `longest` characters, in calls that are each short."""
+    """As `finditer`, in calls that are each short. What is longer than `longest` is looked at once more."""
     at = 0
     while at < len(text):
         until = min(at + _STRETCH, len(text))
         for match in pattern.finditer(text, at, until + longest):
-            if match.start() >= until:
+            if match.start() >= until or match.start() < at:
                 break
+            if match.end() == until + longest:  # it may go on
+                match = pattern.match(text, match.start()) or match  # noqa: PLW2901 - the whole of it
             yield match
             at = max(at, match.end())
         at = max(at, until)
