@@ -112,24 +112,24 @@ def _place(frame: FrameType) -> str:
     return f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"
 
 
-def _sized(piece: str, size: int) -> str:
+def sized(piece: str, size: int) -> str:
     """As much of the piece, repeated, as fits into so many bytes."""
     return (piece * (size // len(piece.encode()) + 1)).encode()[:size].decode("utf-8", "ignore")
 
 
 def calls(piece: str, number: int) -> dict[str, tuple[str, dict[str, Any]]]:
     """Each tool, called with as much of the piece as it takes."""
-    content, query = _sized(piece, CONTENT - 16) + f" {number}", _sized(piece, QUERY - 16) + f" {number}"
-    items = [_sized(piece, 3900) + f" {n}" for n in range(100)]
+    content, query = sized(piece, CONTENT - 16) + f" {number}", sized(piece, QUERY - 16) + f" {number}"
+    items = [sized(piece, 3900) + f" {n}" for n in range(100)]
     return {
         "remember": ("remember", {"content": content}),
         "remember tags": (
-            "remember", {"content": f"short {number}", "tags": [f"{_sized(piece, 50)}{n}" for n in range(30)]},
+            "remember", {"content": f"short {number}", "tags": [f"{sized(piece, 50)}{n}" for n in range(30)]},
         ),
         "recall": ("recall", {"query": query}),
         "memory_store": ("memory_store", {"content": content, "memory_type": "fact"}),
         "memory_recall": ("memory_recall", {"query": query}),
-        "now_update": ("now_update", {"current_task": _sized(piece, 16_000), "pending_decisions": items}),
+        "now_update": ("now_update", {"current_task": sized(piece, 16_000), "pending_decisions": items}),
         "now_read": ("now_read", {}),
         "integrity_check": ("integrity_check", {}),
         "run_maintenance": ("run_maintenance", {}),

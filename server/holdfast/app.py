@@ -31,6 +31,7 @@ from holdfast.engine.housekeeping import Housekeeper
 from holdfast.engine.jobs import JOBS
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
+from holdfast.engine.quota import Quota
 from holdfast.engine.tenants import Memories, Tenants
 from holdfast.errors import SettingsError
 from holdfast.index.note_index import NoteIndex
@@ -187,6 +188,7 @@ def _memory(
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(forget, cache),
             computing=computing or Computing(),
+            quota=Quota(settings.max_notes, settings.max_notes_mib),
         )
     )
     memory.beside(Housekeeper(memory, JOBS).run)
