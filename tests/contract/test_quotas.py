@@ -127,7 +127,8 @@ async def test_hand_edits_count_and_are_never_refused(tmp_path: Path) -> None:
 async def test_many_at_once_do_not_pass_the_limit_together(tmp_path: Path) -> None:
     outcomes: list[bool] = []
 
-    async with limited(tmp_path, notes=5) as memory:
+    async with limited(tmp_path, notes=6) as memory:
+        await keep(memory, "A first note, with which Self comes.")
 
         async def store(number: int) -> None:
             try:
@@ -141,7 +142,7 @@ async def test_many_at_once_do_not_pass_the_limit_together(tmp_path: Path) -> No
             for number in range(20):
                 tasks.start_soon(store, number)
     assert outcomes.count(True) == 5
-    assert files_in(tmp_path) == 5
+    assert files_in(tmp_path) == 6
 
 
 async def test_a_change_that_fails_gives_its_room_back(tmp_path: Path) -> None:
