@@ -57,11 +57,13 @@ class Computing:
             return
         turn = anyio.Event()
         self._waiting.setdefault(principal, deque()).append(turn)
+        came = False
         try:
             await turn.wait()
-        except BaseException:
-            self._give_up(principal, turn)
-            raise
+            came = True
+        finally:
+            if not came:  # cancelled
+                self._give_up(principal, turn)
 
     def _give_up(self, principal: str, turn: anyio.Event) -> None:
         """Leave the queue, or give the place on that was given in the same moment."""
