@@ -25,11 +25,13 @@ from holdfast.encode.ordinary import is_ordinary
 from holdfast.encode.provider import Lent, Provider
 from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.vectorset import VectorSet
+from holdfast.engine.computing import Computing
 from holdfast.engine.events import EventBus
 from holdfast.engine.housekeeping import Housekeeper
 from holdfast.engine.jobs import JOBS
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
+from holdfast.engine.quota import Quota
 from holdfast.engine.tenants import Memories, Tenants
 from holdfast.errors import SettingsError
 from holdfast.index.note_index import NoteIndex
@@ -110,7 +112,7 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
     quieten_framework(os.environ)
     from holdfast.tools.auth import known_principal  # noqa: PLC0415 - brings the framework
 
-    own, kept = _provider(settings), KeptEncoders(partial(_kept, settings))
+    own, kept, computing = _provider(settings), KeptEncoders(partial(_kept, settings)), Computing()
 
     def lent(vector_set: VectorSet) -> Provider | None:
         provider = kept.of(vector_set)
@@ -118,7 +120,7 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
 
     def build(principal: str) -> Memory:
         its = replace(settings, home=tenant_home(settings.home, principal), tenancy="single")
-        return _memory(its, None if own is None else Lent(own), lent, alone=False)
+        return _memory(its, None if own is None else Lent(own), lent, computing=computing, alone=False)
 
     async def aclose() -> None:
         await kept.aclose()
@@ -145,6 +147,7 @@ def _memory(
     kept: Callable[[VectorSet], Provider | None],
     events: EventBus | None = None,
     *,
+    computing: Computing | None = None,
     alone: bool = True,
 ) -> Memory:
     """A memory on the folder of the settings; where it is not `alone` in its process, it takes less for itself."""
@@ -184,6 +187,8 @@ def _memory(
             kept=KeptEncoders(cached) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(forget, cache),
+            computing=computing or Computing(),
+            quota=Quota(settings.max_notes, settings.max_notes_mib),
         )
     )
     memory.beside(Housekeeper(memory, JOBS).run)

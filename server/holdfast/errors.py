@@ -3,6 +3,7 @@
     HoldfastError
     ├── InvalidArgumentError      an argument is blank, unknown, malformed or out of range
     │   └── LimitExceededError    an argument is larger than a configured limit
+    ├── QuotaExceededError        the memory is full: it may hold no more notes, or no more bytes
     ├── ScopeError                the token that a request came with may not do this
     ├── SecretRefusedError        a secret was found and HOLDFAST_SECRETS=refuse
     ├── MemoryNotFoundError       no note has this id or prefix
@@ -59,6 +60,10 @@ class InvalidArgumentError(HoldfastError):
 
 class LimitExceededError(InvalidArgumentError):
     """An argument is larger than a configured limit; nothing was written."""
+
+
+class QuotaExceededError(HoldfastError):
+    """The memory holds as much as its settings allow; nothing was written."""
 
 
 class ScopeError(HoldfastError):

@@ -202,6 +202,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("tenants_open", "64", "How many principals' memories are open at a time.", _whole(1, 10_000)),
     Setting("tenant_idle_seconds", "300", "After how long without a request a principal's memory is closed.",
             _whole(1, 86_400)),
+    Setting("max_notes", "0", "How many notes a memory may hold, each principal's by itself; 0 for no limit.",
+            _whole(0, 10_000_000)),
+    Setting("max_notes_mib", "0", "How many MiB the notes of a memory may take; 0 for no limit.",
+            _whole(0, 1_000_000)),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
 )  # fmt: skip
 
@@ -269,6 +273,8 @@ class Settings:
     tenancy: Tenancy = "single"
     tenants_open: int = 64
     tenant_idle_seconds: int = 300
+    max_notes: int = 0
+    max_notes_mib: int = 0
     review: bool = False
     unknown: tuple[str, ...] = ()  # keys of config.yaml, and variables called like ours, that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are not followed, or not safe

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from holdfast.encode.vectorset import VectorSet, read_set
 from holdfast.engine.ports import Ports, View
@@ -72,7 +73,7 @@ class Round:
         return [max([self.newest, *new]), round_[-1] if round_ else self.swept]
 
 
-async def look(ports: Ports, kinds: Sequence[Kind], limit: int) -> list[Round]:
+async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) -> list[Round]:
     """What there is to judge of each kind, at most `limit` of each and all within the token budget."""
     vectors = stored_set(ports)
     seen: dict[str, Around] = {}
@@ -80,7 +81,7 @@ async def look(ports: Ports, kinds: Sequence[Kind], limit: int) -> list[Round]:
     for kind in kinds:
         now = ports.now
         round_ = await ports.index.read(lambda view, kind=kind, now=now: _round(view, kind, now))  # type: ignore[misc]
-        await _look_around(ports, round_, limit, vectors, seen)
+        await _look_around(ports, principal, round_, limit, vectors, seen)
         rounds.append(round_)
     for round_, count in zip(rounds, within_budget([round_.items for round_ in rounds]), strict=True):
         round_.cut(count)
@@ -116,7 +117,7 @@ def _round(view: View, kind: Kind, now: str) -> Round:
 
 
 async def _look_around(
-    ports: Ports, round_: Round, limit: int, vectors: VectorSet | None, seen: dict[str, Around]
+    ports: Ports, principal: str, round_: Round, limit: int, vectors: VectorSet | None, seen: dict[str, Around]
 ) -> None:
     """Look at one seed after the other until there is enough."""
     for start in range(0, len(round_.seeds), HOP):
@@ -130,10 +131,16 @@ async def _look_around(
             seen.update(found)
         for number, note_id in enumerate(seeds, start):
             if note_id in seen:
-                _take(round_, number, candidates(round_.kind, *seen[note_id]), limit)
+                around = seen[note_id]
+                find = partial(candidates, round_.kind, *around)
+                _take(round_, number, await ports.computing.run(principal, _length(*around), find), limit)
             round_.looked = number + 1
             if len(round_.found) >= limit:
                 return
+
+
+def _length(seed: Text, near: Sequence[Near]) -> int:
+    return sum(len(text.note.content) for text in (seed, *(item.text for item in near)))
 
 
 def _take(round_: Round, number: int, items: Sequence[Candidate], limit: int) -> None:

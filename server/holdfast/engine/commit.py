@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from holdfast.engine.due import maintenance_row
@@ -57,13 +58,17 @@ async def commit(
         changes: notes made, rewritten or deleted together, and pages.
         vectors: what was made, by note id, for notes that were encoded already.
         detail: more keys for the journal's line; never text of a note.
+
+    Raises:
+        QuotaExceededError, ConflictError, StorageError: nothing was written.
     """
     at = ports.now  # said once: an index that is made anew from the journal has the same time
     said = {"at": at, "by": caller.principal, "source": caller.source, **(detail or {})}
     seen = dict(ports.sights)
     if seen:
         said[SEEN] = marks_of(seen)
-    async with ports.store.commit(op, changes, said) as done:
+    usage = partial(ports.index.read, lambda view: view.usage())
+    async with ports.quota.room(changes, usage), ports.store.commit(op, changes, said) as done:
         for path in seen:
             ports.sights.pop(path, None)
         if not done.notes:  # pages are in no index

@@ -28,7 +28,10 @@ async def append_daily(ports: Ports, caller: Caller, content: str) -> str:
         InvalidArgumentError, LimitExceededError, SecretRefusedError: nothing was written.
         ConflictError, StorageError: nothing was written.
     """
-    text = Door(ports).text("content", content, LARGEST_CONTENT)
+    door = Door(ports)
+    text = await ports.computing.run(
+        caller.principal, len(content), lambda: door.text("content", content, LARGEST_CONTENT)
+    )
     path = daily_page(today(ports))
     async with ports.store.hold({page_key(path)}):
         page = (await ports.store.pages([path])).get(path)

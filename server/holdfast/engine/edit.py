@@ -62,7 +62,8 @@ async def update_note(ports: Ports, caller: Caller, request: Edit) -> Edited:
         ConflictError, StorageError: nothing was written.
     """
     door = Door(ports)
-    wanted = _wanted(door, request)
+    size = len(request.content or "")
+    wanted = await ports.computing.run(caller.principal, size, lambda: _wanted(door, request))
     found = await resolve(ports.index, request.node_id)
     if found.note.id == SELF_ID and wanted.keys() & {"type", "tier", "space"}:
         raise ProtectedNoteError("The Self note keeps its type, tier and space.", "Change its content, title or tags.")

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 
 import anyio
 
+from holdfast.engine.arguments import without_secrets
 from holdfast.engine.encoding import vector_in
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
@@ -178,7 +179,7 @@ async def _about(
 
 async def _asked(ports: Ports, event: RecallEvent) -> _About:
     """The event's question without secrets and cut at the cap, and its vector where its set is known."""
-    text = event.query if ports.secrets == "allow" else ports.door(event.query).text
+    text = await without_secrets(ports, event.principal, event.query)
     asked = text.replace("\0", " ").strip()[:LONGEST_QUESTION]
     if not asked:
         return _About(event.id)

@@ -169,7 +169,7 @@ class _Importing:
             match item:
                 case Arrival() | ArrivedFile():
                     try:
-                        ready.append(made_ready(self._ports, item, self._threads))
+                        ready.append(await self._made_ready(item))
                     except HoldfastError as error:
                         self._report.refuse(item.where, why(error))
                 case ArrivedPage():
@@ -181,6 +181,11 @@ class _Importing:
         if ready:
             fresh, known, gone = await self._memory.attend(lambda ports: self._store(ports, ready))
             self._count(ready, fresh, known, gone)
+
+    async def _made_ready(self, item: Arrival | ArrivedFile) -> Ready:
+        size = len(item.data if isinstance(item, ArrivedFile) else item.content)
+        ports, who = self._ports, self._caller.principal
+        return await ports.computing.run(who, size, lambda: made_ready(ports, item, self._threads))
 
     async def _store(
         self, ports: Ports, ready: Sequence[Ready]
@@ -226,7 +231,9 @@ class _Importing:
         if not page.data.strip():
             return
         try:
-            data, labels = clean_page(self._ports, page.data)
+            data, labels = await self._ports.computing.run(
+                self._caller.principal, len(page.data), lambda: clean_page(self._ports, page.data)
+            )
             new = await self._memory.attend(lambda ports: self._store_page(ports, page.path, data))
         except LimitExceededError as error:
             report.refuse(page.where, why(error))

@@ -77,7 +77,7 @@ async def find_work(
         raise InvalidArgumentError("kinds is empty or has an unknown kind.", f"Use any of {', '.join(KINDS)}.")
     if not 1 <= limit <= MOST:
         raise InvalidArgumentError(f"limit is outside 1 to {MOST}.")
-    rounds = await look(ports, wanted, limit)
+    rounds = await look(ports, caller.principal, wanted, limit)
     items: dict[Kind, Sequence[Candidate]] = dict.fromkeys(KINDS, ())
     items |= {round_.kind: round_.items for round_ in rounds}
     if dry_run:

@@ -104,7 +104,8 @@ async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpd
         ConflictError, StorageError: nothing was written.
     """
     door = Door(ports)
-    wanted = _wanted(door, request)
+    texts = (request.current_task or "", *_items_of(request))
+    wanted = await ports.computing.run(caller.principal, sum(map(len, texts)), lambda: _wanted(door, request))
     path, daily = now_page(caller.space), daily_page(today(ports))
     known = await _known(ports, caller)
     async with ports.store.hold({page_key(path), page_key(daily)}):
@@ -140,6 +141,11 @@ def _wanted(door: Door, request: NowUpdate) -> _Wanted:
         if items is not None:
             given[name] = _items(door, name, items)
     return _Wanted(_items(door, "recent_completions", request.recent_completions or ()), given)
+
+
+def _items_of(request: NowUpdate) -> tuple[str, ...]:
+    lists = (request.recent_completions, request.pending_decisions, request.key_files)
+    return tuple(item for items in lists for item in items or ())
 
 
 def _items(door: Door, name: str, items: Sequence[str]) -> tuple[str, ...]:

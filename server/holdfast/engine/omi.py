@@ -126,7 +126,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     """
     wanted = _filter(ports, request)
     stages = Stages()
-    asking, notice = await asked(ports, request.query, wanted, caller.space, stages)
+    asking, notice = await asked(ports, request.query, wanted, caller, stages)
     # Also of a question about the past only what is current is told: this family has no word for "outdated".
     asking = replace(asking, wanted=wanted, question=replace(asking.question, past=False))
 

@@ -13,8 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
 from holdfast.encode.vectorset import VectorSet
+from holdfast.engine.computing import Computing
 from holdfast.engine.due import DueSignal
 from holdfast.engine.events import EventBus
+from holdfast.engine.quota import Quota
 from holdfast.engine.refusals import Refusals
 from holdfast.engine.tips import Tips
 from holdfast.index.lifecycle import JobRun, Living
@@ -135,6 +137,7 @@ class View(Protocol):
     def count_pending(self, key: str) -> int: ...
     def count_lacking(self, key: str) -> int: ...
     def count_notes(self) -> int: ...
+    def usage(self) -> tuple[int, int]: ...
     def is_stale(self, key: str) -> bool: ...
     def problems(self) -> list[tuple[str, str]]: ...
     def change_number(self) -> int: ...
@@ -297,6 +300,8 @@ class Ports:
     `upkeep` is None where the storage looks after itself: no jobs run then. `forgetting` lets them put into the trash
     what nobody has used for long.
     `forget` takes the vectors of texts out of what is kept of encodings.
+    `quota` is how much the memory may hold.
+    `computing` has the threads for what takes long; memories of one process share them.
     `nearby` looks for a better encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
@@ -327,6 +332,8 @@ class Ports:
     forgetting: bool = False
     due: DueSignal = field(default_factory=DueSignal)
     tips: Tips = field(default_factory=Tips)
+    quota: Quota = field(default_factory=Quota)
+    computing: Computing = field(default_factory=Computing)
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
 
     @property

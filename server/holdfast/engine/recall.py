@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
-from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when
+from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when, without_secrets
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_query
@@ -64,7 +64,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     """
     wanted = _filter(ports, request)
     stages = Stages()
-    asking, notice = await asked(ports, request.query, wanted, caller.space, stages)
+    asking, notice = await asked(ports, request.query, wanted, caller, stages)
     whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
@@ -86,15 +86,22 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
 
 
-async def asked(ports: Ports, query: str, wanted: Filter, space: str | None, stages: Stages) -> tuple[Asking, str]:
+async def asked(ports: Ports, query: str, wanted: Filter, caller: Caller, stages: Stages) -> tuple[Asking, str]:
     """The question as it was read, with its time and its vector, and a notice where it should have one and has none."""
-    asking = read_question(ports, query, wanted, space)
-    subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
-    asking = placed(asking, window)
+    size = len(query)
+    read = await ports.computing.run(caller.principal, size, lambda: read_question(ports, query, wanted, caller.space))
+    subjects, window = await ports.index.read(lambda view: (_subjects(view, read), window_of(view, read)))
+    asking, plain = await ports.computing.run(caller.principal, size, lambda: _placed(read, window, subjects))
     stages.ended("read")
-    vector, notice = await encode_query(ports, without_names(asking.text, subjects))
+    vector, notice = await encode_query(ports, plain)
     stages.ended("encode")
     return replace(asking, vector=vector), notice
+
+
+def _placed(asking: Asking, window: Window | None, subjects: Sequence[str]) -> tuple[Asking, str]:
+    """The question with its time known, and what of it is embedded."""
+    asking = placed(asking, window)
+    return asking, without_names(asking.text, subjects)
 
 
 def _subjects(view: View, asking: Asking) -> list[str]:
@@ -113,7 +120,7 @@ async def kept_event(
     ports: Ports, caller: Caller, asking: Asking, shown: Sequence[tuple[str, float]]
 ) -> tuple[str, str]:
     """Keep a recall for feedback; its query passes the same door as a note. Its id, and a notice where that failed."""
-    query = asking.query if ports.secrets == "allow" else ports.door(asking.query).text
+    query = await without_secrets(ports, caller.principal, asking.query)
     event_id = EVENT_PREFIX + ports.new_id().removeprefix(PREFIX)
     event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
     if asking.vector is not None:

@@ -107,7 +107,8 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
         ConflictError, StorageError: nothing was written.
     """
     door = Door(ports)
-    note = _note(ports, caller, request, door)
+    size = len(request.content)
+    note = await ports.computing.run(caller.principal, size, lambda: _note(ports, caller, request, door))
     asked = await _asked_links(ports, request)
     old = await resolve_all(ports.index, check_count("supersedes", list(request.supersedes)), what="supersedes")
     if any(item.note.id == SELF_ID for item in old):

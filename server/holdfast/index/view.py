@@ -18,6 +18,7 @@ from holdfast.index.sets import count_lacking, count_pending, is_stale
 from holdfast.index.statistics import Statistics, statistics
 from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow
+from holdfast.model.ids import SELF_ID
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
@@ -152,6 +153,12 @@ class IndexView:
     def count_notes(self) -> int:
         """How many notes there are."""
         return int(self._connection.execute("SELECT count(*) FROM notes").fetchone()[0])
+
+    def usage(self) -> tuple[int, int]:
+        """How many notes there are besides Self, those in quarantine included, and how many bytes their files have."""
+        row = self._connection.execute("SELECT count(*), total(size) FROM files WHERE note IS NOT ?", [SELF_ID])
+        notes, size = row.fetchone()
+        return int(notes), int(size)
 
     def count_lacking(self, key: str) -> int:
         """How many notes have no vector of this set to be compared with, not even one that is to be made anew."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import mul
 from typing import Literal, TypeVar, get_args
 
@@ -99,10 +100,15 @@ def candidates(kind: Kind, seed: Text, near: Sequence[Near]) -> list[Candidate]:
     return [Candidate(kind, _in_order(seed, item.text), similarity) for similarity, item in found]
 
 
+@lru_cache(16)  # one note is compared with many
+def _terms(title: str, content: str) -> frozenset[str]:
+    return frozenset(query_terms(f"{title} {content}"))
+
+
 def composite(likeness: float, one: Note, other: Note) -> float:
     """How likely two notes say the same, in 0..1."""
     meaning, titles, words = _SHARES
-    said, also = (frozenset(query_terms(f"{note.title} {note.content}")) for note in (one, other))
+    said, also = (_terms(note.title, note.content) for note in (one, other))
     shared = len(said & also) / len(said | also) if said | also else 0.0
     head = meaning * likeness + words * shared
     least = (MERGE - head) / titles

@@ -29,6 +29,8 @@ _OPTIONAL = re.compile(
 )
 _BARRED = str.maketrans("\u0131\u0142\u00f8\u0111", "ilod")  # letters with a stroke or without a dot
 
+_LONGEST_EXPANSION = 4  # times; a single sign can stand for eighteen letters, a text of such signs for nothing
+
 STOP_WORDS = frozenset(  # a list of words reads better as one text
     """a about after again all also am an and any are as at be because been before being between both but by can
     could did do does doing don down during each for from further had has have having he her here hers him his how i if
@@ -57,7 +59,8 @@ def folded(text: str) -> str:
     """The one spelling under which words are compared: without case, compatibility forms and optional signs."""
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    compatible = unicodedata.normalize("NFKC", text)[: _LONGEST_EXPANSION * len(text)]
+    plain = unicodedata.normalize("NFD", compatible.casefold())
     return unicodedata.normalize("NFC", _OPTIONAL.sub("", plain).translate(_BARRED))
 
 

@@ -1,0 +1,294 @@
+"""Secrets known by a form that no prefix begins: tokens of protocols, headers, cookies, command lines, addresses.
+
+Every pattern runs in linear time: quantifiers are possessive or bounded, and what may stand before a secret is
+looked at backwards from a hint, over a bounded stretch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.model.secret_values import JUDGED, is_given, is_masked, is_password, is_random, words_of
+from holdfast.model.trie import matches
+
+QUOTE: Final = r"""[\\"'`*]{0,3}+"""
+_LONGEST: Final = 8192  # characters of what has such a form, for which it is looked at in one go
+_LINE: Final = 400  # characters of a command before its credentials
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A secret known by its form.
+
+    Attributes:
+        label: what stands in the placeholder.
+        hints: texts of which one must be present, lower case: sparing most texts the pattern.
+        pattern: the whole secret, or the group `secret` where more is needed to know it.
+        accepts: the last word, on the secret's beginning.
+    """
+
+    label: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+    accepts: Callable[[str], bool] = is_given
+
+
+def _is_anything(_value: str) -> bool:
+    return True
+
+
+def _is_drawn(value: str) -> bool:
+    return not is_masked(value)
+
+
+_AUTH: Final = (
+    rf"(?i:(?:proxy-)?authorization){QUOTE}[ \t]{{0,8}}+[:=]{QUOTE}[ \t]{{0,8}}+{QUOTE}"
+    r"(?:(?i:bearer|basic|token|bot|apikey|api-key|key|geniekey|ssws|digest|negotiate|zoho-oauthtoken|splunk|vault)"
+    r"[ \t]{1,8}+(?i:token=)?\"?)?+"
+)
+_USERS: Final = r"[A-Za-z0-9._%+@-]{1,64}"
+
+SHAPES: Final = (
+    Shape(
+        "AWS secret key",
+        ("secret",),
+        re.compile(
+            rf"(?i:secret_?access_?key){QUOTE}[ \t]{{0,8}}+(?:=>|[:=]){QUOTE}[ \t]{{0,8}}+{QUOTE}"
+            r"(?P<secret>[A-Za-z0-9/+]{40,}+=*+)"
+        ),
+        _is_anything,
+    ),
+    Shape(
+        "AWS secret key",
+        ("akia", "asia", "secret", "aws"),
+        re.compile(
+            r"(?:(?:AKIA|ASIA)[A-Z0-9]{16}|(?i:aws|amazon|secret)[\w -]{0,24}?(?i:key|secret))"
+            r"[^A-Za-z0-9+\n]{1,12}(?:(?i:and|with|secret|is|key|the|access)[^A-Za-z0-9/+]{1,4}){0,5}"
+            r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+        ),
+        is_random,
+    ),
+    Shape("Telegram bot token", (":aa",), re.compile(r"(?<![A-Za-z0-9])\d{8,10}+:AA[\w-]{32,}+"), _is_anything),
+    Shape(
+        "Azure secret",
+        ("q~",),
+        re.compile(r"(?<![\w~.-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![\w~-])"),
+        is_random,
+    ),
+    Shape(
+        "Discord token",
+        (".",),
+        re.compile(r"(?<![\w.+/-])(?:mfa\.[\w-]{80,}+|[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{25,}+)"),
+        is_random,
+    ),
+    Shape(
+        "Terraform Cloud token",
+        (".atlasv1.",),
+        re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}+"),
+    ),
+    Shape("Mailchimp key", ("-us",), re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])")),
+    Shape("Mailgun key", ("mailgun",), re.compile(r"(?<![A-Za-z0-9-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])")),
+    Shape("MaxMind key", ("_mmk",), re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk")),
+    Shape("Facebook token", ("|",), re.compile(r"(?<![A-Za-z0-9])\d{15,16}\|[\w-]{27,40}(?![\w-])"), is_random),
+    Shape(
+        "Azure signature",
+        ("sig=",),
+        re.compile(r"(?<![A-Za-z0-9])sig=(?P<secret>[A-Za-z0-9%/+_-]{36,}+=*+)"),
+        is_random,
+    ),
+    Shape(
+        "signed URL",
+        ("-signature=",),
+        re.compile(r"(?i:x-(?:amz|goog)-signature)=(?P<secret>[0-9a-fA-F]{40,}+)"),
+        _is_drawn,
+    ),
+    # The look ahead makes sure of the three parts once for each run, or every `eyJ` in it would read them again.
+    Shape(
+        "JWT",
+        ("eyj",),
+        re.compile(
+            r"(?<![\w-])(?=[\w-]++\.[\w-]{8,}+\.[\w-]{8,}+)"
+            r"[\w-]*?(?<![A-Za-z0-9])(?P<secret>eyJ[\w-]{8,}+\.[\w-]++\.[\w-]++)"
+        ),
+        _is_anything,
+    ),
+    # With five parts it is encrypted; its second part may be empty.
+    Shape(
+        "JWT",
+        ("eyj",),
+        re.compile(r"(?<![\w.-])eyJ[\w-]{8,}+\.[\w-]*+\.[\w-]{8,}+\.[\w-]{8,}+\.[\w-]{8,}+"),
+        _is_anything,
+    ),
+    Shape(
+        "JSON web key",
+        ('"kty"',),
+        re.compile(r'"(?:d|k|p|q|dp|dq|qi)"\s{0,4}+:\s{0,4}+"(?P<secret>[\w-]{20,}+)"'),
+        is_random,
+    ),
+    Shape(
+        "authorization header",
+        ("authorization",),
+        re.compile(rf"{_AUTH}(?P<secret>[\w.~+/=:-]{{8,}}+)"),
+        is_password,
+    ),
+    Shape("bearer token", ("bearer",), re.compile(r"(?i:\bbearer)[ \t]{1,8}+(?P<secret>[\w.~+/=-]{20,}+)"), is_random),
+    Shape(
+        "session cookie",
+        ("cookie", "sess", "sid="),
+        re.compile(
+            r"(?i:\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid"
+            r"|_?[a-z_.-]{0,24}?sess(?:ion)?(?:[_-]?id)?|sid))"
+            r"=(?P<secret>[\w%.~+/:-]{16,}+=*+)"
+        ),
+        is_random,
+    ),
+    Shape(
+        "registry password",
+        ('auth"', "_auth", "_password"),
+        re.compile(
+            r"""(?:"auth"\s{0,4}+:\s{0,4}+"|_(?:auth|password)\s{0,4}+=\s{0,4}+"?)(?P<secret>[\w+/-]{8,}+=*+)"""
+        ),
+        is_random,
+    ),
+    Shape(
+        "URL password",
+        ("://",),
+        re.compile(r"""://[^\s/:@"'<>`]{0,128}+:(?P<secret>[^\s/"'<>`]{1,256})@"""),
+    ),
+    Shape(
+        "URL token",
+        ("://",),
+        re.compile(r"""://(?P<secret>[\w-]{20,128}+)@[A-Za-z0-9]"""),
+        is_random,
+    ),
+    Shape(
+        "password",
+        ("@",),
+        re.compile(
+            r"(?<![\w/@.:-])[A-Za-z][\w.-]{0,31}+:(?P<secret>[^\s:@/'\"`<>]{5,64}+)"
+            r"@(?:[A-Za-z][\w-]{0,62}+(?:\.[\w-]{1,63}+){1,6}+|(?:\d{1,3}\.){3}\d{1,3}|localhost)(?![\w@])"
+        ),
+        is_password,
+    ),
+    Shape(
+        "password",
+        (":543", ":*:"),
+        re.compile(r"(?m)^[\w.*-]{1,128}+:(?:543\d|\*):[\w.*-]{1,64}+:[\w.-]{1,64}+:(?P<secret>\S{4,128}+)$"),
+    ),
+    Shape(
+        "password",
+        ("pass:",),
+        re.compile(r"""-pass(?:in|out)?[ =]["']?pass:(?P<secret>[^\s"']{4,128}+)"""),
+    ),
+    Shape("password", ("identified",), re.compile(
+        r"""(?i:identified\s{1,4}+(?:with\s{1,4}+\w{1,40}+\s{1,4}+)?by\s{1,4}+)["'](?P<secret>[^"'\n]{4,128}+)["']""")),
+    Shape(
+        "password",
+        ("auth",),
+        re.compile(r"""(?i:auth)\s?=?\s?\(\s?["'][^"'\n]{1,64}["'],\s?["'](?P<secret>[^"'\n]{4,128}+)["']\s?\)"""),
+    ),
+    Shape("password", ("chpasswd",), re.compile(
+        rf"""(?<![A-Za-z0-9._%+@-]){_USERS}:(?P<secret>[^\s"':]{{4,128}}+)["']?\s{{1,4}}+\|"""
+        r"""\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""
+    )),
+    Shape("password", ("sudo -s", "--password-stdin", "--passphrase-fd"), re.compile(
+        r"""(?:echo|printf)\s{1,4}+(?:-n\s{1,4}+)?["']?(?P<secret>[^\s"'|]{4,128}+)["']?\s{0,4}+\|\s{0,4}+"""
+        r"""(?=[^\n|]{0,80}(?:sudo -S|-stdin|passphrase-fd))"""
+    )),
+)  # fmt: skip
+
+
+def shapes(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    """Where a secret stands that has one of these forms, and what it is."""
+    for shape in SHAPES:
+        if any(hint in lowered for hint in shape.hints):
+            group = "secret" if "secret" in shape.pattern.groupindex else 0
+            for match in matches(shape.pattern, text, _LONGEST):
+                start, end = match.span(group)
+                if shape.accepts(text[start : min(end, start + JUDGED)]):
+                    yield start, end, shape.label
+    yield from _cookies(text, lowered)
+    yield from _credentials(text, lowered)
+    yield from _putty(text)
+
+
+# --- cookies --------------------------------------------------------------------------------------
+
+_COOKIE: Final = re.compile(
+    rf"(?:set-)?cookies?{QUOTE}[ \t]{{0,4}}+[:=]{QUOTE}[ \t]{{0,4}}+{QUOTE}|(?:-b|--cookie)[ =][\"']?"
+)
+_PAIR: Final = re.compile(r"""(?:^|(?<=[;\s"'`]))([!#$%&*+.^|~\w-]{1,64}+)=("?[^\s;,"'`\\]{8,4096}+)""")
+_ATTRIBUTES: Final = words_of("path expires domain max-age samesite version priority _ga _gid _gat _fbp _gcl_au")
+_LONGEST_HEADER: Final = 4096
+
+
+def _cookies(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    if "cookie" not in lowered and "-b " not in lowered:
+        return
+    end = 0
+    for head in _COOKIE.finditer(lowered):
+        if head.end() < end:
+            continue
+        line = text.find("\n", head.end(), head.end() + _LONGEST_HEADER)
+        end = line if line >= 0 else min(len(text), head.end() + _LONGEST_HEADER)
+        for pair in _PAIR.finditer(text, head.end(), end):
+            if pair[1].lower() not in _ATTRIBUTES and is_random(pair[2][:JUDGED]):
+                yield *pair.span(2), "cookie"
+
+
+# --- `curl -u user:password` ----------------------------------------------------------------------
+
+_CLIENTS: Final = re.compile(r"\b(?:curl|wget|https?|xh|ab|httpie)\b")
+_USER: Final = re.compile(
+    rf"""(?<!\S)(?:-u|-U|-a|--user|--proxy-user|--auth)[ =]?["']?{_USERS}:(?P<secret>[^\s"'`]{{3,256}}+)"""
+    r"""|(?<!\S)--(?:http-)?password[ =]["']?(?P<other>[^\s"'`-][^\s"'`]{3,255}+)"""
+)
+_DATABASES: Final = re.compile(
+    r"\b(?:mysql\w{0,8}|mariadb(?:-\w{1,8})?|sshpass|redis-cli|docker|podman|az|7z|zip"
+    r"|unzip|smbclient|ldapsearch|htpasswd)\b"
+)
+_ARGUMENT: Final = re.compile(r"""(?<!\S)(?:-p|-a|-P|-w|-b)(?P<gap> ?)["']?(?P<secret>[^\s"'`-][^\s"'`]{3,127}+)""")
+_GAPLESS: Final = words_of("mysql mysqldump mysqladmin mysqlimport mariadb mariadb-dump 7z")
+
+
+def _credentials(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    if "-u" in lowered or "--user" in lowered or "--auth" in lowered or "password" in lowered or " -a" in lowered:
+        for match in matches(_USER, text, _LONGEST):
+            group = "secret" if match["secret"] else "other"
+            value = match[group][:JUDGED]
+            known = bool(_CLIENTS.search(lowered, max(0, match.start() - _LINE), match.start()))
+            if is_given(value) and not value.isdigit() and (known or (group == "other" and is_password(value))):
+                yield *match.span(group), "password"
+    if " -p" in lowered or " -a" in lowered:
+        yield from _arguments(text, lowered)
+
+
+def _arguments(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    """As in `mysql -u root -px7f9q2` and `sshpass -p x7f9q2`."""
+    for match in matches(_ARGUMENT, text, _LONGEST):
+        begin = max(0, match.start() - _LINE // 4, text.rfind("\n", max(0, match.start() - _LINE), match.start()) + 1)
+        names = _DATABASES.findall(lowered, begin, match.start())
+        if names and is_password(match["secret"][:JUDGED]) and ":" not in match["secret"]:
+            glued = any(name in _GAPLESS for name in names)
+            if glued != bool(match["gap"]) and (
+                glued or "docker" not in names or "login" in lowered[begin : match.start()]
+            ):
+                yield *match.span("secret"), "password"
+
+
+# --- PuTTY's key files ----------------------------------------------------------------------------
+
+_PUTTY: Final = re.compile(
+    r"Private-Lines: \d{1,5}+(?:\s|\\[nr])++(?P<secret>(?:[A-Za-z0-9+/=]{4,}+(?:\s|\\[nr])*+)++"
+    r"(?:Private-(?:MAC|Hash): [0-9a-f]++)?)"
+)
+
+
+def _putty(text: str) -> Iterator[tuple[int, int, str]]:
+    if "Private-Lines: " in text:
+        for match in _PUTTY.finditer(text):
+            secret = match["secret"].rstrip()
+            yield match.start("secret"), match.start("secret") + len(secret), "private key"
