@@ -91,7 +91,7 @@ def _add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--space", help='a project; by default the one of this folder, "global" for none')
     parser.add_argument("--tag", action="append", default=[], help="may be given again")
     parser.add_argument("--about-self", action="store_true", help="it is about you")
-    parser.add_argument("--confidence", type=float, default=1.0)
+    parser.add_argument("--confidence", type=float, help="how sure you are, 0 to 1")
     parser.add_argument("--link", action="append", default=[], metavar="ID", help="a note it belongs with")
     parser.add_argument("--supersedes", action="append", default=[], metavar="ID", help="a note that it replaces")
     parser.add_argument("--session", help="groups notes of one conversation")

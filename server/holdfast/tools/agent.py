@@ -119,7 +119,7 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
             space=None if space == "auto" else space,
             tags=tags or (),
             about_self=about_self,
-            confidence=confidence,
+            confidence=None if confidence == 1.0 else confidence,  # the default: nobody may have said it
             links=pairs,
             supersedes=supersedes or (),
             session=session,
