@@ -28,6 +28,7 @@ class Ready:
     where: str
     labels: tuple[str, ...] = ()
     unmapped: tuple[str, ...] = ()
+    is_foreign: bool = False  # it has frontmatter that is not ours
 
     @property
     def hash(self) -> str:
@@ -89,7 +90,8 @@ def _of_file(ports: Ports, item: ArrivedFile) -> Ready:
     if "created" not in document.values:
         data = document.with_values({"created": item.modified}).render()
     note = note_of(parse(data), Surroundings(_space_of(item.where)))
-    return Ready(note, data, item.where, labels)
+    foreign = document.values.keys() - frontmatter_keys() - {IMPORTED_FROM}
+    return Ready(note, data, item.where, labels, is_foreign=bool(foreign))
 
 
 def _space_of(where: str) -> str:
@@ -133,7 +135,7 @@ def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
         note = replace(note, connections=(threads.link(note),))
     keys = _extra_keys(ports, extra, door)
     raw = new_document(note).with_values({IMPORTED_FROM: _line(door, item.key), **keys}).render()
-    return Ready(note, raw, item.where, tuple(door.labels), tuple(unmapped))
+    return Ready(note, raw, item.where, tuple(door.labels), tuple(unmapped), bool(keys))
 
 
 def _line(door: Door, text: str) -> str:

@@ -28,6 +28,22 @@ def same_text(content: str) -> str:
     return " ".join(plain.split())
 
 
+def are_told_apart(one: Note, other: Note) -> bool:
+    """Whether two notes with the same text are two all the same; see `holdfast.index.rows.same_note`."""
+    differs = [
+        bool(a and b and a.casefold() != b.casefold())
+        for a, b in ((one.event_time, other.event_time), (one.subject, other.subject))
+    ]
+    elsewhere = one.session and other.session and one.session != other.session
+    return any(differs) or bool(elsewhere and one.type in OCCURRENCES)
+
+
+def have_two_titles(one: Note, other: Note) -> bool:
+    """Whether both have a title of their own, and not the same: two files of one text, named for two persons."""
+    own = [note.title.casefold() for note in (one, other) if note.title != title_of(note.content)]
+    return len(set(own)) > 1
+
+
 def joined(
     before: Note, given: Note, links: Sequence[Link], now: str, most_tags: int, confidence: float | None = None
 ) -> Joined:

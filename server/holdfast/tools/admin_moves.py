@@ -46,6 +46,7 @@ class ImportResult(TypedDict):
     known: int
     differing: int
     gone: int
+    same: int
     secrets: dict[str, int]
     refused_count: int
     refused: list[LeftOutResult]
@@ -134,6 +135,7 @@ def _imported(done: Imported) -> ToolResult:
             known=report.known,
             differing=report.differing,
             gone=report.gone,
+            same=report.same,
             secrets=dict(report.secrets),
             refused_count=report.refused_count,
             refused=[LeftOutResult(where=item.where, reason=item.reason) for item in report.refused],

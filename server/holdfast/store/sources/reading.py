@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class Source:
         total: how many things there are to be read, about.
         items: gives them, in an order that is always the same; what is broken is one of them.
         close: lets go of it.
+        own: ids that its notes have there and keep here.
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Source:
         total: int,
         items: Callable[[], Generator[Item, None, None]],
         close: Callable[[], None] = lambda: None,
+        own: Collection[str] = (),
     ) -> None:
         self.kind = kind
+        self.own = frozenset(own)
         self.mark = mark
         self.total = total
         self._items = items()
