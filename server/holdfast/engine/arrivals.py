@@ -108,6 +108,7 @@ def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
     unmapped = list(item.unmapped)
     extra = dict(item.extra)
     content = door.text("content", item.content, LARGEST_CONTENT)
+    is_retired = item.outdated_reason is not None or bool(item.superseded_by)
     note = Note(
         id=imported_id(item.key),
         content=content,
@@ -123,9 +124,11 @@ def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
         subject=_line(door, item.subject) or None,
         event_time=item.event_time or None,
         valid_from=item.valid_from or None,
-        valid_until=item.valid_until or None,
+        valid_until=item.valid_until or (max(item.created, item.updated) if is_retired else None),
         outdated=item.outdated_reason is not None,
         outdated_reason=_line(door, item.outdated_reason or "") or None,
+        superseded_by=imported_id(item.superseded_by) if item.superseded_by else None,
+        session=_line(door, item.session) or None,
         about_self=item.about_self,
         connections=tuple(
             Link(imported_id(tie.to), tie.type, tie.weight, _line(door, tie.reason)) for tie in item.ties
