@@ -184,6 +184,47 @@ async def test_a_link_to_no_note_stores_nothing(agent: Agent, links: list[Any]) 
     assert agent.notes_on_disk() == before
 
 
+async def test_an_id_in_a_list_that_names_no_note_is_named_by_its_place(agent: Agent) -> None:
+    known = (await agent.remember("A buoy."))["id"]
+    for name in ("links", "supersedes"):
+        for wrong in (UNKNOWN, "nonsense!"):
+            told = await agent.refused("remember", content="Gulls.", **{name: [known, wrong]})
+            assert f"{name}[1]" in told
+            assert wrong not in told
+    assert "related_to[2]" in await agent.refused("memory_store", content="Gulls.", related_to=[known, known, UNKNOWN])
+    assert "tags[1]" in await agent.refused("remember", content="Gulls.", tags=["a", 7])
+    assert "links[1]" in await agent.refused("remember", content="Gulls.", links=[known, {"to": known}])
+
+
+async def test_lists_and_numbers_that_come_as_texts_are_read(agent: Agent) -> None:
+    known = (await agent.remember("A buoy."))["id"]
+    answer = await agent.remember(
+        "Gulls nest on the roof.",
+        tags='["gull", "roof"]',
+        links=json.dumps([known, {"to": known, "type": "supports"}]),
+        supersedes="[]",
+        confidence="0.5",
+        about_self="true",
+    )
+    node = await agent.node(answer["id"])
+    assert (node["tags"], node["confidence"]) == (["gull", "roof"], 0.5)
+    assert {(link["id"], link["type"]) for link in answer["linked"]} == {(known, "related_to"), (known, "supports")}
+    assert (await agent.recall("gulls nest", limit="3", types='["fact"]', explain="false")).found == [answer["id"]]
+    assert (await agent.rate(answer["id"], "1", whisper_log_id="17"))["recorded"]  # type: ignore[arg-type]
+    assert (await agent.omi("memory_recall", query="gulls nest", limit="3", min_relevance="0.1"))[0]["memory_id"]
+    text = await agent.remember('["not", "a list"]', title="{}", subject="7")
+    node = await agent.node(text["id"])
+    assert (node["content"], node["title"], node["subject"]) == ('["not", "a list"]', "{}", "7")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tags": "crane"}, {"tags": "[1"}, {"confidence": "much"}, {"confidence": "nan"}, {"about_self": "perhaps"}],
+)
+async def test_a_text_that_stands_for_nothing_is_refused(agent: Agent, wrong: dict[str, str]) -> None:
+    assert "InvalidArgumentError" in await agent.refused("remember", content="Gulls.", **wrong)
+
+
 @pytest.mark.parametrize(
     "link", [{"to": SELF, "type": "friend_of"}, {"to": SELF}, {"type": "supports"}, 7, None, [SELF]]
 )

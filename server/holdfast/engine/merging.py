@@ -22,6 +22,7 @@ from holdfast.engine.judging import (
 )
 from holdfast.engine.proposals import propose
 from holdfast.engine.remembered import judgement
+from holdfast.engine.resolve import resolve_all
 from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.belief import read_evidence, updated
@@ -142,8 +143,8 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
     """
     if not 1 < len(set(verdict.node_ids)) <= MOST_ORIGINALS:
         raise RefusedError("rejected", f"node_ids takes 2 to {MOST_ORIGINALS} different notes.")
-    found = {item.note.id: item for given in verdict.node_ids for item in [await work.resolve(given, "node_ids")]}
-    originals = list(found.values())
+    originals = await resolve_all(work.ports.index, verdict.node_ids, what="node_ids")
+    found = {item.note.id: item for item in originals}
     if len(originals) == 1:
         raise RefusedError("rejected", "All node_ids mean the same note.")
     if SELF_ID in found:

@@ -277,9 +277,15 @@ def _close_notes(view: View, note: Note, encoded: Encoded, now: str) -> list[_Cl
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
     """The edges that the caller names, each once."""
     check_count("links", [given for given, _ in request.links])
-    if any(kind not in EDGE_TYPES for _, kind in request.links):
-        raise InvalidArgumentError("links has an unknown edge type.", f"Use one of {', '.join(EDGE_TYPES)}.")
-    found = [((await resolve(ports.index, given, what="links")).note.id, kind) for given, kind in request.links]
+    wrong = [place for place, (_, kind) in enumerate(request.links) if kind not in EDGE_TYPES]
+    if wrong:
+        raise InvalidArgumentError(
+            f"links[{wrong[0]}] has an unknown edge type.", f"Use one of {', '.join(EDGE_TYPES)}."
+        )
+    found = [
+        ((await resolve(ports.index, given, what=f"links[{place}]")).note.id, kind)
+        for place, (given, kind) in enumerate(request.links)
+    ]
     return [Link(target, kind, ASKED_WEIGHT, "", ports.now) for target, kind in dict.fromkeys(found)]
 
 
