@@ -139,8 +139,9 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="openai", choices=FORMATS)
     parser.add_argument(
         "--family", default="both", choices=FAMILIES,
-        help="ormah: the thirteen of Ormah; omi: the six of OMI; all: every tool of a server with --admin",
+        help="ormah: Ormah's tools; omi: OMI's; both; all: every tool",
     )  # fmt: skip
+    parser.add_argument("--admin", action="store_true", help="also those of a server with --admin")
 
 
 def _add_entry(parser: argparse.ArgumentParser) -> None:

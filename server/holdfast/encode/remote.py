@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import monotonic, time
@@ -208,7 +209,9 @@ class RemoteEncoder:
         """Ask, unless the provider is left alone, and tell the breaker how it went."""
         name, breaker = self._endpoint.name, self._breaker
         if not breaker.enter():
-            raise EncoderError(f"{name} failed and is left alone for {breaker.remaining:.0f} s.", self._remedy)
+            seconds = math.ceil(breaker.remaining)
+            when = f"in {seconds} s" if seconds else "just now"
+            raise EncoderError(f"{name} failed a moment ago; it is asked again {when}.", self._remedy)
         began = self._clock()
         verdict = breaker.leave
         try:

@@ -31,6 +31,7 @@ from holdfast.model.ids import SELF_ID
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
 from holdfast.model.memory import GLOBAL_SPACE, TIERS, Link, Note
 from holdfast.model.projection import memory_type
+from holdfast.model.words import counted
 from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
@@ -163,7 +164,7 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
     if not work.approved and needs_person(work.ports, originals):
         return await propose(work, clean, originals, pairs(originals, judgement, TOGETHER))
     if work.dry_run:
-        return work.outcome("applied", f"It would consolidate {len(originals)} notes.")
+        return work.outcome("applied", f"It would consolidate {counted(len(originals), 'note')}.")
     return await _consolidate(work, clean, originals)
 
 

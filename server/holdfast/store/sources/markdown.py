@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from holdfast.model.memory import NOTE_TYPES, TIERS, title_of
 from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie
+from holdfast.model.words import counted
 from holdfast.store.codec import frontmatter_keys
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.frontmatter import Document
@@ -86,7 +87,7 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
     yield from files.left_out
     others = len(files.paths) - len(notes)
     if others:
-        yield LeftOut("", f"{others:,} files that are no markdown or text stay there", broken=False)
+        yield LeftOut("", f"{counted(others, 'other file')} there: no markdown and no text", broken=False)
     names = Names(notes)
     of = f"markdown:{f'{space}/' if space else ''}{files.root.name}:"
     for path in notes:
@@ -185,5 +186,5 @@ def _ties(content: str, path: str, of: str, names: Names) -> tuple[tuple[Tie, ..
             ties.setdefault(target, Tie(of + target))
     told = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_TOLD]]
     if len(lost) > _MOST_TOLD:
-        told.append(f"{len(lost) - _MOST_TOLD:,} more links lead to no file of this folder")
+        told.append(f"links that lead to no file of this folder, besides these: {len(lost) - _MOST_TOLD:,}")
     return tuple(ties.values()), tuple(told)

@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie, edge_type
+from holdfast.model.words import counted
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.sources.reading import (
     BrokenError,
@@ -104,7 +105,9 @@ def _head(disk: FileSystem, path: Path) -> bytes:
 def _beside(files: Files, below: str) -> Iterator[LeftOut]:
     deleted = sum(path.startswith("deleted/") for path in files.paths)
     if deleted:
-        yield LeftOut("deleted/", f"{deleted:,} deleted memories stay there", broken=False)
+        yield LeftOut(
+            "deleted/", f"not taken over: {counted(deleted, 'deleted memory', 'deleted memories')}", broken=False
+        )
     if below and "index.db" in files.paths:
         yield LeftOut("index.db", "feedback, merge history and proposals are not taken over", broken=False)
 
