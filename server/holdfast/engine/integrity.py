@@ -88,7 +88,7 @@ class Report:
             return "Safe." if not self.problems else "Safe, with something to look at."
         pages = "" if self.now_md and self.memory_md else " Somebody else changed files that only tools write."
         cores = (
-            f" {counted(self.topology.sudden_cores, 'note')} became a hub in haste."
+            f" {counted(self.topology.sudden_cores, 'note became a hub', 'notes became hubs')} in haste."
             if self.topology.sudden_cores
             else ""
         )

@@ -24,6 +24,8 @@ class Joined:
 
 def same_text(content: str) -> str:
     """The one spelling of texts that say the same: without case, runs of white space as one blank."""
+    if content.isascii():
+        return " ".join(content.lower().split())
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFC", content).casefold())
     return " ".join(plain.split())
 
