@@ -89,7 +89,8 @@ def _one(kind: str, place: tuple[int | str, ...], message: str) -> str:
     if kind == "unexpected_keyword_argument":
         return "there is an argument that this tool does not have (see its input schema)"
     if kind in ("missing_argument", "missing"):
-        return f"{name} is missing"
+        inner = f": {place[-1]}" if len(place) > 1 else ""
+        return f"{name}{inner} is missing"
     return f"{name}: {message[:1].lower()}{message[1:]}"
 
 
