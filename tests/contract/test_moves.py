@@ -229,7 +229,7 @@ async def test_an_obsidian_vault_comes_with_links_tags_and_foreign_keys(mover: M
     assert (done["kind"], done["notes"]) == ("markdown", 3)
     assert reasons(done["refused"]) == "logs/Twice.md: the key 'a' stands twice in its frontmatter"
     assert "Crane.md: a link leads to no file of this folder: Nowhere" in reasons(done["unmapped"])
-    assert "1 files that are no markdown" in reasons(done["unmapped"])
+    assert "1 other file there: no markdown and no text" in reasons(done["unmapped"])
     crane = await mover.node("lifts forty tonnes")
     assert (crane["title"], crane["tags"], crane["created"]) == ("Crane", ["lift", "port"], "2024-05-06T00:00:00Z")
     assert {edge["title"] for edge in crane["connections"] if edge["direction"] == "out"} == {"Ferry", "Day one"}

@@ -210,8 +210,8 @@ class RemoteEncoder:
         name, breaker = self._endpoint.name, self._breaker
         if not breaker.enter():
             seconds = math.ceil(breaker.remaining)
-            when = f"in {seconds} s" if seconds else "just now"
-            raise EncoderError(f"{name} failed a moment ago; it is asked again {when}.", self._remedy)
+            what = f"left alone for {seconds} s" if seconds else "being asked again at this moment"
+            raise EncoderError(f"{name} failed and is {what}.", self._remedy)
         began = self._clock()
         verdict = breaker.leave
         try:
