@@ -218,8 +218,8 @@ MUTATIONS = (
              (f"{_MOVES}test_what_ormah_superseded_or_deleted_does_not_come_back_as_current",)),
     Mutation("one-wrong-refuses-all", 7, "one wrong verdict refuses all the others", "tools/maintenance.py",
              "        return WrongVerdict(sentence_of(error))", "        raise",
-             ("tests/contract/test_maintenance.py::"
-              "test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied",)),
+             (("tests/contract/test_maintenance.py::"
+              "test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied"),)),
     Mutation("logged-twice", 2, "a completion that leaves NOW is logged again", "engine/now.py",
              'return [item for item in moved if f"- [x] {item}" not in lines]', "return list(moved)",
              ("tests/contract/test_now.py::test_what_leaves_the_file_is_in_one_log_once_however_late_it_leaves",)),
