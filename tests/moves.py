@@ -68,7 +68,19 @@ class Mover:
         assert dry["dry_run"]
         assert files_of(self.home) == before
         done = await self.call("admin_import", path=str(path), confirm=dry["confirm"], **arguments)
-        same = ("kind", "notes", "links", "pages", "known", "differing", "gone", "secrets", "refused", "unmapped")
+        same = (
+            "kind",
+            "notes",
+            "links",
+            "pages",
+            "known",
+            "differing",
+            "gone",
+            "same",
+            "secrets",
+            "refused",
+            "unmapped",
+        )
         assert {key: done[key] for key in same} == {key: dry[key] for key in same}
         return done
 

@@ -36,6 +36,7 @@ _EDITS = "tests/contract/test_hand_edits.py::"
 _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
+_MOVES = "tests/contract/test_moves.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
 _JOBS = "tests/contract/test_jobs.py::"
 _FORGETTING = "tests/unit/test_forgetting.py::"
@@ -200,13 +201,36 @@ MUTATIONS = (
              "                await self._take_in_news(news)", "                pass",
              (f"{_EDITS}test_an_edited_body_is_found_by_its_new_words_and_no_more_by_its_old_ones",)),
     Mutation("retry-unguarded", 3, "the same call at the same moment stores two notes", "engine/remember.py",
-             "keys = {note.id, *guards, *", "keys = {note.id, *",
+             "keys = {note.id, *wanted.guards, *", "keys = {note.id, *",
              (f"{_REMEMBER}test_calls_at_the_same_moment_store_one_note",)),
+    Mutation("case-counts", 3, "the same note in another case is a second one", "model/joining.py",
+             'unicodedata.normalize("NFC", content).casefold()', 'unicodedata.normalize("NFC", content)',
+             (f"{_REMEMBER}test_the_same_note_much_later_and_in_another_case_and_spacing_is_the_same",)),
+    Mutation("retired-is-same", 5, "what was retired and is said again is answered with the retired note",
+             "index/rows.py", "content_key = :key AND NOT outdated AND", "content_key = :key AND",
+             (f"{_REMEMBER}test_what_was_retired_and_is_stored_again_is_a_new_statement",)),
+    Mutation("tags-not-joined", 3, "what is told of a note again is forgotten", "engine/remember.py",
+             "changes = [*([Change(before, note)] if join.added else []), *retired]", "changes = [*retired]",
+             (f"{_REMEMBER}test_what_is_told_of_it_besides_is_joined_as_one_change_that_can_be_undone",)),
+    Mutation("import-doubles", 3, "what is here already is stored again by an import", "engine/importing.py",
+             "same = None if note.id in known else self._same(", "same = None if note else self._same(",
+             (f"{_MOVES}test_what_is_here_already_is_not_stored_again_by_an_import",)),
+    Mutation("stale-comes-back", 5, "what Ormah superseded comes back as current", "store/sources/ormah.py",
+             "        superseded_by=successor,\n", "",
+             (f"{_MOVES}test_what_ormah_superseded_or_deleted_does_not_come_back_as_current",)),
+    Mutation("one-wrong-refuses-all", 7, "one wrong verdict refuses all the others", "tools/maintenance.py",
+             "        return WrongVerdict(sentence_of(error))", "        raise",
+             (("tests/contract/test_maintenance.py::"
+              "test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied"),)),
+    Mutation("logged-twice", 2, "a completion that leaves NOW is logged again", "engine/now.py",
+             'return [item for item in moved if f"- [x] {item}" not in lines]', "return list(moved)",
+             ("tests/contract/test_now.py::test_what_leaves_the_file_is_in_one_log_once_however_late_it_leaves",)),
     Mutation("replaced-twice", 3, "a note that was replaced before is replaced again", "engine/remember.py",
-             "            if item.note.superseded_by is None\n        ]", "        ]",
+             "current = [item for item in old if item.note.superseded_by is None]", "current = list(old)",
              (f"{_REMEMBER}test_what_was_replaced_before_keeps_its_first_successor_and_the_answer_says_so",)),
     Mutation("dead-unheard", 3, "what a dead process did and did not index is not looked for", "engine/remember.py",
-             "        await check_known(ports, made)\n", "", (NUMBER,)),
+             "        await check_known(ports, made)\n        place = await ports.index.place(note, ports.now)\n",
+             "        place = await ports.index.place(note, ports.now)\n", (NUMBER,)),
     Mutation("store-unguarded", 3, "the keys that a change holds are not locked", "store/notes.py",
              "            async with self._stripes.hold(wanted):", "            if True:", (FOUR,)),
     Mutation("belief-unlocked", 3, "updates of one belief run into each other", "engine/believe.py",

@@ -224,6 +224,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
+    from holdfast.tools.leniency import ReadTexts  # noqa: PLC0415
     from holdfast.tools.maintenance import add_maintenance_tools  # noqa: PLC0415
     from holdfast.tools.observing import observe  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
@@ -235,7 +236,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         "holdfast",
         instructions=INSTRUCTIONS,
         version=__version__,
-        middleware=[PlainErrors(), Scopes()] if guarded else [PlainErrors()],
+        middleware=[PlainErrors(), Scopes(), ReadTexts()] if guarded else [PlainErrors(), ReadTexts()],
         mask_error_details=True,
     )
     if http:

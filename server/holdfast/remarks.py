@@ -15,6 +15,8 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each of the values that is not followed, or not safe; none repeats a value."""
     if values["enable_consensus"]:
         yield "security.enable_consensus does nothing here."
+    if values["vault_provider"] != "local":
+        yield "vault.provider r2 is not there: backups stay in the folder vault/ on this machine; copy them elsewhere."
     variable = _KEYED.get(values["encoder"])
     if variable and (values["encoder_key"].text or values["keys"][variable]) and is_in_clear(values["encoder_url"]):
         yield (

@@ -100,10 +100,10 @@ def _dimensions(text: str) -> object:
     return _whole(1, 65536)(text) if text.strip() else None
 
 
-def _local(text: str) -> object:
-    if text.lower() != "local":
+def _vault(text: str) -> object:
+    if text.lower() not in ("local", "r2"):
         raise ValueError("backups are kept in the folder vault/ and nowhere else; use local")
-    return "local"
+    return text.lower()
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -185,7 +185,8 @@ SETTINGS: tuple[Setting, ...] = (
             _days, "storage.recency_half_life_days"),
     Setting("vault_enabled", "true", "Take a backup each day; admin_backup works either way.",
             _switch, "vault.enabled"),
-    Setting("vault_provider", "local", "local: backups are kept in the folder vault/.", _local, "vault.provider"),
+    Setting("vault_provider", "local", "Backups are kept in the folder vault/; OMI's r2 is taken with a notice.",
+            _vault, "vault.provider"),
     Setting("vault_retention_days", "90", "How long a backup is kept; the newest always is.",
             _whole(1, _LONGEST_DAYS), "vault.retention_days"),
     Setting("integrity_check_on_start", "true", "Look for foreign changes of NOW, MEMORY.md and logs on start.",

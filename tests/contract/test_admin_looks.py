@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,7 +18,8 @@ from fastmcp import Client
 import holdfast.engine.housekeeping
 import holdfast.engine.memory
 from holdfast.app import build_memory, build_server, build_servers
-from holdfast.errors import StorageError
+from holdfast.encode.vectorset import VectorSet
+from holdfast.errors import EncoderError, StorageError
 from holdfast.settings import SETTINGS, load_settings
 from holdfast.tools.agent import Desk
 from holdfast.tools.subscriptions import Subscriptions
@@ -46,6 +48,22 @@ class Bag(WordBag):
         """Nothing is kept."""
 
 
+class Unreached(Bag):
+    """Of another model, and has not told yet what it is."""
+
+    told = anyio.Event()
+
+    @property
+    def vector_set(self) -> VectorSet:
+        if not self.told.is_set():
+            raise EncoderError("The provider has not answered yet.")
+        return replace(super().vector_set, model="another bag")
+
+    async def identify(self) -> VectorSet:
+        await self.told.wait()
+        return self.vector_set
+
+
 class Admin:
     def __init__(self, client: Client[Any], home: Path, bag: Bag) -> None:
         self.client, self.home, self.bag = client, home, bag
@@ -64,9 +82,9 @@ class Admin:
 
 
 @asynccontextmanager
-async def behind_the_gate(home: Path, era: str, **environment: str) -> AsyncIterator[Admin]:
+async def behind_the_gate(home: Path, era: str, kind: type[Bag] = Bag, **environment: str) -> AsyncIterator[Admin]:
     settings = load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "openai", **environment})
-    bag = Bag()
+    bag = kind()
     with (
         patch("holdfast.app._provider", lambda _: object()),
         patch("holdfast.app.CachedEncoder", lambda *_: bag),
@@ -104,6 +122,24 @@ async def test_stats_count_what_is_there(admin: Admin) -> None:
     assert stats["bytes"]["memories"] > 500
     assert stats["bytes"]["journal"] > 500
     assert stats["maintenance"] == {"last": None, "notes_since": 3}
+
+
+async def test_health_counts_what_waits_for_a_model_that_has_not_told_what_it_is(era: str, tmp_path: Path) -> None:
+    async with behind_the_gate(tmp_path, era) as admin:
+        await admin.call("remember", content="The crane lifts forty tonnes.")
+        assert (await admin.look("health"))["pending_vectors"] == 0
+    Unreached.told = anyio.Event()
+    with patch("holdfast.engine.vectorsets.BRIEF_SECONDS", 0.05):
+        async with behind_the_gate(tmp_path, era, Unreached) as admin:
+            admin.bag.free = anyio.Event()
+            health = await admin.look("health")
+            assert (health["pending_vectors"], health["encoder"]["state"]) == (2, "not reached yet")
+            Unreached.told.set()
+            assert (await admin.look("health"))["pending_vectors"] == 2
+            admin.bag.free.set()
+            with anyio.fail_after(30):
+                while (await admin.look("health"))["pending_vectors"]:  # noqa: ASYNC110 - it is about the disk
+                    await anyio.sleep(0.02)
 
 
 async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) -> None:

@@ -99,12 +99,20 @@ async def test_what_waits_or_was_rejected_is_not_offered_again_until_a_text_chan
     assert await offered() == [1, 1, 1]
 
 
-async def test_a_rejected_proposal_changes_nothing(admin: Agent) -> None:
+@pytest.mark.parametrize("word", ["reject", "rejected"])
+async def test_a_rejected_proposal_changes_nothing(admin: Agent, word: str) -> None:
     [one, other] = await keep(admin, *TWINS, about_self=True)
     [done] = await judge(admin, edges=[{"node_a_id": one, "node_b_id": other, "edge_type": "evolved_from"}])
-    assert (await resolve(admin, done["proposal_id"], "reject"))["status"] == "skipped"
+    assert (await resolve(admin, done["proposal_id"], word))["status"] == "skipped"
     assert await waiting(admin) == []
     assert not (await admin.call("recall_node", node_id=other))["outdated"]
+
+
+async def test_ormahs_word_for_approval_applies_it(admin: Agent) -> None:
+    [one, other] = await keep(admin, *TWINS, about_self=True)
+    [done] = await judge(admin, edges=[{"node_a_id": one, "node_b_id": other, "edge_type": "evolved_from"}])
+    assert (await resolve(admin, done["proposal_id"], "approved"))["status"] == "applied"
+    assert await waiting(admin) == []
 
 
 async def test_a_proposal_on_notes_that_changed_since_waits_on(admin: Agent) -> None:

@@ -207,6 +207,33 @@ def test_ingest_stores_every_file_once_and_names_those_it_refuses(environment: d
     assert "no file" in ran(environment, "ingest", str(tmp_path / "none"), code=2).stderr
 
 
+def test_ingest_names_the_links_and_special_files_that_it_passes_over(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "one.md").write_text("The anchor is in the shed.", "utf-8")
+    (folder / "link.md").symlink_to(folder / "one.md")
+    os.mkfifo(folder / "pipe.md")
+    said = ran(environment, "ingest", str(folder)).stdout
+    assert "1 note stored" in said
+    assert "link.md: it is a symbolic link" in said
+    assert "pipe.md: it is a pipe, a socket or a device" in said
+    (again,) = told(environment, "", "ingest", str(folder))
+    assert {"link.md", "pipe.md"} <= {left["where"] for left in again["unmapped"]}
+
+
+def test_ingest_joins_what_is_stored_already(environment: dict[str, str], tmp_path: Path) -> None:
+    first = told(environment, "remember", "remember", "The anchor is in the shed.")
+    (tmp_path / "Anchor.md").write_text("the anchor  is in the SHED.\n", "utf-8")
+    (done,) = told(environment, "", "ingest", str(tmp_path / "Anchor.md"))
+    assert (done["notes"], done["same"]) == (0, 1)
+    (hit,) = told(environment, "recall", "recall", "where is the anchor?")["results"]
+    assert hit["id"] == first["id"]
+    again = told(environment, "remember", "remember", "THE anchor is in the shed.", "--tag", "boat")
+    assert (again["id"], again["notices"][1]) == (first["id"], "Joined to it: tags.")
+
+
 def _copied(folder: Path, name: str) -> Path:
     """Another folder with a file of the same name and other words."""
     other = folder.parent / name

@@ -329,14 +329,7 @@ async def test_wrong_batches_and_shapes_are_errors_and_nothing_is_done(era: str,
         batch = await work(agent)
         notes = agent.notes_on_disk()
         good = {"edges": [edge(one, other, "supports")]}
-        for wrong in (
-            {"edges": [edge(one, other, "bogus")]},
-            {"edges": [{"node_a_id": one}]},
-            {"egdes": []},
-            {"consolidations": [{"node_ids": [one, other], "title": "T", "content": "C", "type": "poem"}]},
-            [],
-            "no JSON",
-        ):
+        for wrong in ({"egdes": []}, {"edges": "no list"}, {"edges": {}}, [], "no JSON"):
             assert "InvalidArgumentError" in await agent.refused("run_maintenance", results=wrong)
         assert "InvalidArgumentError" in await agent.refused("run_maintenance", batch_id=batch["batch_id"])
         assert "BatchNotFoundError" in await agent.refused("run_maintenance", results=good, batch_id="bat_none")
@@ -346,6 +339,67 @@ async def test_wrong_batches_and_shapes_are_errors_and_nothing_is_done(era: str,
         assert agent.notes_on_disk() == notes
         assert (await work(agent, results=json.dumps(good)))["outcomes"][0]["status"] == "applied"
         assert (await work(agent, results={}))["outcomes"] == []
+
+
+async def test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied(agent: Agent) -> None:
+    one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
+    batch = await work(agent)
+    cluster = {"node_ids": [one, other], "title": "T", "content": "C"}
+    results = {
+        "edges": [
+            edge(one, other, "bogus"),
+            {"node_a_id": one},
+            "no verdict",
+            edge(one, other, "supports"),
+            {**edge(one, other, "supports"), "reason": 7},
+        ],
+        "merges": [{"keep_id": one, "discard_id": 7}, {"keep_id": one, "discard_id": "mem_zzzzzzzzzzzzzzzz"}],
+        "consolidations": [cluster | {"type": "poem"}, cluster | {"node_ids": [one, "mem_7zzzzzzzzzzzzzzz"]}],
+    }
+    answer = await work(agent, results=results, batch_id=batch["batch_id"])
+    ended = {item["item"]: (item["status"], item["reason"]) for item in answer["outcomes"]}
+    assert [name for name, (status, _) in ended.items() if status == "applied"] == ["edges[3]"]
+    for name, word in (
+        ("edges[0]", "edge_type"),
+        ("edges[1]", "node_b_id is missing"),
+        ("edges[2]", "dictionary"),
+        ("edges[4]", "reason"),
+        ("merges[0]", "discard_id"),
+        ("merges[1]", "discard_id"),
+        ("consolidations[0]", "type"),
+        ("consolidations[1]", "node_ids[1]"),
+    ):
+        assert ended[name][0] == "rejected"
+        assert word in ended[name][1]
+        assert f"{name} rejected" in answer.text
+    assert "bogus" not in answer.text
+    assert [(await agent.node(note))["outdated"] for note in (one, other, third)] == [False] * 3
+    said = [entry[4] for line in journal(agent) for entry in line.get("judged", ())]
+    assert said == ["supports"], "a list with a fault in it declines nothing"
+
+
+async def test_results_in_texts_are_read_as_they_were_meant(agent: Agent) -> None:
+    one, other = await keep(agent, *TWINS)
+    batch = await work(agent, limit="3", kinds='["merges"]', dry_run="true")
+    assert (batch["batch_id"], len(batch["merges"])) == (None, 1)
+    inner = json.dumps([json.dumps(edge(one, other, "supports"))])
+    [done] = (await work(agent, results={"edges": inner}))["outcomes"]
+    assert done["status"] == "applied"
+    [done] = (await work(agent, results=json.dumps({"edges": inner})))["outcomes"]
+    assert done["status"] == "skipped"
+
+
+async def test_a_job_of_ormahs_is_the_batch_or_none(agent: Agent) -> None:
+    one, other = await keep(agent, *TWINS)
+    batch = await work(agent)
+    results = {"edges": [edge(one, other, "supports")]}
+    answer = await work(agent, results=results, job_id=batch["batch_id"])
+    assert (answer["outcomes"][0]["status"], answer["notices"]) == ("applied", [])
+    foreign = await work(agent, results=results, job_id="0f5c2c6e-5d8f-4a6e-9a3e-2b1c3d4e5f60")
+    assert foreign["outcomes"][0]["status"] == "skipped"
+    assert ["job_id" in notice for notice in foreign["notices"]] == [True]
+    assert "job_id" in foreign.text
+    assert "BatchNotFoundError" in await agent.refused("run_maintenance", results=results, job_id="bat_none")
 
 
 async def test_a_dry_run_of_verdicts_says_what_would_be_and_writes_nothing(agent: Agent) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 import tarfile
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from moves import (
     obsidian_folder,
     omi_folder,
     ormah_folder,
+    ormah_id,
+    ormah_node,
     write,
 )
 from processes import HOLDFAST, stdio
@@ -67,6 +71,136 @@ async def test_an_ormah_folder_comes_with_its_tiers_times_links_and_corrections(
     assert "importance: 0.61" in text
 
 
+async def test_what_ormah_superseded_or_deleted_does_not_come_back_as_current(mover: Mover, tmp_path: Path) -> None:
+    deleted = "deleted_at: '2026-04-01T00:00:00Z'\n"
+    nodes = {
+        **ormah_node(1, "The harbour limit is 100 boats.", f"superseded_by: {ormah_id(2)}\n"),
+        **ormah_node(2, "The harbour limit is 300 boats.", "superseded_by: '00000003'\n"),
+        **ormah_node(3, "The harbour limit is 800 boats.", "space: 'null'\n"),
+        **ormah_node(4, "The pier limit is 9 boats.", deleted, type="decision"),
+        **ormah_node(5, "The lamp limit is 7 lamps.", f"superseded_by: {ormah_id(99)}\n"),
+        **ormah_node(6, "The rope limit is 5 ropes.", f"superseded_by: {ormah_id(6)}\narchived: true\n"),
+    }
+    done = await mover.bring(write(tmp_path / "ormah", nodes))
+    assert (done["notes"], done["refused_count"]) == (5, 0)
+    assert "decision_title_00000004.md: it is deleted there" in reasons(done["unmapped"])
+    assert "fact_title_00000005.md: what replaced it is no memory of this folder" in reasons(done["unmapped"])
+    hits = (await mover.call("recall", query="harbour limit boats"))["results"]
+    assert [hit["content"] for hit in hits] == ["The harbour limit is 800 boats."]
+    assert hits[0]["space"] == "global"
+    first = await mover.call("recall_node", node_id=note_with(mover, "is 100 boats"))
+    second = await mover.call("recall_node", node_id=first["superseded_by"])
+    assert (first["outdated"], second["content"]) == (True, "The harbour limit is 300 boats.")
+    assert first["valid_until"] == "2026-03-02T09:00:00Z"
+    assert (await mover.call("recall_node", node_id=second["superseded_by"]))["id"] == hits[0]["id"]
+    assert not [path for path in mover.home.glob("memories/*/*.md") if "pier limit" in path.read_text("utf-8")]
+    lamp, rope = await mover.node("lamp limit lamps"), await mover.node("rope limit ropes")
+    assert (lamp["outdated"], lamp["superseded_by"], rope["outdated"], rope["tier"]) == (True, None, True, "archival")
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("valid_until: 2020-01-01", {"valid_until": "2020-01-01T00:00:00Z", "outdated": False}),
+        ("outdated: true\noutdated_reason: it sank", {"outdated": True, "outdated_reason": "it sank"}),
+        ("status: Superseded by ADR 7", {"outdated": True, "outdated_reason": "Superseded by ADR 7"}),
+        ('superseded_by: "[[New]]"', {"outdated": True, "superseded": True}),
+        ("superseded_by: [New.md]", {"outdated": True, "superseded": True}),
+        ("superseded_by: somewhere else", {"outdated": True, "superseded": False}),
+        ("archived: yes", {"tier": "archival", "outdated": False}),
+        ("tier: core\nabout_self: true\nsession: talk", {"tier": "core", "session": "talk", "outdated": False}),
+    ],
+)
+async def test_what_a_markdown_file_says_of_whether_it_holds_is_kept(
+    mover: Mover, tmp_path: Path, keys: str, said: dict[str, Any]
+) -> None:
+    texts = {"Old.md": f"---\n{keys}\n---\nThe ferry leaves at noon.\n", "New.md": "The ferry leaves at one.\n"}
+    await mover.bring(write(tmp_path / "vault", texts))
+    node = await mover.call("recall_node", node_id=note_with(mover, "at noon"))
+    new = note_with(mover, "at one")
+    assert {key: node[key] for key in said if key != "superseded"} == {
+        key: value for key, value in said.items() if key != "superseded"
+    }
+    assert node["superseded_by"] == (new if said.get("superseded") else None)
+    hits = (await mover.call("recall", query="when does the ferry leave"))["results"]
+    stale = said.get("outdated") or "valid_until" in said
+    assert {hit["id"] for hit in hits} == ({new} if stale else {new, node["id"]})
+
+
+def note_with(mover: Mover, words: str) -> str:
+    (path,) = [path for path in mover.home.glob("memories/*/*.md") if words in path.read_text("utf-8")]
+    return path.stem.rpartition(".")[2]
+
+
+async def test_what_omi_says_beside_the_documented_columns_is_not_dropped(mover: Mover, tmp_path: Path) -> None:
+    source = omi_folder(tmp_path / "omi")
+    with closing(sqlite3.connect(source / "palace.sqlite")) as palace:
+        palace.execute("ALTER TABLE memories ADD COLUMN superseded_by TEXT")
+        palace.execute("ALTER TABLE memories ADD COLUMN archived INTEGER")
+        palace.execute("ALTER TABLE memories ADD COLUMN deleted_at TEXT")
+        palace.execute("UPDATE memories SET superseded_by = 'e1', instance_ids = '[\"i1\"]' WHERE id = 'f1'")
+        palace.execute("UPDATE memories SET archived = 1 WHERE id = 'e1'")
+        palace.execute("UPDATE memories SET deleted_at = '2026-02-02T00:00:00' WHERE id = 'b1'")
+        palace.commit()
+    done = await mover.bring(source)
+    assert done["notes"] == 2
+    assert "memory b1: it is deleted there" in reasons(done["unmapped"])
+    old = await mover.call("recall_node", node_id=note_with(mover, "on Monday"))
+    new = await mover.call("recall_node", node_id=note_with(mover, "through the storm"))
+    assert (old["outdated"], old["superseded_by"], new["tier"]) == (True, new["id"], "archival")
+    assert 'instance_ids": "[\\"i1\\"]' in mover.text_of(old)
+
+
+async def test_what_is_here_already_is_not_stored_again_by_an_import(mover: Mover, tmp_path: Path) -> None:
+    here = await mover.call("remember", content="We use tabs.", space="global", tags=["style"])
+    texts = {
+        "Style.md": "---\ntags: [editor]\ncolour: red\n---\nwe use  TABS.\n\n",
+        "Why.md": "Because of [[Style]].\n",
+    }
+    source = write(tmp_path / "vault", texts)
+    done = await mover.bring(source)
+    assert (done["notes"], done["same"], done["known"]) == (1, 1, 0)
+    assert f"Style.md: it says what {here['id']} says" in reasons(done["unmapped"])
+    node = await mover.call("recall_node", node_id=here["id"])
+    assert (node["content"], node["tags"]) == ("We use tabs.", ["style", "editor"])
+    assert "Why" in [edge["title"] for edge in node["connections"] if edge["direction"] == "in"]
+    before = files_of(mover.home)
+    again = await mover.bring(source)
+    assert (again["notes"], again["same"]) == (0, 0)
+    assert files_of(mover.home) == before
+
+
+async def test_two_files_of_one_text_are_one_note_unless_they_have_two_names(mover: Mover, tmp_path: Path) -> None:
+    texts = {
+        "a/Tabs.md": "We use tabs.\n",
+        "b/Tabs.md": "We use tabs.\n",
+        "b/See.md": "[[b/Tabs]] it is.\n",
+        "Anna.md": "Met at the fair.\n",
+        "Ben.md": "Met at the fair.\n",
+    }
+    done = await mover.bring(write(tmp_path / "vault", texts))
+    assert (done["notes"], done["same"]) == (4, 1)
+    tabs = await mover.call("recall_node", node_id=note_with(mover, "We use tabs."))
+    assert "See" in [edge["title"] for edge in tabs["connections"] if edge["direction"] == "in"]
+
+
+async def test_an_export_joins_what_is_here_and_keeps_its_own_notes_as_many_as_they_are(
+    tmp_path: Path, era: str
+) -> None:
+    async with moving(tmp_path / "one", era) as mover:
+        for day in ("2026-05-03", "2026-05-04"):
+            await mover.call("remember", content="Deployed.", type="event", event_time=day, space="global")
+        shared = await mover.call("remember", content="We use tabs.", space="global", tags=["one"])
+        made = await mover.call("admin_export")
+    async with moving(tmp_path / "two", era) as mover:
+        here = await mover.call("remember", content="we use tabs.", space="global", tags=["two"])
+        done = await mover.bring(tmp_path / "one" / made["path"])
+        assert done["same"] == 1
+        node = await mover.call("recall_node", node_id=shared["id"])
+        assert (node["id"], node["tags"]) == (here["id"], ["two", "one"])
+        assert len(list(mover.home.glob("memories/global/deployed*.md"))) == 2
+
+
 async def test_what_an_ormah_self_defines_is_about_the_user_here(mover: Mover, tmp_path: Path) -> None:
     await mover.bring(ormah_folder(tmp_path / "ormah"))
     tea = await mover.node("prefers tea to coffee")
@@ -95,7 +229,7 @@ async def test_an_obsidian_vault_comes_with_links_tags_and_foreign_keys(mover: M
     assert (done["kind"], done["notes"]) == ("markdown", 3)
     assert reasons(done["refused"]) == "logs/Twice.md: the key 'a' stands twice in its frontmatter"
     assert "Crane.md: a link leads to no file of this folder: Nowhere" in reasons(done["unmapped"])
-    assert "1 files that are no markdown" in reasons(done["unmapped"])
+    assert "1 other file there: no markdown and no text" in reasons(done["unmapped"])
     crane = await mover.node("lifts forty tonnes")
     assert (crane["title"], crane["tags"], crane["created"]) == ("Crane", ["lift", "port"], "2024-05-06T00:00:00Z")
     assert {edge["title"] for edge in crane["connections"] if edge["direction"] == "out"} == {"Ferry", "Day one"}

@@ -180,6 +180,30 @@ async def test_too_long_a_file_hands_its_oldest_completions_to_the_log_and_loses
     assert (await read(agent))["recent_completions"] == ["y" * 3900]
 
 
+async def test_what_leaves_the_file_is_in_one_log_once_however_late_it_leaves(era: str, tmp_path: Path) -> None:
+    clock = Clock(datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
+    async with serving(tmp_path / "home", era, clock=clock) as agent:
+        for day in range(12):
+            await update(agent, recent_completions=[f"day {day} item {item} {'x' * 80}" for item in range(10)])
+            clock.forward(days=1)
+    log = logged(tmp_path / "home")
+    assert all(log.count(f"- [x] day {day} item {item} ") == 1 for day in range(12) for item in range(10))
+    assert "Moved here" not in log
+
+
+async def test_a_task_that_is_too_long_does_not_drive_the_completions_out(agent: Agent) -> None:
+    items = [f"item {number} {'x' * 80}" for number in range(60)]
+    await update(agent, recent_completions=items[:5])
+    notices = await update(agent, current_task="w" * 5000)
+    assert ["longer than 1,000 tokens" in notice for notice in notices] == [True]
+    assert (await read(agent))["recent_completions"] == items[:5]
+    await update(agent, recent_completions=items[5:])
+    kept = (await read(agent))["recent_completions"]
+    assert kept == items[-len(kept) :]
+    assert 5 <= len(kept) <= 11
+    assert all(logged(agent.home).count(f"- [x] {item}\n") == 1 for item in items)
+
+
 async def test_a_completion_that_has_no_room_at_all_is_logged_once(agent: Agent) -> None:
     await update(agent, recent_completions=["z" * 4000, "small"])
     assert (await read(agent))["recent_completions"] == ["small"]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from holdfast.index.note_index import NoteIndex
+from holdfast.index.rows import Place
+from holdfast.index.update import Update
 from holdfast.model.ids import is_note_id
-from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS
+from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS, Note
 from served import SELF, SPACE, Agent, Clock, made_up_secret, serving
 
 pytestmark = pytest.mark.anyio
@@ -180,6 +184,47 @@ async def test_a_link_to_no_note_stores_nothing(agent: Agent, links: list[Any]) 
     assert agent.notes_on_disk() == before
 
 
+async def test_an_id_in_a_list_that_names_no_note_is_named_by_its_place(agent: Agent) -> None:
+    known = (await agent.remember("A buoy."))["id"]
+    for name in ("links", "supersedes"):
+        for wrong in (UNKNOWN, "nonsense!"):
+            told = await agent.refused("remember", content="Gulls.", **{name: [known, wrong]})
+            assert f"{name}[1]" in told
+            assert wrong not in told
+    assert "related_to[2]" in await agent.refused("memory_store", content="Gulls.", related_to=[known, known, UNKNOWN])
+    assert "tags[1]" in await agent.refused("remember", content="Gulls.", tags=["a", 7])
+    assert "links[1]" in await agent.refused("remember", content="Gulls.", links=[known, {"to": known}])
+
+
+async def test_lists_and_numbers_that_come_as_texts_are_read(agent: Agent) -> None:
+    known = (await agent.remember("A buoy."))["id"]
+    answer = await agent.remember(
+        "Gulls nest on the roof.",
+        tags='["gull", "roof"]',
+        links=json.dumps([known, {"to": known, "type": "supports"}]),
+        supersedes="[]",
+        confidence="0.5",
+        about_self="true",
+    )
+    node = await agent.node(answer["id"])
+    assert (node["tags"], node["confidence"]) == (["gull", "roof"], 0.5)
+    assert {(link["id"], link["type"]) for link in answer["linked"]} == {(known, "related_to"), (known, "supports")}
+    assert (await agent.recall("gulls nest", limit="3", types='["fact"]', explain="false")).found == [answer["id"]]
+    assert (await agent.rate(answer["id"], "1", whisper_log_id="17"))["recorded"]  # type: ignore[arg-type]
+    assert (await agent.omi("memory_recall", query="gulls nest", limit="3", min_relevance="0.1"))[0]["memory_id"]
+    text = await agent.remember('["not", "a list"]', title="{}", subject="7")
+    node = await agent.node(text["id"])
+    assert (node["content"], node["title"], node["subject"]) == ('["not", "a list"]', "{}", "7")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tags": "crane"}, {"tags": "[1"}, {"confidence": "much"}, {"confidence": "nan"}, {"about_self": "perhaps"}],
+)
+async def test_a_text_that_stands_for_nothing_is_refused(agent: Agent, wrong: dict[str, str]) -> None:
+    assert "InvalidArgumentError" in await agent.refused("remember", content="Gulls.", **wrong)
+
+
 @pytest.mark.parametrize(
     "link", [{"to": SELF, "type": "friend_of"}, {"to": SELF}, {"type": "supports"}, 7, None, [SELF]]
 )
@@ -251,10 +296,10 @@ async def test_the_self_note_cannot_be_superseded(agent: Agent) -> None:
     assert agent.notes_on_disk() == before
 
 
-# --- retries --------------------------------------------------------------------------------------
+# --- the same note again --------------------------------------------------------------------------
 
 
-async def test_the_same_call_within_ten_minutes_answers_with_the_same_note(agent: Agent) -> None:
+async def test_the_same_call_again_answers_with_the_same_note_and_changes_nothing(agent: Agent) -> None:
     first = await agent.remember("A buoy.", session="s", type="event")
     agent.clock.forward(minutes=9)
     before = agent.notes_on_disk()
@@ -262,20 +307,252 @@ async def test_the_same_call_within_ten_minutes_answers_with_the_same_note(agent
     assert again["id"] == first["id"]
     assert again["linked"] == first["linked"]
     assert "stored" in again["notices"][0]
+    assert any("keeps its title" in notice for notice in again["notices"])
     assert agent.notes_on_disk() == before
 
 
-async def test_the_same_call_later_is_a_new_note(agent: Agent) -> None:
-    first = await agent.remember("A buoy.")
-    agent.clock.forward(minutes=11)
-    assert (await agent.remember("A buoy."))["id"] != first["id"]
+@pytest.mark.parametrize(
+    "content",
+    ["The crane lifts\nforty tonnes.", "  The CRANE  lifts forty tonnes.\n", "the crane lifts forty\u00a0tonnes."],
+)
+async def test_the_same_note_much_later_and_in_another_case_and_spacing_is_the_same(agent: Agent, content: str) -> None:
+    first = await agent.remember("The crane lifts forty tonnes.")
+    agent.clock.forward(days=400)
+    again = await agent.remember(content)
+    assert again["id"] == first["id"]
+    assert again.text.startswith(f"Already stored: {first['id']}")
+    assert (await agent.recall("crane tonnes")).found == [first["id"]]
+    assert (await agent.node(first["id"]))["content"] == "The crane lifts forty tonnes."
 
 
-@pytest.mark.parametrize("other", [{"type": "goal"}, {"space": "quay"}, {"session": "t"}, {"content": "A buoy"}])
+@pytest.mark.parametrize("words", [("Straße", "STRASSE"), ("caf\u00e9", "CAFE\u0301"), ("港の起重機", " 港の起重機 ")])
+async def test_the_same_words_of_any_script_are_the_same(agent: Agent, words: tuple[str, str]) -> None:
+    first = await agent.remember(words[0])
+    assert (await agent.remember(words[1]))["id"] == first["id"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"type": "goal"},
+        {"space": "quay"},
+        {"content": "A buoy"},
+        {"subject": "Ben"},
+        {"event_time": "2026-05-04"},
+        {"type": "event", "session": "t"},
+    ],
+)
 async def test_a_call_that_differs_is_a_new_note(agent: Agent, other: dict[str, str]) -> None:
-    call = {"content": "A buoy.", "type": "fact", "session": "s"}
+    call = {"content": "A buoy.", "type": "event", "session": "s", "subject": "Anna", "event_time": "2026-05-03"}
     first = await agent.call("remember", **call)
     assert (await agent.call("remember", **call | other))["id"] != first["id"]
+
+
+async def test_what_holds_is_one_note_in_every_session_and_what_happened_is_one_in_each(agent: Agent) -> None:
+    fact = await agent.remember("We use tabs.", session="monday")
+    again = await agent.remember("We use tabs.", session="tuesday")
+    assert again["id"] == fact["id"]
+    assert any("keeps the session" in notice for notice in again["notices"])
+    turns = [(await agent.remember("ok", type="observation", session=day))["id"] for day in ("monday", "tuesday")]
+    assert len(set(turns)) == 2
+    assert [frontmatter(agent.file_of(turn))["seq"] for turn in turns] == [2, 1]
+
+
+async def test_turns_of_a_dialogue_are_told_apart_by_speaker_and_time(agent: Agent) -> None:
+    turns = [
+        {"session": f"s{day}", "subject": name, "event_time": f"2026-03-0{day}T10:00:00Z"}
+        for day in (1, 2)
+        for name in ("Anna", "Ben")
+    ]
+    ids = [(await agent.remember("Bye!", **turn))["id"] for turn in turns]
+    assert len(set(ids)) == 4
+    assert [(await agent.remember("bye!", **turn))["id"] for turn in turns] == ids
+
+
+async def test_what_is_told_of_it_besides_is_joined_as_one_change_that_can_be_undone(
+    anyio_backend: str, era: str, tmp_path: Path
+) -> None:
+    async with serving(tmp_path, era, admin=True) as agent:
+        other, old = (await agent.remember("A lamp.")), (await agent.remember("Thirty tonnes."))
+        first = await agent.remember("Forty tonnes.", tags=["crane"], links=[other["id"]])
+        before = {note: agent.file_of(note).read_bytes() for note in (first["id"], old["id"])}
+        again = await agent.remember(
+            "forty tonnes.",
+            tags=["Crane", "steel"],
+            links=[{"to": other["id"], "type": "supports"}],
+            supersedes=[old["id"]],
+            tier="core",
+            about_self=True,
+            confidence=0.8,
+            session="s",
+            subject="The crane",
+            event_time="2026-03-02",
+        )
+        node = await agent.node(first["id"])
+        assert (again["id"], node["content"]) == (first["id"], "Forty tonnes.")
+        assert (node["tags"], node["tier"], node["confidence"]) == (["crane", "steel"], "core", 0.8)
+        assert (node["subject"], node["session"], node["event_time"]) == ("The crane", "s", "2026-03-02T00:00:00Z")
+        assert frontmatter(agent.file_of(first["id"]))["seq"] == 1
+        assert {(link["id"], link["type"]) for link in again["linked"]} >= {
+            (other["id"], "related_to"),
+            (other["id"], "supports"),
+        }
+        assert (await agent.node(old["id"]))["superseded_by"] == first["id"]
+        (undo,) = [notice for notice in again["notices"] if notice.startswith("Undo handle: ")]
+        await agent.call("admin_undo", change_id=undo.removeprefix("Undo handle: ").removesuffix("."))
+        assert {note: agent.file_of(note).read_bytes() for note in before} == before
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "word"),
+    [
+        ({"title": "Crane"}, {"title": "Hoist"}, "its title"),
+        ({"tier": "core"}, {"tier": "archival"}, "tier core"),
+        ({"confidence": 0.4}, {}, "confidence 0.4"),
+        ({"session": "s"}, {"session": "t"}, "the session"),
+    ],
+)
+async def test_what_is_not_taken_over_is_told(
+    agent: Agent, first: dict[str, Any], again: dict[str, Any], word: str
+) -> None:
+    stored = await agent.remember("Forty tonnes.", **first)
+    before = agent.file_of(stored["id"]).read_bytes()
+    told = await agent.remember("Forty tonnes.", **again)
+    assert any(word in notice and "keeps" in notice for notice in told["notices"])
+    assert agent.file_of(stored["id"]).read_bytes() == before
+
+
+async def test_a_note_has_no_more_tags_than_it_may_have_however_often_it_is_stored(agent: Agent) -> None:
+    first = await agent.remember("Forty tonnes.", tags=[f"a{number}" for number in range(30)])
+    told = await agent.remember("Forty tonnes.", tags=[f"b{number}" for number in range(30)])
+    assert len((await agent.node(first["id"]))["tags"]) == 32
+    assert any("32 tags" in notice for notice in told["notices"])
+
+
+async def test_what_faded_to_archival_is_working_again_once_it_is_said_again(agent: Agent) -> None:
+    first = await agent.remember("Forty tonnes.", tier="archival")
+    assert (await agent.remember("Forty tonnes."))["tier"] == "working"
+    assert (await agent.node(first["id"]))["tier"] == "working"
+
+
+async def test_the_confidence_that_evidence_has_moved_stays(agent: Agent) -> None:
+    belief = await agent.omi("memory_store", content="Tabs are best.", memory_type="belief")
+    cited = await agent.remember("All of us use tabs.")
+    moved = await agent.omi(
+        "belief_update",
+        belief_id=belief["memory_id"],
+        evidence_memory_id=cited["id"],
+        supports=True,
+        strength=1.0,
+    )
+    for confidence in (None, 0.1):
+        again, notices = await agent.omi_told(
+            "memory_store", content="tabs are best.", memory_type="belief", confidence=confidence
+        )
+        assert again == belief
+        assert any("keeps confidence" in notice for notice in notices)
+    assert (await agent.node(belief["memory_id"]))["confidence"] == moved["new_confidence"]
+
+
+@pytest.mark.parametrize("family", ["remember", "memory_store"])
+async def test_the_two_families_know_each_others_notes_as_the_same(agent: Agent, family: str) -> None:
+    calls = {
+        "remember": lambda text: agent.call("remember", content=text, type="decision"),
+        "memory_store": lambda text: agent.omi("memory_store", content=text, memory_type="decision"),
+    }
+    other = next(name for name in calls if name != family)
+    one = await calls[family]("We use tabs.")
+    two = await calls[other]("we use  tabs.")
+    ids = {answer.get("memory_id") if isinstance(answer, dict) else answer["id"] for answer in (one, two)}
+    assert len(ids) == 1
+
+
+async def test_after_a_restart_and_with_the_index_deleted_it_is_the_same_note(
+    anyio_backend: str, era: str, tmp_path: Path
+) -> None:
+    async with serving(tmp_path, era) as agent:
+        first = await agent.remember("Forty tonnes.")
+    async with serving(tmp_path, era) as agent:
+        assert (await agent.remember("forty  tonnes."))["id"] == first["id"]
+    shutil.rmtree(tmp_path / ".holdfast")
+    async with serving(tmp_path, era) as agent:
+        assert (await agent.remember("FORTY tonnes."))["id"] == first["id"]
+
+
+async def test_an_edit_by_hand_makes_it_another_note_or_the_same_one(agent: Agent) -> None:
+    first = await agent.remember("Forty tonnes.")
+    file = agent.file_of(first["id"])
+    file.write_text(file.read_text("utf-8").replace("Forty tonnes.", "Sixty tonnes."), "utf-8")
+    agent.clock.forward(seconds=5)
+    second = await agent.remember("Forty tonnes.")
+    assert second["id"] != first["id"]
+    assert (await agent.remember("sixty tonnes."))["id"] == first["id"]
+
+
+RETIRING: dict[str, Any] = {
+    "outdated": lambda agent, note: agent.outdate(note),
+    "superseded": lambda agent, note: agent.remember("Sixty tonnes.", supersedes=[note]),
+    "in the trash": lambda agent, note: admin_twice(agent, "admin_delete_memory", node_id=note),
+}
+
+
+async def admin_twice(agent: Agent, tool: str, **arguments: Any) -> None:
+    """Ask for what a dry run must come before, and then do it."""
+    token = (await agent.call(tool, **arguments))["confirm"]
+    await agent.call(tool, **arguments, confirm=token)
+
+
+@pytest.mark.parametrize("how", RETIRING)
+async def test_what_was_retired_and_is_stored_again_is_a_new_statement(
+    anyio_backend: str, era: str, tmp_path: Path, how: str
+) -> None:
+    async with serving(tmp_path, era, admin=True) as agent:
+        first = await agent.remember("Forty tonnes.")
+        await RETIRING[how](agent, first["id"])
+        again = await agent.remember("forty tonnes.")
+        assert again["id"] != first["id"]
+        assert again.text.startswith("Stored: ")
+        if how != "in the trash":
+            assert any(first["id"] in notice and "retired" in notice for notice in again["notices"])
+            assert (await agent.node(first["id"]))["outdated"]
+        assert (await agent.remember("Forty tonnes."))["id"] == again["id"]
+
+
+async def test_a_note_whose_planned_end_has_passed_is_not_the_same_as_one_stored_now(agent: Agent) -> None:
+    agent.write_by_hand("harbour/rule.md", "---\nspace: harbour\nvalid_until: 2026-01-01\n---\nForty tonnes.\n")
+    agent.clock.forward(seconds=5)
+    await agent.remember("A lamp.")
+    assert (await agent.remember("Forty tonnes.")).text.startswith("Stored: ")
+
+
+async def test_a_merged_note_leads_to_the_text_that_was_kept(agent: Agent) -> None:
+    kept = await agent.remember("The crane lifts forty tonnes.")
+    gone = await agent.remember("The crane lifts forty tonnes, at most.")
+    verdict = {"merges": [{"keep_id": kept["id"], "discard_id": gone["id"]}]}
+    await agent.call("run_maintenance", results=verdict)
+    assert (await agent.remember("the crane lifts FORTY tonnes."))["id"] == kept["id"]
+
+
+async def test_a_note_that_another_takes_away_between_two_looks_is_stored_anew(
+    anyio_backend: str, era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, era) as agent:
+        first = await agent.remember("Forty tonnes.")
+        plain = NoteIndex.place
+        taken: list[str] = []
+
+        async def place(self: NoteIndex, note: Note, now: str) -> Place:
+            found = await plain(self, note, now)
+            if not taken:  # another process deletes the note now
+                taken.append(first["id"])
+                await self.apply(Update(gone=taken))
+                agent.file_of(first["id"]).unlink()
+            return found
+
+        monkeypatch.setattr(NoteIndex, "place", place)
+        again = await agent.remember("Forty tonnes.")
+        assert again["id"] != first["id"]
+        assert (await agent.recall("forty tonnes")).found == [again["id"]]
 
 
 async def test_calls_at_the_same_moment_store_one_note(agent: Agent) -> None:

@@ -532,3 +532,13 @@ async def test_another_process_sees_at_once_what_moved_for_questions_that_mean_t
             assert {key: hit["score"] for key, hit in again.items()} == pytest.approx(
                 {key: hit["score"] for key, hit in earlier.items()}, abs=0.01
             )
+
+
+async def test_ormahs_number_of_a_whisper_is_taken_and_the_latest_recall_is_rated(agent: Agent) -> None:
+    note = await agent.remember("The crane lifts forty tonnes.")
+    recalled = await agent.recall("what does the crane lift?")
+    rated = await agent.rate(note["id"], 1, whisper_log_id=17)
+    assert rated["recorded"]
+    assert any("whisper_log_id" in notice for notice in rated["notices"])
+    again = await agent.rate(note["id"], 1, whisper_log_id=18, event_id=recalled["event_id"])
+    assert (again["recorded"], any("whisper_log_id" in notice for notice in again["notices"])) == (False, False)

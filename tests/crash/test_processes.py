@@ -59,9 +59,34 @@ anyio.run(main, sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5])
 """
 
 
+# Stores the same notes as all others at the same moment, each in its own case and spacing and with a tag of its own.
+SAME = """
+import sys
+from pathlib import Path
+import anyio
+from holdfast.engine.memory import Memory
+from worlds import keep, living
+
+async def main(home, me, notes):
+    async with living(Path(home)) as memory:
+        print("ready", flush=True)
+        await anyio.to_thread.run_sync(sys.stdin.readline)
+        for number in range(notes):
+            text = "  ".join(f"Everybody says item{number}".split())
+            done = await keep(memory, text.upper() if me % 2 else text, tags=[f"by {me}"])
+            print("kept", number, done.note.id, flush=True)
+
+anyio.run(main, sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+"""
+
+
 def started(home: Path, number: int, shared: str) -> subprocess.Popen[str]:
+    return begun(WORKER, str(home), str(number), str(PROCESSES), str(NOTES), shared)
+
+
+def begun(worker: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(home), str(number), str(PROCESSES), str(NOTES), shared],
+        [sys.executable, "-c", worker, *arguments],
         env={"PYTHONPATH": f"{SERVER}:{TESTS}", "PATH": ""},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -72,6 +97,28 @@ def started(home: Path, number: int, shared: str) -> subprocess.Popen[str]:
 def lines_until_done(worker: subprocess.Popen[str]) -> list[list[str]]:
     assert worker.stdout is not None
     return [line.split() for line in iter(worker.stdout.readline, "done\n") if line]
+
+
+async def test_eight_processes_that_store_the_same_at_one_moment_store_one_note(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        await keep(memory, "There is a folder")
+    with ExitStack() as stack:
+        workers = [stack.enter_context(begun(SAME, str(tmp_path), str(number), "4")) for number in range(8)]
+        for worker in workers:
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "ready\n"
+        for worker in workers:
+            assert worker.stdin is not None
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        answers = [line.split() for worker in workers for line in worker.communicate()[0].splitlines()]
+    assert [answer[0] for answer in answers] == ["kept"] * 32
+    ids = {number: {answer[2] for answer in answers if answer[1] == number} for number in "0123"}
+    assert [len(found) for found in ids.values()] == [1, 1, 1, 1]
+    notes = [note_of(parse(path.read_bytes()), Surroundings()) for path in (tmp_path / "memories").rglob("*.md")]
+    stored = [note for note in notes if note.content.lower().startswith("everybody")]
+    assert sorted(note.id for note in stored) == sorted(note_id for found in ids.values() for note_id in found)
+    assert [set(note.tags) for note in stored] == [{f"by {number}" for number in range(8)}] * 4
 
 
 async def test_four_processes_on_one_folder_lose_and_double_nothing_and_see_each_other(tmp_path: Path) -> None:

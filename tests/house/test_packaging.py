@@ -85,6 +85,7 @@ def test_the_wheel_alone_runs_the_readmes_session(built: dict[str, Path], tmp_pa
     assert Path(where.strip()).is_relative_to(place)
     said = command(holdfast, "try", where=folder, environment=environment)
     assert "SQLite instead of Postgres" in said
+    assert [float(found) >= 0.7 for found in re.findall(r"relevance (\d\.\d+)", said)] == [True]
     command(holdfast, "remember", "The tide table hangs in the kitchen.", where=folder, environment=environment)
     found = command(holdfast, "recall", "Where is the tide table?", "--json", where=folder, environment=environment)
     assert json.loads(found)["results"][0]["space"] == "empty"

@@ -17,8 +17,8 @@ def tools() -> dict[str, Any]:
     return listed()
 
 
-def printed(capsys: pytest.CaptureFixture[str], form: str, family: str) -> list[dict[str, Any]]:
-    assert run_tools(argparse.Namespace(format=form, family=family)) == 0
+def printed(capsys: pytest.CaptureFixture[str], form: str, family: str, *, admin: bool = True) -> list[dict[str, Any]]:
+    assert run_tools(argparse.Namespace(format=form, family=family, admin=admin)) == 0
     return list(json.loads(capsys.readouterr().out))
 
 
@@ -34,6 +34,15 @@ def test_openai_functions_are_the_thirteen_of_ormah_and_the_six_of_omi(
         assert function["description"] == tool["description"]
         assert function["parameters"] == tool["inputSchema"]
         jsonschema.Draft202012Validator.check_schema(function["parameters"])
+
+
+@pytest.mark.parametrize("family", ["both", "ormah", "omi", "all"])
+def test_admin_tools_are_printed_only_where_they_are_asked_for(capsys: pytest.CaptureFixture[str], family: str) -> None:
+    plain = [item["name"] for item in printed(capsys, "mcp", family, admin=False)]
+    whole = [item["name"] for item in printed(capsys, "mcp", family)]
+    assert plain == [name for name in whole if not name.startswith("admin_")]
+    assert plain
+    assert (plain == whole) == (family == "omi")
 
 
 def test_other_forms_say_the_same(capsys: pytest.CaptureFixture[str], tools: dict[str, Any]) -> None:

@@ -67,7 +67,7 @@ def with_line(data: bytes, line: str) -> bytes:
 STATEMENTS = {
     "notes": "SELECT id, path, hash, type, tier, space, title, content, tags, confidence, source, created, updated, "
     "happened, session, seq, subject, event_time, valid_from, valid_until, outdated, outdated_reason, superseded_by, "
-    "merged_into, about_self, retry_key, encode_hash FROM notes ORDER BY id",
+    "merged_into, about_self, content_key, encode_hash FROM notes ORDER BY id",
     "tags": "SELECT n.id, t.tag FROM tags t LEFT JOIN notes n ON n.rowid = t.note ORDER BY 1, 2",
     "links": "SELECT * FROM links ORDER BY source, target, type, owner",
     "texts": "SELECT n.id, t.title, t.body, t.tags, t.subject, t.earlier, t.later FROM texts t "

@@ -161,6 +161,20 @@ async def test_where_nobody_listens_nobody_is_asked_twice_until_a_rest_is_over(m
             assert close_to(await encoder.encode_query("crane"), ollama.vector("crane"))
 
 
+async def test_the_rest_of_who_failed_is_told_in_seconds_that_are_not_none(make: Make, clock: Clock) -> None:
+    with own_port() as port:
+        encoder = make(host=Ollama(port=port).host)
+        with pytest.raises(EncoderError, match="not running"):
+            await encoder.encode_query("crane")
+        clock.now += 0.8
+        with pytest.raises(EncoderError, match="left alone for 1 s"):
+            await encoder.encode_query("crane")
+        clock.now += 0.3
+        assert encoder._breaker.enter()  # somebody else asks now
+        with pytest.raises(EncoderError, match="being asked again"):
+            await encoder.encode_query("crane")
+
+
 async def test_an_answer_without_end_is_read_up_to_a_bound_only(make: Make, ollama: Ollama) -> None:
     ollama.trouble = "answers without end"
     with pytest.raises(EncoderError, match="larger than"):

@@ -50,6 +50,15 @@ def test_omis_documented_configuration_is_taken_as_it_is(tmp_path: Path) -> None
     assert (settings.enable_consensus, settings.integrity_check_on_start) == (False, True)
 
 
+@pytest.mark.parametrize("provider", ["r2", "R2"])
+def test_omis_other_vault_is_taken_and_said_to_be_local(tmp_path: Path, provider: str) -> None:
+    settings = loaded(tmp_path, f"vault: {{provider: {provider}}}")
+    assert (settings.vault_enabled, settings.vault_provider) == (True, "r2")
+    [remark] = settings.remarks
+    assert "backups stay" in remark
+    assert loaded(tmp_path, "vault: {provider: local}").remarks == ()
+
+
 def test_its_defaults_are_the_documented_ones(tmp_path: Path) -> None:
     documented, plain = loaded(tmp_path, OMI), loaded(tmp_path, "")
     for name in ("max_now_tokens", "recency_half_life_days", "vault_enabled", "vault_provider", "vault_retention_days",
@@ -110,7 +119,7 @@ def test_the_environment_wins_over_both_spellings_in_the_file(tmp_path: Path, na
 @pytest.mark.parametrize(
     ("text", "variable"),
     [
-        ("vault: {provider: r2}", "HOLDFAST_VAULT_PROVIDER"),
+        ("vault: {provider: zanzibar}", "HOLDFAST_VAULT_PROVIDER"),
         ("vault: {enabled: zanzibar}", "HOLDFAST_VAULT_ENABLED"),
         ("vault: {retention_days: 0}", "HOLDFAST_VAULT_RETENTION_DAYS"),
         ("vault: {retention_days: 1.5}", "HOLDFAST_VAULT_RETENTION_DAYS"),

@@ -91,7 +91,7 @@ def _add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--space", help='a project; by default the one of this folder, "global" for none')
     parser.add_argument("--tag", action="append", default=[], help="may be given again")
     parser.add_argument("--about-self", action="store_true", help="it is about you")
-    parser.add_argument("--confidence", type=float, default=1.0)
+    parser.add_argument("--confidence", type=float, help="how sure you are, 0 to 1")
     parser.add_argument("--link", action="append", default=[], metavar="ID", help="a note it belongs with")
     parser.add_argument("--supersedes", action="append", default=[], metavar="ID", help="a note that it replaces")
     parser.add_argument("--session", help="groups notes of one conversation")
@@ -139,8 +139,9 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="openai", choices=FORMATS)
     parser.add_argument(
         "--family", default="both", choices=FAMILIES,
-        help="ormah: the thirteen of Ormah; omi: the six of OMI; all: every tool of a server with --admin",
+        help="ormah: Ormah's tools; omi: OMI's; both; all: every tool",
     )  # fmt: skip
+    parser.add_argument("--admin", action="store_true", help="also those of a server with --admin")
 
 
 def _add_entry(parser: argparse.ArgumentParser) -> None:

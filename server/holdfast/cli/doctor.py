@@ -23,6 +23,7 @@ from holdfast.engine.stats import Stats, stats
 from holdfast.errors import HoldfastError, SettingsError
 from holdfast.model.integrity import MOST_ORPHANS
 from holdfast.model.pages import is_page
+from holdfast.model.words import counted
 from holdfast.settings import Settings
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -84,7 +85,7 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[Finding]:
         yield Finding("notes", "fail", error.sentence, error.remedy)
         return
     numbers = looked.numbers
-    yield Finding("notes", "ok", f"{numbers.notes:,} notes in {len(numbers.spaces):,} spaces")
+    yield Finding("notes", "ok", f"{counted(numbers.notes, 'note')} in {counted(len(numbers.spaces), 'space')}")
     if looked.accepted:
         yield Finding("pages", "ok", f"taken for right: {', '.join(looked.accepted)}")
     yield from _pages(looked.report)
@@ -118,13 +119,13 @@ def _files(looked: _Looked) -> Iterator[Finding]:
         yield Finding("quarantine", "warn", f"memories/{path}: {reason}", "Mend the file; it is read again then.")
     if len(looked.quarantined) > MOST_NAMED:
         yield Finding(
-            "quarantine", "warn", f"{len(looked.quarantined):,} files in all", "holdfast doctor, when mended."
+            "quarantine", "warn", f"{counted(len(looked.quarantined), 'file')} in all", "holdfast doctor, when mended."
         )
     if not looked.quarantined:
         yield Finding("quarantine", "ok", "every file can be read as a note")
     topology = looked.report.topology
     if topology.sudden_cores or topology.orphan_nodes > MOST_ORPHANS:
-        told = f"{topology.orphan_nodes:,} notes have no link, {topology.sudden_cores:,} became hubs in haste"
+        told = f"notes without a link: {topology.orphan_nodes:,}; hubs made in haste: {topology.sudden_cores:,}"
         yield Finding("links", "warn", told, "The tool integrity_check names them.")
     for problem in _broken(looked)[:MOST_NAMED]:
         yield Finding("integrity", "fail", f"{problem.where}: {problem.what}", "Look at it, or restore a backup.")
@@ -144,7 +145,7 @@ def _broken(looked: _Looked) -> list[Problem]:
 
 def _left_open(changes: int, home: Path) -> Iterator[Finding]:
     if changes:
-        told = f"{changes:,} changes have no outcome yet"
+        told = f"{counted(changes, 'change')} without an outcome"
         yield Finding("journal", "warn", told, "Another process is at it, or holds their locks; look again.")
     else:
         yield Finding("journal", "ok", "no change is left open")
@@ -153,6 +154,6 @@ def _left_open(changes: int, home: Path) -> Iterator[Finding]:
         yield Finding(
             "conflicts",
             "warn",
-            f"{lost:,} texts that lost a race are in trash/conflicts",
+            f"{counted(lost, 'text')} that lost a race in trash/conflicts",
             "Take what you need of them.",
         )

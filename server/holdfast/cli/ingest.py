@@ -19,6 +19,8 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.stats import stats
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.memory import GLOBAL_SPACE
+from holdfast.model.moving import LeftOut
+from holdfast.model.words import counted
 
 MOST_TOLD: Final = 20
 TOLD_SECONDS: Final = 0.5
@@ -87,11 +89,19 @@ def _tell(screen: Screen, told: Mapping[str, Report], *, dry: bool) -> None:
     for path, report in told.items():
         verb = "would be stored" if dry else "stored"
         screen.say(
-            f"{clean(path)} ({report.kind}): {report.notes:,} notes {verb}, {report.known:,} known already, "
-            f"{report.refused_count:,} refused"
+            f"{clean(path)} ({report.kind}): {counted(report.notes, 'note')} {verb}, {report.known:,} known already, "
+            f"{report.same:,} the same as others, {report.refused_count:,} refused"
         )
-        for left in report.refused[:MOST_TOLD]:
-            screen.say(screen.paint(f"  {clean(left.where)}: {clean(left.reason)}", "yellow"))
+        _tell_left_out(screen, report.refused, report.refused_count, "yellow")
+        _tell_left_out(screen, report.unmapped, report.unmapped_count, "dim")
         if report.secrets:
             found: dict[str, Any] = dict(report.secrets)
             screen.say(f"  secrets that were replaced: {', '.join(f'{name} {count}' for name, count in found.items())}")
+
+
+def _tell_left_out(screen: Screen, items: Sequence[LeftOut], count: int, style: str) -> None:
+    """What was refused or passed over, by name."""
+    for left in items[:MOST_TOLD]:
+        screen.say(screen.paint(f"  {clean(left.where or '-')}: {clean(left.reason)}", style))
+    if count > MOST_TOLD:
+        screen.say(screen.paint(f"  and {count - MOST_TOLD:,} more; --json tells them", style))

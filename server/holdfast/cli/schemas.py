@@ -22,13 +22,16 @@ ORMAH: Final = (
 OMI: Final = ("memory_recall", "memory_store", "belief_update", "now_read", "now_update", "integrity_check")
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {"both": (*ORMAH, *OMI), "ormah": ORMAH, "omi": OMI}
 
+ADMIN: Final = "admin_"  # how the names of the tools begin that only a server with --admin has
+
 Definition = dict[str, Any]
 
 
 def run_tools(options: argparse.Namespace) -> int:
     """Print them as a JSON list."""
     tools = listed()
-    names = FAMILIES.get(options.family, sorted(tools))
+    family = FAMILIES.get(options.family, sorted(tools))
+    names = [name for name in family if options.admin or not name.startswith(ADMIN)]
     out().say(as_json([_formed(tools[name], options.format) for name in names if name in tools]))
     return DONE
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.cli.terminal import Screen, clean
+from holdfast.model.words import counted
 
 Shape = Mapping[str, Any]
 
@@ -70,7 +71,7 @@ def outdated(screen: Screen, shape: Shape) -> None:
 
 def stats(screen: Screen, shape: Shape) -> None:
     old = f", {shape['outdated']:,} of them outdated," if shape["outdated"] else ""
-    screen.say(f"{shape['notes']:,} notes{old} in {shape['home']}")
+    screen.say(f"{counted(shape['notes'], 'note')}{old} in {shape['home']}")
     for kind in ("spaces", "types", "tiers"):
         counts = sorted(shape[kind].items(), key=lambda item: (-item[1], item[0]))
         told = ", ".join(f"{clean(name)} {count:,}" for name, count in counts) or "none"

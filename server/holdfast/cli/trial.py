@@ -28,7 +28,7 @@ NOTES = (
     ("preference", "The user wants commit messages in the imperative mood, with the reason in the body."),
     ("procedure", "To release: bump the version, tag it, wait for CI, then publish the wheel. Never on a Friday."),
 )
-QUESTION = "which database did we pick, and why?"
+QUESTION = "why did we choose SQLite over Postgres?"
 # The server itself, after telling its process id: `try` must kill it the way a crash would.
 _SERVER = """import os, pathlib, runpy, sys
 pathlib.Path(sys.argv.pop(1)).write_text(str(os.getpid()))
@@ -55,9 +55,10 @@ async def _trial(folder: Path) -> None:
     _say("  killed it with SIGKILL")
     with _timed("started it again and asked by meaning"):
         async with _server(folder, home) as (client, _):
-            found = (await _call(client, "recall", {"query": QUESTION, "limit": 1}))["results"]
+            hits = (await _call(client, "recall", {"query": QUESTION, "limit": 1}))["results"]
+    found = [hit for hit in hits if not hit["weak"]]
     if not found:
-        raise StorageError("The stored note was not found again.", "Please report this.")
+        raise StorageError("The stored note was not found again, or only as a weak match.", "Please report this.")
     _say(f"  {QUESTION}\n  → {found[0]['content']}  (relevance {found[0]['relevance']:.2f})")
     _show_folder(home, found[0]["id"])
 

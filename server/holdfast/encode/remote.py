@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import monotonic, time
@@ -208,7 +209,9 @@ class RemoteEncoder:
         """Ask, unless the provider is left alone, and tell the breaker how it went."""
         name, breaker = self._endpoint.name, self._breaker
         if not breaker.enter():
-            raise EncoderError(f"{name} failed and is left alone for {breaker.remaining:.0f} s.", self._remedy)
+            seconds = math.ceil(breaker.remaining)
+            what = f"left alone for {seconds} s" if seconds else "being asked again at this moment"
+            raise EncoderError(f"{name} failed and is {what}.", self._remedy)
         began = self._clock()
         verdict = breaker.leave
         try:

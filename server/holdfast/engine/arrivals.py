@@ -28,6 +28,7 @@ class Ready:
     where: str
     labels: tuple[str, ...] = ()
     unmapped: tuple[str, ...] = ()
+    is_foreign: bool = False  # it has frontmatter that is not ours
 
     @property
     def hash(self) -> str:
@@ -89,7 +90,8 @@ def _of_file(ports: Ports, item: ArrivedFile) -> Ready:
     if "created" not in document.values:
         data = document.with_values({"created": item.modified}).render()
     note = note_of(parse(data), Surroundings(_space_of(item.where)))
-    return Ready(note, data, item.where, labels)
+    foreign = document.values.keys() - frontmatter_keys() - {IMPORTED_FROM}
+    return Ready(note, data, item.where, labels, is_foreign=bool(foreign))
 
 
 def _space_of(where: str) -> str:
@@ -106,6 +108,7 @@ def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
     unmapped = list(item.unmapped)
     extra = dict(item.extra)
     content = door.text("content", item.content, LARGEST_CONTENT)
+    is_retired = item.outdated_reason is not None or bool(item.superseded_by)
     note = Note(
         id=imported_id(item.key),
         content=content,
@@ -121,9 +124,11 @@ def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
         subject=_line(door, item.subject) or None,
         event_time=item.event_time or None,
         valid_from=item.valid_from or None,
-        valid_until=item.valid_until or None,
+        valid_until=item.valid_until or (max(item.created, item.updated) if is_retired else None),
         outdated=item.outdated_reason is not None,
         outdated_reason=_line(door, item.outdated_reason or "") or None,
+        superseded_by=imported_id(item.superseded_by) if item.superseded_by else None,
+        session=_line(door, item.session) or None,
         about_self=item.about_self,
         connections=tuple(
             Link(imported_id(tie.to), tie.type, tie.weight, _line(door, tie.reason)) for tie in item.ties
@@ -133,7 +138,7 @@ def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
         note = replace(note, connections=(threads.link(note),))
     keys = _extra_keys(ports, extra, door)
     raw = new_document(note).with_values({IMPORTED_FROM: _line(door, item.key), **keys}).render()
-    return Ready(note, raw, item.where, tuple(door.labels), tuple(unmapped))
+    return Ready(note, raw, item.where, tuple(door.labels), tuple(unmapped), bool(keys))
 
 
 def _line(door: Door, text: str) -> str:

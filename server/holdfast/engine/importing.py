@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from holdfast.engine.arguments import space
+from holdfast.engine.arguments import MOST_TAGS, space
 from holdfast.engine.arrivals import Ready, Threads, clean_page, made_ready, why
 from holdfast.engine.attending import Attending, world
-from holdfast.engine.commit import check_known, commit
+from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.gated import Confirmations, journalled
-from holdfast.engine.ports import Caller, Moving, Ports
-from holdfast.engine.remember import is_selfless, self_change
-from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
+from holdfast.engine.ports import Caller, Moving, Ports, View
+from holdfast.engine.remember import ATTEMPTS, AUTO_REASONS, is_selfless, same_guard, self_change
+from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import SELF_ID
+from holdfast.model.joining import are_told_apart, have_two_titles, joined
+from holdfast.model.memory import Link, Note
 from holdfast.model.moving import Arrival, ArrivedFile, ArrivedPage, Item, LeftOut
 from holdfast.model.pages import DAILY, page_key
 from holdfast.store.exporting import Exported
@@ -45,6 +47,7 @@ class Report:
 
     `notes` are new ones and `links` the edges that they bring. `known` came before; of these `differing` are not the
     same here and there any more, and were left as they are. `gone` came before and were deleted or merged here since.
+    `same` say what a note here says already, and were joined to it.
     `pages` are texts beside the notes, `secrets` kinds of what was taken out, `refused` things that are broken,
     `unmapped` what has no place here. The counts are whole, the lists are not beyond `MOST_TOLD`.
     """
@@ -56,6 +59,7 @@ class Report:
     known: int = 0
     differing: int = 0
     gone: int = 0
+    same: int = 0
     refused_count: int = 0
     unmapped_count: int = 0
     refused: list[LeftOut] = field(default_factory=list)
@@ -143,6 +147,37 @@ def _moving(ports: Ports) -> Moving:
     return ports.moving
 
 
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """Some notes of a source by id: known here, gone from here, new, or the same as another note."""
+
+    known: Mapping[str, IndexedNote]
+    gone: set[str]
+    first: dict[str, tuple[Note, ...]]
+    fresh: set[str] = field(default_factory=set)
+    same: dict[str, Note] = field(default_factory=dict)
+
+
+def _with_all(before: Note, arrived: Sequence[Note]) -> Note:
+    """A note with what others say besides who say the same; their ids mean it now."""
+    for note in arrived:
+        after = joined(before, note, _own_links(note), note.updated, MOST_TAGS).note
+        before = replace(after, merged=tuple(dict.fromkeys((*after.merged, note.id, *note.merged))))
+    return before
+
+
+def _own_links(note: Note) -> list[Link]:
+    return [link for link in note.connections if link.reason not in AUTO_REASONS]
+
+
+def _not_joined(same: Note, item: Ready) -> list[str]:
+    kept = joined(same, item.note, _own_links(item.note), item.note.updated, MOST_TAGS).kept
+    further = ["its further frontmatter is not taken over"] if item.is_foreign else []
+    return (
+        [f"it says what {same.id} says and is joined to it: {'; '.join((*kept, *further))}"] if kept or further else []
+    )
+
+
 class _Importing:
     """One run over a source. Notes are stored a few at a time, each time whole: it can end anywhere."""
 
@@ -153,9 +188,12 @@ class _Importing:
         self._writes = writes
         self._report = Report()
         self._threads = Threads()
+        self._own: frozenset[str] = frozenset()  # ids that the source's notes have there
+        self._first: dict[str, tuple[Note, ...]] = {}  # by what they say, the notes of this source
 
     async def run(self, source: Source, progress: Progress) -> Report:
         self._report.kind = source.kind
+        self._own = source.own
         done = 0
         while items := await source.read():
             await self._take(items)
@@ -179,34 +217,90 @@ class _Importing:
                 case LeftOut(where=where, reason=reason):
                     self._report.leave_out(where, [reason])
         if ready:
-            fresh, known, gone = await self._memory.attend(lambda ports: self._store(ports, ready))
-            self._count(ready, fresh, known, gone)
+            met = await self._memory.attend(lambda ports: self._store(ports, ready))
+            self._count(ready, met)
 
     async def _made_ready(self, item: Arrival | ArrivedFile) -> Ready:
         size = len(item.data if isinstance(item, ArrivedFile) else item.content)
         ports, who = self._ports, self._caller.principal
         return await ports.computing.run(who, size, lambda: made_ready(ports, item, self._threads))
 
-    async def _store(
-        self, ports: Ports, ready: Sequence[Ready]
-    ) -> tuple[set[str], Mapping[str, IndexedNote], set[str]]:
-        """Store what is new; returns which that is, what is here already, and what was here."""
-        ids = list(dict.fromkeys(item.note.id for item in ready))
-        if not self._writes:
-            known, before = await ports.index.read(lambda view: (view.notes(ids), view.with_history(ids)))
-            return set(ids) - known.keys() - before, known, before - known.keys()
-        async with ports.store.hold({*ids, SELF_ID}) as made:
-            await check_known(ports, made)
-            known, before = await ports.index.read(lambda view: (view.notes(ids), view.with_history(ids)))
-            fresh = set(ids) - known.keys() - before
-            changes = {item.note.id: Change(None, item.note, item.raw) for item in ready if item.note.id in fresh}
-            if changes:
-                if SELF_ID not in changes and await is_selfless(ports):
-                    changes[SELF_ID] = self_change(ports.now)
-                await commit(ports, self._caller, "import", list(changes.values()), None, {"admin": IMPORT})
-        return fresh, known, before - known.keys()
+    async def _store(self, ports: Ports, ready: Sequence[Ready]) -> _Met:
+        """Store what is new; returns what became of each."""
+        met = await self._meet(ports, ready)
+        for _ in range(ATTEMPTS):
+            if not self._writes:
+                break
+            guards = sorted({same_guard(item.note) for item in ready if item.note.id not in met.known})
+            keys = {SELF_ID, *guards, *(item.note.id for item in ready), *(note.id for note in met.same.values())}
+            async with ports.store.hold(keys) as made:
+                await check_known(ports, made)
+                again = await self._meet(ports, ready)
+                if {note.id for note in again.same.values()} <= keys:
+                    await self._write(ports, ready, again, guards)
+                    met = again
+                    break
+            met = again
+        else:
+            raise ConflictError("Others store the same notes at this moment.", "Call again to go on.")
+        self._first = met.first
+        return met
 
-    def _count(self, ready: Sequence[Ready], fresh: set[str], known: Mapping[str, IndexedNote], gone: set[str]) -> None:
+    async def _write(self, ports: Ports, ready: Sequence[Ready], met: _Met, guards: Sequence[str]) -> None:
+        detail = {"admin": IMPORT, "guards": list(guards)}
+        changes = {item.note.id: Change(None, item.note, item.raw) for item in ready if item.note.id in met.fresh}
+        if changes:
+            if SELF_ID not in changes and await is_selfless(ports):
+                changes[SELF_ID] = self_change(ports.now)
+            await commit(ports, self._caller, "import", list(changes.values()), None, detail)
+        joins: dict[str, list[Note]] = {}
+        for item in ready:
+            if item.note.id in met.same:
+                joins.setdefault(met.same[item.note.id].id, []).append(item.note)
+        if joins:
+            there = await ports.index.notes(joins)
+            before = [await load_current(ports, there[note_id]) for note_id in joins]
+            joining = [Change(stored, _with_all(stored.note, joins[stored.note.id])) for stored in before]
+            await commit(ports, self._caller, "import", joining, None, detail)
+
+    async def _meet(self, ports: Ports, ready: Sequence[Ready]) -> _Met:
+        """What is here of these notes, and which of them say what another says, here or earlier in this source."""
+        ids = list(dict.fromkeys(item.note.id for item in ready))
+
+        def read(view: View) -> _Met:
+            known, before = view.notes(ids), view.with_history(ids)
+            met = _Met(known, before - known.keys(), first=dict(self._first))
+            for item in ready:
+                note, guard = item.note, same_guard(item.note)
+                if note.id in met.gone or note.id in met.fresh:
+                    continue
+                same = None if note.id in known else self._same(view, ports.now, note, met.first.get(guard, ()))
+                if same is not None:
+                    met.same[note.id] = same
+                    continue
+                if note.id in known:
+                    note = known[note.id].note  # as it is here: somebody may have edited it
+                    guard = same_guard(note)
+                else:
+                    met.fresh.add(note.id)
+                met.first[guard] = (*met.first.get(guard, ()), note)
+            return met
+
+        return await ports.index.read(read)
+
+    def _same(self, view: View, now: str, note: Note, first: Sequence[Note]) -> Note | None:
+        if note.is_outdated or note.valid_until or note.evidence or note.id == SELF_ID:
+            return None
+        here = view.same_note(note, now, self._own)
+        there = view.notes([here])[here].note if here else None
+        if there is not None and not have_two_titles(there, note):
+            return there
+        if note.id in self._own:  # an export's notes stay as many as they are
+            return None
+        fits = (one for one in first if not one.is_outdated and not have_two_titles(one, note))
+        return next((one for one in fits if not are_told_apart(one, note)), None)
+
+    def _count(self, ready: Sequence[Ready], met: _Met) -> None:
         report = self._report
         counted: set[str] = set()
         for item in ready:
@@ -215,16 +309,19 @@ class _Importing:
                 report.refuse(item.where, "another one of this source has the same id")
                 continue
             counted.add(note.id)
-            if note.id in fresh:
+            if note.id in met.fresh:
                 report.notes += 1
                 report.links += len(note.connections)
                 report.secrets.update(item.labels)
                 report.leave_out(item.where, item.unmapped)
-            elif note.id in gone:
+            elif note.id in met.same:
+                report.same += 1
+                report.leave_out(item.where, [*item.unmapped, *_not_joined(met.same[note.id], item)])
+            elif note.id in met.gone:
                 report.gone += 1
             else:
                 report.known += 1
-                report.differing += known[note.id].note.content != note.content
+                report.differing += met.known[note.id].note.content != note.content
 
     async def _take_page(self, page: ArrivedPage) -> None:
         report = self._report

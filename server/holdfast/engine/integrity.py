@@ -28,6 +28,7 @@ from holdfast.model.integrity import (
     marks_of,
 )
 from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
+from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
 from holdfast.store.stored import Stored
 
@@ -86,7 +87,11 @@ class Report:
         if self.overall_safe:
             return "Safe." if not self.problems else "Safe, with something to look at."
         pages = "" if self.now_md and self.memory_md else " Somebody else changed files that only tools write."
-        cores = f" {self.topology.sudden_cores} notes became hubs in haste." if self.topology.sudden_cores else ""
+        cores = (
+            f" {counted(self.topology.sudden_cores, 'note became a hub', 'notes became hubs')} in haste."
+            if self.topology.sudden_cores
+            else ""
+        )
         return f"Not safe.{pages}{cores} Nothing was repaired; let the user look at it."
 
 

@@ -47,7 +47,14 @@ class ConsolidationVerdict:
     type: str = "fact"
 
 
-Verdict = EdgeVerdict | MergeVerdict | ConsolidationVerdict
+@dataclass(frozen=True, slots=True)
+class WrongVerdict:
+    """An item that cannot be read as a verdict, and why."""
+
+    reason: str
+
+
+Verdict = EdgeVerdict | MergeVerdict | ConsolidationVerdict | WrongVerdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from holdfast.engine.housekeeping import job_states
 from holdfast.engine.jobs import JOBS
 from holdfast.engine.ports import Ports, View
 from holdfast.engine.vault import DAY
-from holdfast.engine.vectorsets import identity, progress
+from holdfast.engine.vectorsets import count_waiting, identity, progress
 from holdfast.model.times import instant, moment
 
 Shown = dict[str, Any]
@@ -33,9 +33,9 @@ async def stats(ports: Ports) -> Shown:
 
 async def health(ports: Ports) -> Shown:
     """Whether everything works, and by which way. `ok` is False where something waits for a person."""
+    pending = await count_waiting(ports)
     own = identity(ports.encoder)
     quarantined = len(await ports.index.problems())
-    pending = await ports.index.count_pending(own.key) if own else 0
     named = {"provider": own.provider, "model": own.model, "dimension": own.dimension} if own else {}
     state = "none" if ports.encoder is None else "known" if own else "not reached yet"
     return {

@@ -19,6 +19,7 @@ from holdfast.engine.judging import (
     RefusedError,
     Verdict,
     Work,
+    WrongVerdict,
 )
 from holdfast.engine.linking import apply_edge
 from holdfast.engine.merging import consolidate, merge
@@ -32,6 +33,7 @@ from holdfast.model.maintenance import APART, KINDS, NOT_MERGED, VERDICTS, Candi
 from holdfast.model.memory import NOTE_TYPES
 from holdfast.model.times import instant
 
+BATCH_PREFIX = "bat_"
 OPEN_MINUTES = 30
 LIMIT, MOST = 8, 50
 MOST_VERDICTS = 200
@@ -51,9 +53,9 @@ class Batch:
 class Verdicts:
     """Verdicts in the shape that they came in; None for a list that was not given."""
 
-    edges: Sequence[EdgeVerdict] | None = None
-    merges: Sequence[MergeVerdict] | None = None
-    consolidations: Sequence[ConsolidationVerdict] | None = None
+    edges: Sequence[EdgeVerdict | WrongVerdict] | None = None
+    merges: Sequence[MergeVerdict | WrongVerdict] | None = None
+    consolidations: Sequence[ConsolidationVerdict | WrongVerdict] | None = None
 
 
 async def find_work(
@@ -87,7 +89,7 @@ async def find_work(
         await mark_maintained(ports, caller, None)
     if not any(round_.seeds for round_ in rounds):
         return Batch(None, None, items)
-    batch_id = f"bat_{ports.new_id().partition('_')[2]}" if any_found else None
+    batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
     expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES)) if any_found else None
     if any_found or any(_has_moved(round_) for round_ in rounds):
         record: dict[str, object] = {"op": OP, "at": ports.now, "by": caller.principal, "source": caller.source}
@@ -114,7 +116,7 @@ async def judge(
 
     Raises:
         BatchNotFoundError: no batch of this id is open for this caller; nothing was applied.
-        InvalidArgumentError, LimitExceededError: there are verdicts of no known type, or too many; nothing was applied.
+        LimitExceededError: there are too many verdicts; nothing was applied.
         StorageError: what was judged without a change cannot be kept; changes that were made are.
     """
     _check(verdicts)
@@ -154,6 +156,12 @@ async def apply_verdict(work: Work, verdict: Verdict) -> Outcome:
         RefusedError, HoldfastError: nothing was written.
     """
     match verdict:
+        case WrongVerdict(reason=reason):
+            raise RefusedError("rejected", reason)
+        case EdgeVerdict(edge_type=kind) if kind not in VERDICTS:
+            raise RefusedError("rejected", f"edge_type is unknown. Use one of {', '.join(VERDICTS)}.")
+        case ConsolidationVerdict(type=kind) if kind not in NOTE_TYPES:
+            raise RefusedError("rejected", f"type is unknown. Use one of {', '.join(NOTE_TYPES)}.")
         case EdgeVerdict():
             return await apply_edge(work, verdict)
         case MergeVerdict():
@@ -185,10 +193,6 @@ def _named(verdicts: Verdicts) -> list[tuple[str, Sequence[Verdict]]]:
 def _check(verdicts: Verdicts) -> None:
     if any(len(given) > MOST_VERDICTS for _, given in _named(verdicts)):
         raise LimitExceededError(f"results takes at most {MOST_VERDICTS} entries of a kind.", "Send them in parts.")
-    if any(edge.edge_type not in VERDICTS for edge in verdicts.edges or ()):
-        raise InvalidArgumentError("edges has an unknown edge_type.", f"Use one of {', '.join(VERDICTS)}.")
-    if any(item.type not in NOTE_TYPES for item in verdicts.consolidations or ()):
-        raise InvalidArgumentError("consolidations has an unknown type.", f"Use one of {', '.join(NOTE_TYPES)}.")
 
 
 async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:
@@ -204,12 +208,14 @@ async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:
 async def _declined(
     memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]
 ) -> list[list[str]]:
-    """Entries for what a batch offered and the caller would not have."""
+    """Entries for what a batch offered and the caller would not have; a list with a wrong item says nothing of that."""
     given: dict[str, list[list[str]]] = {}
-    if verdicts.merges is not None:
-        given["merges"] = [[item.keep_id, item.discard_id] for item in verdicts.merges]
-    if verdicts.consolidations is not None:
-        given["consolidations"] = [list(item.node_ids) for item in verdicts.consolidations]
+    merges = [item for item in verdicts.merges or () if isinstance(item, MergeVerdict)]
+    if verdicts.merges is not None and len(merges) == len(verdicts.merges):
+        given["merges"] = [[item.keep_id, item.discard_id] for item in merges]
+    clusters = [item for item in verdicts.consolidations or () if isinstance(item, ConsolidationVerdict)]
+    if verdicts.consolidations is not None and len(clusters) == len(verdicts.consolidations):
+        given["consolidations"] = [list(item.node_ids) for item in clusters]
     entries: dict[tuple[str, ...], list[str]] = {}
     for kind, groups in given.items():
         wanted = [await memory.attend(partial(_full_ids, group=group)) for group in groups]

@@ -22,6 +22,7 @@ from holdfast.engine.judging import (
 )
 from holdfast.engine.proposals import propose
 from holdfast.engine.remembered import judgement
+from holdfast.engine.resolve import resolve_all
 from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.belief import read_evidence, updated
@@ -30,6 +31,7 @@ from holdfast.model.ids import SELF_ID
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
 from holdfast.model.memory import GLOBAL_SPACE, TIERS, Link, Note
 from holdfast.model.projection import memory_type
+from holdfast.model.words import counted
 from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
@@ -142,8 +144,8 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
     """
     if not 1 < len(set(verdict.node_ids)) <= MOST_ORIGINALS:
         raise RefusedError("rejected", f"node_ids takes 2 to {MOST_ORIGINALS} different notes.")
-    found = {item.note.id: item for given in verdict.node_ids for item in [await work.resolve(given, "node_ids")]}
-    originals = list(found.values())
+    originals = await resolve_all(work.ports.index, verdict.node_ids, what="node_ids")
+    found = {item.note.id: item for item in originals}
     if len(originals) == 1:
         raise RefusedError("rejected", "All node_ids mean the same note.")
     if SELF_ID in found:
@@ -162,7 +164,7 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
     if not work.approved and needs_person(work.ports, originals):
         return await propose(work, clean, originals, pairs(originals, judgement, TOGETHER))
     if work.dry_run:
-        return work.outcome("applied", f"It would consolidate {len(originals)} notes.")
+        return work.outcome("applied", f"It would consolidate {counted(len(originals), 'note')}.")
     return await _consolidate(work, clean, originals)
 
 

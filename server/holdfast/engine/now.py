@@ -18,15 +18,17 @@ from holdfast.model.capsule import capsule_name, sealed
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.now import Now, NowFile, fit, lines_of, one_line, read_now, stamp, update_now
-from holdfast.model.pages import CAPSULES, daily_page, now_page, page_key
+from holdfast.model.pages import CAPSULES, DAILY, daily_page, now_page, page_key
 from holdfast.model.query import Filter
 from holdfast.model.times import moment
+from holdfast.model.words import counted
 from holdfast.store.stored import Page, PageChange
 
 LARGEST_TASK = 16 * 1024  # bytes
 LARGEST_ITEM = 4 * 1024
 MOST_ITEMS = 200
 MOST_CAPSULES = 50
+MOST_LOGS = 90  # days in which a completion is looked for
 CAPSULE_BELIEFS, CAPSULE_NOTES = 10, 20
 SETTLE_SECONDS = 2.0  # how long a reader waits for whoever is writing
 
@@ -115,8 +117,9 @@ async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpd
         updated = update_now(before, at, recent_completions=wanted.completions, **wanted.given)
         file, moved = fit(updated, ports.max_now_tokens)
         old = updated.now.recent_completions[: len(updated.now.recent_completions) - len(wanted.completions)]
+        unlogged = await _unlogged(ports, pages.get(daily), moved[: len(old)])
         changes = [PageChange(path, pages.get(path), file.text.encode("utf-8", "surrogateescape"))]
-        if entries := _entries(caller, path, wanted.completions, moved[: len(old)]):
+        if entries := _entries(caller, path, wanted.completions, unlogged):
             changes.append(grown(daily, pages.get(daily), entries, at))
         capsule = f"{CAPSULES}/{capsule_name(at)}"
         changes.append(PageChange(capsule, None, _capsule(caller, file, at, known)))
@@ -124,6 +127,16 @@ async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpd
     notices = [*door.notices(), *_said(file, moved, ports.max_now_tokens)]
     await _drop_old_capsules(ports)
     return NowUpdated(path, done.change_id, moved, tuple(notices))
+
+
+async def _unlogged(ports: Ports, daily: Page | None, moved: Sequence[str]) -> list[str]:
+    """Those of the completions that leave the file which no log has yet: what a person wrote into it by hand."""
+    if not moved:
+        return []
+    paths = [path for path in await ports.store.list_pages(DAILY) if daily is None or path != daily.path]
+    logged = await ports.store.pages(paths[-MOST_LOGS:])
+    lines = {line for page in (daily, *logged.values()) for line in _text(page).splitlines()}
+    return [item for item in moved if f"- [x] {item}" not in lines]
 
 
 def _text(page: Page | None) -> str:
@@ -166,10 +179,15 @@ def _entries(caller: Caller, path: str, completed: Sequence[str], moved: Sequenc
 def _said(file: NowFile, moved: Sequence[str], most_tokens: int) -> list[str]:
     said = []
     if moved:
-        count = f"{len(moved)} completion{'s' if len(moved) > 1 else ''}"
-        said.append(f"NOW is limited to {most_tokens:,} tokens: the oldest {count} went to the daily log.")
+        limit, oldest = counted(most_tokens, "token"), counted(len(moved), "completion")
+        said.append(
+            f"NOW is limited to {limit}: the oldest {oldest} left it and {'is' if len(moved) == 1 else 'are'} "
+            "in the daily logs."
+        )
     if file.is_over(most_tokens):
-        said.append(f"NOW is longer than {most_tokens:,} tokens even so; shorten the task, decisions or files.")
+        said.append(
+            f"NOW is longer than {counted(most_tokens, 'token')} even so; shorten the task, decisions or files."
+        )
     return said
 
 

@@ -105,11 +105,11 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
     given = check_count("related_to", list(request.related_to))
     related = await resolve_all(ports.index, given, what="related_to")
     is_belief = request.memory_type == "belief"
-    unsaid = FIRST_CONFIDENCE if is_belief else 1.0
     wanted = Remember(
         request.content,
         request.memory_type,
-        confidence=unsaid if request.confidence is None else request.confidence,
+        confidence=request.confidence,
+        unsaid=FIRST_CONFIDENCE if is_belief else 1.0,
         links=[(item.note.id, "related_to") for item in related],
     )
     outcome = await remember(ports, caller, wanted)

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TypeAlias
 
-from holdfast.engine.arguments import LARGEST_CONTENT, Door, check_count, when
+from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, Door, check_count, when
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.resolve import resolve, resolve_all
 from holdfast.engine.tending import core_notices
-from holdfast.errors import InvalidArgumentError, ProtectedNoteError
-from holdfast.index.projection import digest, retry_key
+from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
+from holdfast.index.projection import content_key, digest
 from holdfast.index.rows import IndexedNote
 from holdfast.model.events import MemoryStoredEvent
 from holdfast.model.ids import SELF_ID
+from holdfast.model.joining import Joined, joined
 from holdfast.model.memory import EDGE_TYPES, GLOBAL_SPACE, Link, Note, title_of
 from holdfast.model.projection import memory_type
 from holdfast.model.query import Candidate, Filter
 from holdfast.model.ranking import relevance
-from holdfast.model.times import instant
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
 
-RETRY_MINUTES = 10
+ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
 CLOSE_POOL, CLOSE_TERMS = 24, 8
 LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
@@ -39,7 +38,10 @@ _SELF_TEXT = "The person this memory belongs to. Notes about them are linked fro
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """What is to be remembered. `links` are (id or prefix, edge type); None for `space` takes the caller's."""
+    """What is to be remembered. `links` are (id or prefix, edge type); None for `space` takes the caller's.
+
+    `confidence` is None where nobody said how sure they are: a new note then has the `unsaid` one.
+    """
 
     content: str
     type: str = "fact"
@@ -48,12 +50,13 @@ class Remember:
     space: str | None = None
     tags: Sequence[str] = ()
     about_self: bool = False
-    confidence: float = 1.0
+    confidence: float | None = None
     links: Sequence[tuple[str, str]] = ()
     supersedes: Sequence[str] = ()
     session: str | None = None
     subject: str | None = None
     event_time: str | None = None
+    unsaid: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The same call was made a moment ago; nothing was stored again."""
+    """The same note is stored already; what was told of it besides was joined to it."""
 
     note: Note
     vector: VectorState
@@ -99,13 +102,43 @@ class Duplicate:
 Outcome: TypeAlias = Stored | Duplicate
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A request that is ready to be stored: its note, the edges asked for, the notes to replace, the locks' names."""
+
+    request: Remember
+    note: Note
+    asked: tuple[Link, ...]
+    old: tuple[IndexedNote, ...]
+    guards: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """Meanwhile it is another note that says the same, or none is."""
+
+    same: IndexedNote | None
+
+
 async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
-    """Keep a note.
+    """Keep a note. Where a current one has the same content, type and space, that is the note.
 
     Raises:
         InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError, SecretRefusedError: nothing was written.
         ConflictError, StorageError: nothing was written.
     """
+    wanted = await _wanted(ports, caller, request)
+    same = (await ports.index.place(wanted.note, ports.now)).same
+    for _ in range(ATTEMPTS):
+        done = await (_store(ports, caller, wanted) if same is None else _join(ports, caller, wanted, same))
+        if not isinstance(done, _Other):
+            return done
+        same = done.same
+    raise ConflictError("Others store and retire the same note at this moment.", "Repeat the call.")
+
+
+async def _wanted(ports: Ports, caller: Caller, request: Remember) -> _Wanted:
     door = Door(ports)
     size = len(request.content)
     note = await ports.computing.run(caller.principal, size, lambda: _note(ports, caller, request, door))
@@ -113,46 +146,87 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
     old = await resolve_all(ports.index, check_count("supersedes", list(request.supersedes)), what="supersedes")
     if any(item.note.id == SELF_ID for item in old):
         raise ProtectedNoteError("The Self note cannot be superseded.")
-    key = retry_key(note.content, note.type, note.space, note.session)
+    guards = [same_guard(note)]
+    if note.session:
+        guards.append(f"session:{digest(note.space, note.session)}")
+    return _Wanted(request, note, tuple(asked), tuple(old), tuple(guards), door.notices())
+
+
+def same_guard(note: Note) -> str:
+    """The lock of all who store a note with this content, type and space."""
+    return f"same:{content_key(note.content, note.type, note.space)}"
+
+
+async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> Stored | _Other:
+    """Keep a note that there is none like."""
+    note, old = wanted.note, wanted.old
     encoded = await encode_note(ports, note.title, note.content)
     close, selfless = await ports.index.read(
         lambda view: (_close_notes(view, note, encoded, ports.now), not view.notes([SELF_ID]))
     )
-    guards = [f"retry:{key}"]
-    if note.session:
-        guards.append(f"session:{digest(note.space, note.session)}")
-    keys = {note.id, *guards, *(item.note.id for item in old)}
+    keys = {note.id, *wanted.guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded}
     if selfless:
         keys.add(SELF_ID)
         vectors[SELF_ID] = await encode_note(ports, _SELF_TITLE, _SELF_TEXT)
     async with ports.store.hold(keys) as made:
         await check_known(ports, made)
-        since = instant(ports.clock() - timedelta(minutes=RETRY_MINUTES))
-        place = await ports.index.place(key, since, note.space, note.session)
-        if place.twin is not None:
-            await _replace_by_twin(ports, caller, place.twin, old)
-            return await _duplicate(ports, place.twin)
+        place = await ports.index.place(note, ports.now)
+        if place.same is not None:
+            return _Other(place.same)
         if note.session:
             note = replace(note, seq=place.seq + 1)
-        note = replace(note, connections=_links(ports.now, note, asked, old, close, place.before))
-        retired = [
-            _superseded(await load_current(ports, item), note, note.created)
-            for item in old
-            if item.note.superseded_by is None
-        ]
+        note = replace(note, connections=_links(ports.now, note, wanted.asked, old, close, place.before))
+        retired = await _retired(ports, note, old, note.created)
         born = [self_change(ports.now)] if selfless and await is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
-        await commit(ports, caller, "remember", changes, vectors, _detail(caller, request, guards))
+        await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
-    notices = tuple(text for text in (*door.notices(), *_already(old), encoded.notice, *core) if text)
-    return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), notices)
+    notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), encoded.notice, *core)
+    told = tuple(text for text in notices if text)
+    return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), told)
+
+
+async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote) -> Duplicate | _Other:
+    """Join what is told of a note that there is already, as one change; the notes to replace give way to it."""
+    old = [item for item in wanted.old if item.note.id != same.note.id]
+    async with ports.store.hold({same.note.id, *wanted.guards, *(item.note.id for item in old)}) as made:
+        await check_known(ports, made)
+        place = await ports.index.place(wanted.note, ports.now)
+        if place.same is None or place.same.note.id != same.note.id:
+            return _Other(place.same)
+        before = await load_current(ports, place.same)
+        join = joined(before.note, wanted.note, wanted.asked, ports.now, MOST_TAGS, wanted.request.confidence)
+        note = replace(join.note, seq=place.seq + 1) if "session" in join.added else join.note
+        retired = await _retired(ports, note, old, ports.now)
+        changes = [*([Change(before, note)] if join.added else []), *retired]
+        change = None
+        if changes:
+            change = (await commit(ports, caller, "remember", changes, detail=_detail(caller, wanted))).change_id
+    core = await core_notices(ports, note.id) if "tier core" in join.added else []
+    itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
+    notices = (*wanted.notices, *_joined(join, change), *itself, *_already(old), *core)
+    return await _duplicate(ports, note, notices)
+
+
+def _joined(join: Joined, change: str | None) -> list[str]:
+    """What the caller is told of a note that is said again."""
+    said = [
+        f"The same note is stored already, since {join.note.created[:10]}: this is its id, it was not stored again."
+    ]
+    if join.added:
+        said.append(f"Joined to it: {', '.join(join.added)}.")
+    said += [f"{kept[:1].upper()}{kept[1:]}." for kept in join.kept]
+    if change:
+        said.append(f"Undo handle: {change}.")
+    return said
 
 
 def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
     content = door.text("content", request.content, LARGEST_CONTENT)
-    if not 0.0 <= request.confidence <= 1.0:
+    confidence = request.unsaid if request.confidence is None else request.confidence
+    if not 0.0 <= confidence <= 1.0:
         raise InvalidArgumentError("confidence is outside 0 to 1.")
     return Note(
         id=ports.new_id(),
@@ -164,7 +238,7 @@ def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
         tier=request.tier,
         space=door.space(request.space) or caller.space or GLOBAL_SPACE,
         tags=door.tags(request.tags),
-        confidence=request.confidence,
+        confidence=confidence,
         source=caller.source,
         session=door.line("session", request.session),
         subject=door.line("subject", request.subject),
@@ -173,10 +247,11 @@ def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
     )
 
 
-def _detail(caller: Caller, request: Remember, guards: Sequence[str]) -> dict[str, object]:
+def _detail(caller: Caller, wanted: _Wanted) -> dict[str, object]:
     """`unplaced` tells a note that had to be stored without a space from one that is to be global."""
-    unplaced = caller.space is None and not (request.space and request.space.strip())
-    return {"guards": guards, **({"unplaced": True} if unplaced else {})}
+    given = wanted.request.space
+    unplaced = caller.space is None and not (given and given.strip())
+    return {"guards": list(wanted.guards), **({"unplaced": True} if unplaced else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +278,15 @@ def _close_notes(view: View, note: Note, encoded: Encoded, now: str) -> list[_Cl
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
     """The edges that the caller names, each once."""
     check_count("links", [given for given, _ in request.links])
-    if any(kind not in EDGE_TYPES for _, kind in request.links):
-        raise InvalidArgumentError("links has an unknown edge type.", f"Use one of {', '.join(EDGE_TYPES)}.")
-    found = [((await resolve(ports.index, given, what="links")).note.id, kind) for given, kind in request.links]
+    wrong = [place for place, (_, kind) in enumerate(request.links) if kind not in EDGE_TYPES]
+    if wrong:
+        raise InvalidArgumentError(
+            f"links[{wrong[0]}] has an unknown edge type.", f"Use one of {', '.join(EDGE_TYPES)}."
+        )
+    found = [
+        ((await resolve(ports.index, given, what=f"links[{place}]")).note.id, kind)
+        for place, (given, kind) in enumerate(request.links)
+    ]
     return [Link(target, kind, ASKED_WEIGHT, "", ports.now) for target, kind in dict.fromkeys(found)]
 
 
@@ -234,6 +315,12 @@ def _is_close(candidate: Candidate) -> bool:
     return candidate.coverage >= LINK_COVERAGE if candidate.z is None else candidate.z >= LINK_Z
 
 
+async def _retired(ports: Ports, note: Note, old: Sequence[IndexedNote], now: str) -> list[Change]:
+    """The notes that give way to this one, but for those that another has replaced already."""
+    current = [item for item in old if item.note.superseded_by is None]
+    return [_superseded(await load_current(ports, item), note, now) for item in current]
+
+
 def _superseded(old: OnDisk, note: Note, now: str) -> Change:
     """The old note, closed by the new one; it was true until the new one's time."""
     closed = replace(
@@ -243,15 +330,6 @@ def _superseded(old: OnDisk, note: Note, now: str) -> Change:
         updated=max(now, old.note.created),  # the clock may have gone back
     )
     return Change(old, closed)
-
-
-async def _replace_by_twin(ports: Ports, caller: Caller, twin: str, old: Sequence[IndexedNote]) -> None:
-    """A repeated call may name notes to replace that the first one did not."""
-    note = (await ports.index.notes([twin]))[twin].note
-    current = [item for item in old if item.note.superseded_by is None and item.note.id != twin]
-    if current:
-        retired = [_superseded(await load_current(ports, item), note, ports.now) for item in current]
-        await commit(ports, caller, "remember", retired)
 
 
 async def is_selfless(ports: Ports) -> bool:
@@ -291,14 +369,24 @@ def _already(old: Sequence[IndexedNote]) -> list[str]:
     ]
 
 
-async def _duplicate(ports: Ports, note_id: str) -> Duplicate:
-    found = (await ports.index.notes([note_id]))[note_id]
-    links = [link for link in await ports.index.links([note_id]) if link.source == note_id]
-    titles = await ports.index.notes([link.target for link in links])
-    vector: VectorState = ports.encoder is not None and (found.encoded_by is not None or "pending")
-    return Duplicate(
-        found.note,
-        vector,
-        tuple(Linked(link.target, titles[link.target].note.title, link.type, link.weight) for link in links),
-        (f"The same note was stored less than {RETRY_MINUTES} minutes ago; this is its id, nothing was stored again.",),
-    )
+def _said_before(retired: str | None, old: Sequence[IndexedNote]) -> list[str]:
+    if retired is None or retired in [item.note.id for item in old]:
+        return []
+    return [f"{retired} said the same and was retired: this is a new note."]
+
+
+async def _duplicate(ports: Ports, note: Note, notices: Sequence[str]) -> Duplicate:
+    def read(view: View) -> tuple[IndexedNote | None, list[Linked]]:
+        links = [link for link in view.links([note.id]) if link.source == note.id]
+        there = view.notes([note.id, *(link.target for link in links)])
+        linked = [
+            Linked(link.target, there[link.target].note.title, link.type, link.weight)
+            for link in links
+            if link.target in there
+        ]
+        return there.get(note.id), linked
+
+    found, linked = await ports.index.read(read)
+    is_encoded = found is not None and found.encoded_by is not None
+    vector: VectorState = ports.encoder is not None and (is_encoded or "pending")
+    return Duplicate(note, vector, tuple(linked), tuple(notices))

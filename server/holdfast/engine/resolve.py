@@ -50,9 +50,9 @@ async def _merged(index: Index, note: IndexedNote) -> IndexedNote:
 
 
 async def resolve_all(index: Index, given: Sequence[str], *, what: str) -> list[IndexedNote]:
-    """Each of several ids, without repetition, in order."""
-    found = {note.note.id: note for item in given for note in [await resolve(index, item, what=what)]}
-    return list(found.values())
+    """Each of several ids, without repetition, in order; one that cannot be found is named by its place."""
+    notes = [await resolve(index, item, what=f"{what}[{place}]") for place, item in enumerate(given)]
+    return list({note.note.id: note for note in notes}.values())
 
 
 async def _tell_quarantine(index: Index, given: str) -> None:

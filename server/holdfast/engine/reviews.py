@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from holdfast.engine.gated import journalled
 from holdfast.engine.judging import Outcome, RefusedError, Work
@@ -15,7 +15,7 @@ from holdfast.engine.undo import undone_by
 from holdfast.errors import InvalidArgumentError
 from holdfast.store.past import void_changes
 
-Action = Literal["approve", "reject"]
+Action = Literal["approve", "reject", "approved", "rejected"]  # the second two are Ormah's
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,13 @@ async def resolve_proposal(ports: Ports, caller: Caller, proposal_id: str, actio
         InvalidArgumentError: the action is none.
         ConflictError, StorageError: nothing was written.
     """
-    if action not in ("approve", "reject"):
+    if action not in get_args(Action):
         raise InvalidArgumentError("action is unknown.", "Use approve or reject.")
+    is_rejected = action.startswith("reject")
     proposal = await find_proposal(ports, proposal_id)
 
     async def call() -> Outcome:
-        if action == "reject":
+        if is_rejected:
             outcome = Outcome(proposal.id, "skipped", "Rejected; nothing was changed.", proposal_id=proposal.id)
         else:
             outcome = await _approve(ports, caller, proposal)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from holdfast.engine.ports import Ports, View
-from holdfast.engine.vectorsets import identity
+from holdfast.engine.vectorsets import count_waiting
 from holdfast.index.statistics import Statistics
 
 
@@ -33,12 +33,12 @@ async def stats(ports: Ports) -> Stats:
     Raises:
         StorageError: the folder cannot be read.
     """
-    own = identity(ports.encoder)
 
-    def look(view: View) -> tuple[Statistics, int, int]:
-        return view.statistics(), len(view.problems()), view.count_pending(own.key) if own else 0
+    def look(view: View) -> tuple[Statistics, int]:
+        return view.statistics(), len(view.problems())
 
-    counts, quarantined, pending = await ports.index.read(look)
+    counts, quarantined = await ports.index.read(look)
+    pending = await count_waiting(ports)
     backups = await ports.vault.backups() if ports.vault is not None else []
     return Stats(
         notes=counts.notes,

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import anyio
+
 from holdfast.encode.vectorset import VectorSet, read_set
 from holdfast.engine.ports import Encoder, Ports, View
 from holdfast.errors import EncoderError, InvalidArgumentError
 from holdfast.index.sets import SetRow
 from holdfast.index.update import Update
+
+BRIEF_SECONDS = 1.0  # how long a provider is waited for by what only looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,23 @@ async def open_own(ports: Ports, opened: str) -> str:
     if await ports.index.read(is_needed):
         await ports.index.apply(Update(opened=[SetRow(own.key, own.described)]))
     return own.key
+
+
+async def count_waiting(ports: Ports) -> int:
+    """How many notes wait for a vector of the settings' encoder.
+
+    A remote provider that has not told what it is has a second to do so. Then the remote set that was begun last is
+    taken for its own, and where there is none all notes wait.
+    """
+    if ports.encoder is None:
+        return 0
+    try:
+        with anyio.fail_after(BRIEF_SECONDS):
+            key = (await identified(ports.encoder)).key
+    except (EncoderError, TimeoutError):
+        remote = [row.key for row in ports.index.vector_sets if (known := read_set(row.described)) and known.is_remote]
+        key = next(iter(remote), "")  # of no set is known: that counts all
+    return await ports.index.count_pending(key)
 
 
 async def progress(ports: Ports) -> list[Progress]:

@@ -23,6 +23,7 @@ from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vector
 from holdfast.index.update import Update, apply_update
 from holdfast.index.view import MOST_TERMS, WIDE_POOL, IndexView
 from holdfast.model.ids import id_range
+from holdfast.model.memory import Note
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
@@ -228,9 +229,9 @@ class NoteIndex:
             )
         )
 
-    async def place(self, retry_key: str, since: str, space: str, session: str | None) -> Place:
+    async def place(self, note: Note, now: str) -> Place:
         """What a new note meets; see `Place`."""
-        return await self._read(lambda connection: place_of(connection, retry_key, since, space, session))
+        return await self._read(lambda connection: place_of(connection, note, now))
 
     async def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
         """Files that were seen, by path: these, or all of them. A path that ends in / stands for all files below it."""

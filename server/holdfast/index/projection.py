@@ -13,6 +13,7 @@ from typing import Any
 from holdfast.index.aliases import drop_aliases, put_aliases
 from holdfast.index.sets import SetRow, forget_vectors, open_set, queue_note, unqueue_note
 from holdfast.model.ids import SELF_ID
+from holdfast.model.joining import same_text
 from holdfast.model.memory import Note, title_of
 from holdfast.model.words import searchable
 
@@ -20,7 +21,7 @@ _COLUMNS = (
     "id", "path", "hash", "type", "tier", "space", "title", "content", "tags", "confidence", "source",
     "created", "updated", "happened", "session", "seq", "subject", "event_time", "valid_from", "valid_until",
     "outdated", "outdated_reason", "superseded_by", "merged_into", "about_self",
-    "retry_key", "encode_hash", "changed",
+    "content_key", "encode_hash", "changed",
 )  # fmt: skip
 _UPSERT = (
     f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608 - own names
@@ -78,9 +79,9 @@ def digest(*parts: str | None) -> str:
     return hashlib.sha256("\0".join(part or "" for part in parts).encode()).hexdigest()[:32]
 
 
-def retry_key(content: str, type_: str, space: str, session: str | None) -> str:
-    """Equal for a call that is made again."""
-    return digest(content, type_, space, session)
+def content_key(content: str, type_: str, space: str) -> str:
+    """Equal for notes that say the same, case and white space aside."""
+    return digest(same_text(content), type_, space)
 
 
 def text_to_encode(title: str, content: str) -> str:
@@ -212,7 +213,7 @@ def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:
         note.created, note.updated, note.happened, note.session, note.seq, note.subject,
         note.event_time, note.valid_from, note.valid_until, note.is_outdated, note.outdated_reason,
         note.superseded_by, note.merged_into, note.about_self,
-        retry_key(note.content, note.type, note.space, note.session), row.encode_hash, change_seq,
+        content_key(note.content, note.type, note.space), row.encode_hash, change_seq,
     )  # fmt: skip
 
 

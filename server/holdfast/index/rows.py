@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.index.aliases import aliases_of, meant
-from holdfast.index.projection import FileRow
+from holdfast.index.projection import FileRow, content_key
+from holdfast.model.ids import SELF_ID
+from holdfast.model.joining import OCCURRENCES
 from holdfast.model.memory import Note
 
 _COLUMNS = (
@@ -18,6 +20,16 @@ _COLUMNS = (
     "session", "seq", "subject", "event_time", "valid_from", "valid_until",
     "outdated", "outdated_reason", "superseded_by", "merged_into", "about_self",
 )  # fmt: skip
+
+_SAME = f"""
+    SELECT id FROM notes WHERE content_key = :key AND NOT outdated AND merged_into IS NULL
+        AND (valid_until IS NULL OR valid_until > :now) AND id NOT IN (:own, '{SELF_ID}')
+        AND id NOT IN (SELECT value FROM json_each(:but))
+        AND (event_time IS NULL OR :event IS NULL OR event_time = :event)
+        AND (subject IS NULL OR :subject IS NULL OR lower(subject) = lower(:subject))
+        AND (session IS NULL OR :session IS NULL OR session = :session OR NOT :recurs)
+    ORDER BY session IS :session DESC, event_time IS :event DESC, subject IS :subject DESC, created, id LIMIT 1
+"""  # noqa: S608 - own id
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +56,59 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a new note meets: `twin` is what the same call stored a moment ago, `before` the newest note of the space.
+    """What a new note meets.
 
-    `seq` is the highest number given out in the session, 0 where there is none.
+    `same` is the current note that says the same, `retired` one that did and was retired; `before` is the newest note
+    of the space. `seq` is the highest number given out in the session, 0 where there is none.
     """
 
-    twin: str | None
+    same: IndexedNote | None
+    retired: str | None
     before: str | None
     seq: int
 
 
-def place_of(connection: sqlite3.Connection, retry_key: str, since: str, space: str, session: str | None) -> Place:
-    twin = connection.execute(
-        "SELECT id FROM notes WHERE retry_key = ? AND created >= ? AND outdated = 0 ORDER BY id LIMIT 1",
-        (retry_key, since),
-    ).fetchone()
+def place_of(connection: sqlite3.Connection, note: Note, now: str) -> Place:
+    same = same_note(connection, note, now)
     before = connection.execute(
-        "SELECT id FROM notes WHERE space = ? AND merged_into IS NULL ORDER BY created DESC, id DESC LIMIT 1", (space,)
+        "SELECT id FROM notes WHERE space = ? AND merged_into IS NULL ORDER BY created DESC, id DESC LIMIT 1",
+        (note.space,),
     ).fetchone()
     (seq,) = connection.execute(
-        "SELECT coalesce(max(seq), 0) FROM notes WHERE space = ? AND session = ?", (space, session)
+        "SELECT coalesce(max(seq), 0) FROM notes WHERE space = ? AND session = ?", (note.space, note.session)
     ).fetchone()
-    return Place(twin[0] if twin else None, before[0] if before else None, seq)
+    found = note_rows(connection, [same]).get(same) if same else None
+    return Place(found, _retired(connection, note), before[0] if before else None, seq)
+
+
+def same_note(connection: sqlite3.Connection, note: Note, now: str, but: Collection[str] = ()) -> str | None:
+    """The current note that says the same as this one: the same content, type and space.
+
+    Another time of the event, another subject, and for what happens another session tell two notes apart where both
+    have one.
+    """
+    found = connection.execute(
+        _SAME,
+        {
+            "key": content_key(note.content, note.type, note.space),
+            "now": now,
+            "event": note.event_time,
+            "subject": note.subject,
+            "session": note.session,
+            "recurs": note.type in OCCURRENCES,
+            "own": note.id,
+            "but": json.dumps(list(but)),
+        },
+    ).fetchone()
+    return found[0] if found else None
+
+
+def _retired(connection: sqlite3.Connection, note: Note) -> str | None:
+    found = connection.execute(
+        "SELECT id FROM notes WHERE content_key = ? AND outdated ORDER BY updated DESC, id DESC LIMIT 1",
+        (content_key(note.content, note.type, note.space),),
+    ).fetchone()
+    return found[0] if found else None
 
 
 def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, IndexedNote]:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 
 from holdfast.errors import IndexSchemaError
+from holdfast.index.projection import content_key
 
 # Tables without row ids have the columns of their key first, in its order: SQLite's quick_check misjudges others.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
@@ -25,7 +26,7 @@ def _notes(connection: sqlite3.Connection) -> None:
             event_time TEXT, valid_from TEXT, valid_until TEXT, outdated_reason TEXT,
             about_self INTEGER NOT NULL, source TEXT NOT NULL,
             path TEXT NOT NULL, hash TEXT NOT NULL,
-            retry_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT,
+            content_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT,
             title TEXT NOT NULL, tags TEXT NOT NULL, content TEXT NOT NULL  -- long ones last: most reads stop before
         );
         CREATE TABLE tombstones (
@@ -134,10 +135,20 @@ def _maintenance(connection: sqlite3.Connection) -> None:
     )
 
 
+def _content_keys(connection: sqlite3.Connection) -> None:
+    """Until here notes had the key of a call, so that only its repetition was known."""
+    if any(row[1] == "retry_key" for row in connection.execute("PRAGMA table_info(notes)")):
+        connection.create_function("content_key", 3, content_key, deterministic=True)
+        connection.execute("DROP INDEX IF EXISTS notes_retry")
+        connection.execute("ALTER TABLE notes RENAME COLUMN retry_key TO content_key")
+        connection.execute("UPDATE notes SET content_key = content_key(content, type, space)")
+    make_indexes(connection)
+
+
 _INDEXES = {
     "notes_session": "notes (space, session, coalesce(seq, -1), created, id) WHERE session IS NOT NULL",
     "notes_space": "notes (space, created, id)",
-    "notes_retry": "notes (retry_key)",
+    "notes_content": "notes (content_key)",
     "notes_changed": "notes (changed)",
     "notes_sample": "notes (substr(id, -6))",
     "tags_note": "tags (note)",
@@ -172,6 +183,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _vector_sets,
     _lifecycle,
     _maintenance,
+    _content_keys,
 )
 
 

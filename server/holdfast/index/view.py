@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.index import lifecycle, listings, maintenance, topology
@@ -13,12 +13,13 @@ from holdfast.index.lifecycle import JobRun, Living
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
 from holdfast.index.questions import FeedbackRow, Question, feedback_of
-from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows
+from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows, same_note
 from holdfast.index.sets import count_lacking, count_pending, is_stale
 from holdfast.index.statistics import Statistics, statistics
 from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow
 from holdfast.model.ids import SELF_ID
+from holdfast.model.memory import Note
 from holdfast.model.query import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
@@ -85,10 +86,16 @@ class IndexView:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""
         return note_rows(self._connection, list(ids))
 
+    def same_note(self, note: Note, now: str, but: Collection[str] = ()) -> str | None:
+        """See `holdfast.index.rows.same_note`."""
+        return same_note(self._connection, note, now, but)
+
     def with_history(self, ids: Sequence[str]) -> set[str]:
         """Which of these ids a note has or had, whatever became of it."""
         rows = self._connection.execute(
-            "SELECT DISTINCT note FROM history WHERE note IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+            "SELECT note FROM history WHERE note IN (SELECT value FROM json_each(?1)) "
+            "UNION SELECT alias FROM aliases WHERE alias IN (SELECT value FROM json_each(?1))",
+            (json.dumps(ids),),
         )
         return {note for (note,) in rows}
 

@@ -59,6 +59,8 @@ class Arrival:
     valid_from: str = ""
     valid_until: str = ""
     outdated_reason: str | None = None  # None where it is not outdated
+    superseded_by: str = ""  # the key of what replaced it, empty for nothing
+    session: str = ""
     about_self: bool = False
     ties: tuple[Tie, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -37,6 +37,7 @@ _BREAKS = re.compile(r"[^\S\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*[\r\n\v\f\x1c-\x1e
 _MARKED = re.compile(r"(\s*)(\\*)(#|```|~~~)")
 _TITLE_RANK, _SECTION_RANK = 1, 2
 _LONGEST_FENCE = 100
+_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +168,16 @@ def update_now(
 
 
 def fit(file: NowFile, most_tokens: int) -> tuple[NowFile, tuple[str, ...]]:
-    """The file within a number of tokens, as far as taking out the oldest completions helps; and those."""
+    """The file within a number of tokens, as far as taking out the oldest completions helps; and those.
+
+    Where the rest alone is longer, completions cannot help: they may then take a quarter of the room.
+    """
     items = file.now.recent_completions
     room, gone = most_tokens * CHARACTERS_PER_TOKEN, 0
-    while file.is_over(most_tokens) and gone < len(items):
+    rest = len(_with_fields(file, {"recent_completions": ()}).text)
+    if rest > room:
+        room = rest + room // _SHARE
+    while len(file.text) > room and gone < len(items):
         excess = len(file.text) - room
         while excess > 0 and gone < len(items):
             excess -= len(items[gone]) + len("- [x] \n")

@@ -50,6 +50,11 @@ _OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
 )
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, as a sentence has it: 1 note, 2,000 notes."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def asks_openly(text: str) -> bool:
     """Whether a question, its words of time left out, names nothing that a note could be about."""
     return all(term in _OPEN_WORDS or term in STOP_WORDS for term in query_terms(text))

@@ -86,7 +86,9 @@ class Moving:
             case "holdfast":
                 return open_archive(place, self._files, self._folder.derived / "imports")
             case _:
-                raise InvalidArgumentError("It is not recognised what path is.", f"Give kind: {', '.join(KINDS)}.")
+                raise InvalidArgumentError(
+                    "path holds nothing that can be recognised.", f"Say what it is, as kind: {', '.join(KINDS)}."
+                )
 
     def _place(self, path: str, *, anywhere: bool) -> Path:
         given = Path(path)

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
+from holdfast.model.words import counted
 from holdfast.tools.admin_encoding import add_encoding
 from holdfast.tools.admin_looks import Listing, add_looks
 from holdfast.tools.admin_moves import add_moves
@@ -24,6 +25,7 @@ from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
+from holdfast.tools.leniency import ReadTexts
 from holdfast.tools.results import schema_of
 from holdfast.tools.server import MemoryServer
 
@@ -80,7 +82,7 @@ def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | No
         listed: lists the tools of the whole server, where this is a part of one.
     """
     server = MemoryServer(
-        "holdfast-admin", version=version, middleware=[PlainErrors(), Reads(desk)], mask_error_details=True
+        "holdfast-admin", version=version, middleware=[PlainErrors(), Reads(desk), ReadTexts()], mask_error_details=True
     )
     _add_backup(server, desk)
     _add_restore_backup(server, desk)
@@ -100,8 +102,8 @@ def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
     async def _admin_backup(context: Context) -> ToolResult:
         backup = await answered(desk.memory.attend(lambda ports: back_up(ports, desk.caller(context))))
         missing = len(backup.left_out)
-        notices = [f"{missing} things in the folder are no readable files and not in it."] if missing else []
-        told = f"Backup {backup.backup_id}: {backup.file_count:,} files, {backup.file_size:,} bytes."
+        notices = [f"Left out, for it is no readable file: {counted(missing, 'thing')}."] if missing else []
+        told = f"Backup {backup.backup_id}: {counted(backup.file_count, 'file')}, {counted(backup.file_size, 'byte')}."
         return _said(
             " ".join([told, *notices]),
             BackupResult(
@@ -137,7 +139,7 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
             return _would(outcome)
         await answered(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
         return _said(
-            f"Restored {outcome.files:,} files of {outcome.backup.backup_id}. "
+            f"Restored {counted(outcome.files, 'file')} of {outcome.backup.backup_id}. "
             f"What was there is in {outcome.safety.backup_id}.",
             RestoreResult(
                 backup_id=outcome.backup.backup_id,
@@ -172,8 +174,8 @@ def _would(outcome: DryRun) -> ToolResult:
     effect, backup = outcome.effect, outcome.backup
     return _said(
         f"Nothing was changed yet. {backup.backup_id} of {backup.created_at} is whole. Restoring it brings back "
-        f"{effect.back:,} files, changes {effect.changed:,}, takes away {effect.gone:,} and leaves {effect.same:,} "
-        f"as they are. To do it, call again within five minutes with confirm={outcome.confirm}.",
+        f"{counted(effect.back, 'file')}, changes {effect.changed:,}, takes away {effect.gone:,} and leaves "
+        f"{effect.same:,} as they are. To do it, call again within five minutes with confirm={outcome.confirm}.",
         RestoreResult(
             backup_id=backup.backup_id,
             dry_run=True,

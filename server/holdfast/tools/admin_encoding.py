@@ -10,6 +10,7 @@ from mcp_types import ToolAnnotations
 from typing_extensions import TypedDict
 
 from holdfast.engine.reencode import Reencoding, follow, reencode
+from holdfast.model.words import counted
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import answered
 from holdfast.tools.results import schema_of
@@ -62,7 +63,7 @@ def _told(state: Reencoding) -> ToolResult:
     waiting = state.notes - state.done
     rest = f" {waiting:,} wait; admin://jobs shows how far it is." if waiting else ""
     return ToolResult(
-        content=f"{state.done:,} of {state.notes:,} notes are encoded anew with {state.model}.{rest}",
+        content=f"Encoded anew with {state.model}: {state.done:,} of {counted(state.notes, 'note')}.{rest}",
         structured_content=ReencodeResult(
             vector_set=state.key,
             model=state.model,

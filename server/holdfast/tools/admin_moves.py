@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.importing import Imported, ImportFrom, Report, export_memory, import_memory
 from holdfast.model.moving import SourceKind
+from holdfast.model.words import counted
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import answered
 from holdfast.tools.fence import fenced, new_mark, on_one_line
@@ -46,6 +47,7 @@ class ImportResult(TypedDict):
     known: int
     differing: int
     gone: int
+    same: int
     secrets: dict[str, int]
     refused_count: int
     refused: list[LeftOutResult]
@@ -98,9 +100,9 @@ def _add_export(server: FastMCP[Any], desk: Desk) -> None:
         made = await answered(desk.memory.attend_folder(lambda ports: export_memory(ports, who, path)))
         head = made.manifest.backup
         missing = len(head.left_out)
-        said = f" {missing} things in the folder are no readable files and not in it." if missing else ""
+        said = f" Left out, for it is no readable file: {counted(missing, 'thing')}." if missing else ""
         return ToolResult(
-            content=f"Exported {head.file_count:,} files, {head.size:,} bytes, to {made.path}.{said}",
+            content=f"Exported {counted(head.file_count, 'file')}, {counted(head.size, 'byte')}, to {made.path}.{said}",
             structured_content=ExportResult(
                 path=made.path,
                 created=head.created_at,
@@ -134,6 +136,7 @@ def _imported(done: Imported) -> ToolResult:
             known=report.known,
             differing=report.differing,
             gone=report.gone,
+            same=report.same,
             secrets=dict(report.secrets),
             refused_count=report.refused_count,
             refused=[LeftOutResult(where=item.where, reason=item.reason) for item in report.refused],
@@ -145,11 +148,19 @@ def _imported(done: Imported) -> ToolResult:
 
 def _summary(report: Report, *, dry: bool) -> str:
     said = "Nothing was changed yet. It would bring" if dry else "Imported"
-    parts = [f"{said} {report.notes:,} notes with {report.links:,} links and {report.pages:,} pages ({report.kind})."]
+    brought = ", ".join(
+        counted(number, noun)
+        for number, noun in ((report.notes, "note"), (report.links, "link"), (report.pages, "page"))
+    )
+    parts = [f"{said} {brought} ({report.kind})."]
+    if report.same:
+        parts.append(f"The same as a note that is there, and joined to it: {report.same:,}.")
     if report.known:
-        parts.append(f"{report.known:,} came before and stay as they are; {report.differing:,} of them differ now.")
+        parts.append(
+            f"Came before and left as they are: {report.known:,}; of these different now: {report.differing:,}."
+        )
     if report.gone:
-        parts.append(f"{report.gone:,} came before and were deleted or merged here since: they stay so.")
+        parts.append(f"Came before and were deleted or merged here since, which stays so: {report.gone:,}.")
     if report.secrets:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(report.secrets.items()))
         parts.append(f"Secrets are replaced by placeholders: {kinds}.")

@@ -17,6 +17,7 @@ from holdfast.engine.gated import Confirmations, journalled, named
 from holdfast.engine.ports import Ports
 from holdfast.engine.purge import Kept, Purged, WouldPurge, purge
 from holdfast.engine.rebuild import count_notes, discard_index
+from holdfast.model.words import counted
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import answered, read
 from holdfast.tools.fence import on_one_line
@@ -127,7 +128,8 @@ def _add_rebuild(server: FastMCP[Any], desk: Desk) -> None:
         )
         notes = await answered(desk.memory.attend(count_notes))
         return ToolResult(
-            content=f"The index was built anew from {notes:,} notes.", structured_content=RebuildResult(notes=notes)
+            content=f"The index was built anew from {counted(notes, 'note')}.",
+            structured_content=RebuildResult(notes=notes),
         )
 
 
@@ -163,8 +165,9 @@ def _told(answer: WouldPurge | Purged) -> Mapping[str, object]:
 
 def _purged(kept: Kept, confirm: str | None) -> ToolResult:
     what = (
-        f"{kept.files} files, {kept.history} earlier texts and {kept.trash} files in the trash, "
-        f"with index and caches, and its words in {kept.journal_lines} lines of the journal"
+        f"{counted(kept.files, 'file')}, {counted(kept.history, 'earlier text')} and "
+        f"{counted(kept.trash, 'file')} in the trash, with index and "
+        f"caches, and its words in {counted(kept.journal_lines, 'line')} of the journal"
     )
     told = (
         f"Erased: {kept.note_id}: {what}."

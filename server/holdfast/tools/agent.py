@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastmcp import Context, FastMCP
@@ -47,6 +47,9 @@ SUBMIT_FEEDBACK = """Say whether a recalled note helped with what was asked: 1 w
 point. It then comes a little earlier or later for similar questions, for a few weeks; nothing is hidden. Explicit: \
 the user said so; implicit: you inferred it. Silence is not -1. When a note is no longer true use mark_outdated \
 instead."""
+
+
+ANOTHER_LOG = "whisper_log_id is a number of Ormah's: the latest recall that showed the note was rated."
 
 
 class LinkTo(TypedDict):
@@ -121,7 +124,7 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
             space=None if space == "auto" else space,
             tags=tags or (),
             about_self=about_self,
-            confidence=confidence,
+            confidence=None if confidence == 1.0 else confidence,  # the default: nobody may have said it
             links=pairs,
             supersedes=supersedes or (),
             session=session,
@@ -220,10 +223,13 @@ def _add_submit_feedback(server: FastMCP, desk: Desk) -> None:
         signal: Annotated[int, Field(strict=True, json_schema_extra={"enum": [1, -1]})],  # true is no 1
         source: FeedbackSource = "explicit",
         event_id: Annotated[str | None, Field(description="Of the recall; default the latest that showed it.")] = None,
+        whisper_log_id: int | None = None,
     ) -> ToolResult:
         request = Feedback(node_id, signal, source, event_id)
         who = desk.caller(context)
         outcome = await answered(desk.memory.attend(lambda ports: submit_feedback(ports, who, request)))
+        if whisper_log_id is not None and event_id is None:
+            outcome = replace(outcome, notices=(*outcome.notices, ANOTHER_LOG))
         return told(render.rated(outcome))
 
 

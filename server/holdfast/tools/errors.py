@@ -73,16 +73,28 @@ async def readable(call: Awaitable[Answer]) -> Answer:
 def _sentence(cause: BaseException | None) -> InvalidArgumentError:
     if not isinstance(cause, PydanticValidationError):
         return InvalidArgumentError("The arguments do not fit this tool.", "See its input schema.")
-    found = cause.errors(include_url=False, include_input=False, include_context=False)
-    wrong = [_one(error["type"], error["loc"], error["msg"]) for error in found[:_SHOWN]]
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return InvalidArgumentError("; ".join(wrong) + more + ".", "Nothing was done.")
+    return InvalidArgumentError(sentence_of(cause), "Nothing was done.")
+
+
+def sentence_of(error: PydanticValidationError) -> str:
+    """What does not fit, by its place, without its value."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    wrong = list(dict.fromkeys(_one(each["type"], each["loc"], each["msg"]) for each in found))
+    more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+    return "; ".join(wrong[:_SHOWN]) + more + "."
 
 
 def _one(kind: str, place: tuple[int | str, ...], message: str) -> str:
-    name = str(place[0]) if place else "argument"
+    name = _named(place)
     if kind == "unexpected_keyword_argument":
         return "there is an argument that this tool does not have (see its input schema)"
-    if kind == "missing_argument":
-        return f"{name} is missing"
+    if kind in ("missing_argument", "missing"):
+        inner = f": {place[-1]}" if len(place) > 1 else ""
+        return f"{name}{inner} is missing"
     return f"{name}: {message[:1].lower()}{message[1:]}"
+
+
+def _named(place: tuple[int | str, ...]) -> str:
+    """A parameter, with the place in its list: `tags[2]`."""
+    name = str(place[0]) if place else "argument"
+    return name + "".join(f"[{part}]" for part in place[1:] if isinstance(part, int))

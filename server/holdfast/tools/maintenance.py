@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Annotated, Any, NotRequired
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NotRequired, TypeVar
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator
 from typing_extensions import TypedDict
 
-from holdfast.engine.judging import ConsolidationVerdict, EdgeVerdict, MergeVerdict, Outcome
-from holdfast.engine.maintain import LIMIT, MOST, Batch, Verdicts, find_work, judge
+from holdfast.engine.judging import ConsolidationVerdict, EdgeVerdict, MergeVerdict, Outcome, WrongVerdict
+from holdfast.engine.maintain import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict, shown_text
 from holdfast.tools.agent import ADDS, Desk
-from holdfast.tools.errors import answered
+from holdfast.tools.errors import answered, sentence_of
 from holdfast.tools.fence import fenced, new_mark, on_one_line
 from holdfast.tools.results import schema_of
+
+V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict)
 
 RUN_MAINTENANCE = """Tend the memory when a notice or the user asks, not during other work. Without arguments: notes \
 to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b \
@@ -69,12 +70,20 @@ class ConsolidationItem(TypedDict):
     type: NotRequired[str]
 
 
+def _or_wrong(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """An item, or what is wrong with it: the others are applied all the same."""
+    try:
+        return read(value)
+    except ValidationError as error:
+        return WrongVerdict(sentence_of(error))
+
+
 class Results(TypedDict, total=False):
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # read by pydantic
 
-    edges: list[EdgeItem]
-    merges: list[MergeItem]
-    consolidations: list[ConsolidationItem]
+    edges: list[Annotated[EdgeItem, WrapValidator(_or_wrong)]]
+    merges: list[Annotated[MergeItem, WrapValidator(_or_wrong)]]
+    consolidations: list[Annotated[ConsolidationItem, WrapValidator(_or_wrong)]]
 
 
 class ShownNote(TypedDict):
@@ -113,16 +122,7 @@ class MaintenanceResult(TypedDict):
     merges: list[ShownPair]
     consolidations: list[ShownCluster]
     outcomes: list[ItemOutcome]
-
-
-def _parsed(value: object) -> object:
-    """Some clients send an object as its JSON."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        raise ValueError("not a JSON object") from None  # the parser's own words repeat the value
+    notices: list[str]
 
 
 def add_maintenance_tools(server: FastMCP, desk: Desk) -> None:
@@ -136,13 +136,15 @@ def add_maintenance_tools(server: FastMCP, desk: Desk) -> None:
     )
     async def _run_maintenance(
         context: Context,
-        results: Annotated[Results | None, BeforeValidator(_parsed)] = None,
+        results: Results | None = None,
         batch_id: str | None = None,
+        job_id: str | None = None,
         kinds: list[Kind] | None = None,
         limit: Annotated[int, Field(ge=1, le=MOST)] = LIMIT,
         dry_run: bool = False,
     ) -> ToolResult:
         who = desk.caller(context)
+        batch_id, notices = _batch_of(batch_id, job_id)
         if results is None:
             if batch_id is not None:
                 await answered(_missing())
@@ -152,7 +154,16 @@ def add_maintenance_tools(server: FastMCP, desk: Desk) -> None:
             return _batch(found)
         async with desk.memory.own() as memory:
             judged = await answered(judge(memory, who, _verdicts(results), batch_id, dry_run=dry_run))
-        return _outcomes(judged, dry_run)
+        return _outcomes(judged, dry_run, notices)
+
+
+def _batch_of(batch_id: str | None, job_id: str | None) -> tuple[str | None, list[str]]:
+    """The batch that is meant: Ormah calls it a job. A job of Ormah's own is none of ours."""
+    if batch_id is not None or job_id is None or not job_id.strip():
+        return batch_id, []
+    if job_id.strip().startswith(BATCH_PREFIX):
+        return job_id.strip(), []
+    return None, ["job_id names no batch of Holdfast: the verdicts were taken without one."]
 
 
 async def _missing() -> None:
@@ -160,17 +171,19 @@ async def _missing() -> None:
 
 
 def _verdicts(results: Results) -> Verdicts:
-    edges, merges, consolidations = results.get("edges"), results.get("merges"), results.get("consolidations")
     return Verdicts(
-        None if edges is None else [EdgeVerdict(**_known(EdgeItem, item)) for item in edges],
-        None if merges is None else [MergeVerdict(**_known(MergeItem, item)) for item in merges],
-        None
-        if consolidations is None
-        else [
-            ConsolidationVerdict(**_known(ConsolidationItem, item) | {"node_ids": tuple(item["node_ids"])})
-            for item in consolidations
-        ],
+        _each(results.get("edges"), lambda item: EdgeVerdict(**_known(EdgeItem, item))),
+        _each(results.get("merges"), lambda item: MergeVerdict(**_known(MergeItem, item))),
+        _each(results.get("consolidations"), _consolidation),
     )
+
+
+def _each(items: Sequence[Any] | None, read: Callable[[Any], V]) -> list[V | WrongVerdict] | None:
+    return None if items is None else [item if isinstance(item, WrongVerdict) else read(item) for item in items]
+
+
+def _consolidation(item: Any) -> ConsolidationVerdict:
+    return ConsolidationVerdict(**_known(ConsolidationItem, item) | {"node_ids": tuple(item["node_ids"])})
 
 
 def _known(shape: Any, item: Any) -> dict[str, Any]:
@@ -186,7 +199,7 @@ def _batch(batch: Batch) -> ToolResult:
 
 def _nothing() -> dict[str, Any]:
     lists: dict[str, Any] = {key: [] for key in ("links", "conflicts", "merges", "consolidations", "outcomes")}
-    return {"batch_id": None, "expires_at": None, **lists}
+    return {"batch_id": None, "expires_at": None, **lists, "notices": []}
 
 
 def _told(batch: Batch) -> str:
@@ -245,14 +258,15 @@ def outcome_of(outcome: Outcome) -> ItemOutcome:
     }
 
 
-def _outcomes(outcomes: Sequence[Outcome], dry_run: bool) -> ToolResult:
+def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]) -> ToolResult:
     counts: dict[str, int] = {}
     for outcome in outcomes:
         counts[outcome.status] = counts.get(outcome.status, 0) + 1
     told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to apply"
     head = f"Dry run, nothing was written: {told}." if dry_run else f"Maintenance: {told}."
     lines = [f"{item.item} {item.status}: {on_one_line(item.reason)}{_undo(item)}" for item in outcomes]
-    structured = _nothing() | {"outcomes": [outcome_of(outcome) for outcome in outcomes]}
+    lines += [f"Note: {notice}" for notice in notices]
+    structured = _nothing() | {"outcomes": [outcome_of(outcome) for outcome in outcomes], "notices": list(notices)}
     return ToolResult(content="\n".join([head, *lines]), structured_content=structured)
 
 

@@ -15,6 +15,7 @@ from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
+from holdfast.model.words import counted
 from holdfast.tools.fence import fenced, new_mark, on_one_line
 
 if TYPE_CHECKING:
@@ -185,8 +186,7 @@ def _heading(outcome: Recalled, caller: Caller) -> str:
     )
     if not outcome.hits:
         return f"Nothing relevant is stored. Asked from {where}{window}."
-    count = len(outcome.hits)
-    return f"{count} note{'s' if count > 1 else ''}, asked from {where}{window}."
+    return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
 
 
 def _hit_line(place: int, hit: Hit) -> str:

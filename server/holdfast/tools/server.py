@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from fastmcp import FastMCP
 from fastmcp.tools import Tool
@@ -26,12 +26,21 @@ class _NoSessionState:
         return False
 
 
+class _Listed(Tool):
+    """A tool as it is listed: without the framework's empty list of tags."""
+
+    def get_meta(self) -> dict[str, Any]:
+        meta = super().get_meta()
+        own = {key: value for key, value in meta.pop("fastmcp", {}).items() if value}
+        return (meta | ({"fastmcp": own} if own else {})) or cast("dict[str, Any]", None)  # {} would be listed
+
+
 class MemoryServer(FastMCP[Any]):
-    """FastMCP without session state, and with input schemas that a model need not pay twice for."""
+    """FastMCP without session state, and with tools that a model need not pay twice for."""
 
     async def list_tools(self, *, run_middleware: bool = True) -> Sequence[Tool]:
         tools = await super().list_tools(run_middleware=run_middleware)
-        return [tool.model_copy(update={"parameters": _short(tool.parameters)}) for tool in tools]
+        return [_listed(tool) for tool in tools]
 
     @property
     def _state_store(self) -> Any:
@@ -49,6 +58,11 @@ def spare_listing(server: FastMCP[Any]) -> None:
 
 def _nothing_in_headers(_tool: str) -> None:
     """No schema: there is nothing to compare headers with."""
+
+
+def _listed(tool: Tool) -> Tool:
+    fields = {name: getattr(tool, name) for name in Tool.model_fields}
+    return _Listed.model_construct(**fields | {"parameters": _short(tool.parameters)})
 
 
 def _short(schema: dict[str, Any]) -> dict[str, Any]:

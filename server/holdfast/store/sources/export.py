@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from holdfast.errors import IntegrityError
+from holdfast.model.ids import is_note_id
 from holdfast.model.moving import ArrivedFile, ArrivedPage, Item, LeftOut
 from holdfast.model.pages import is_page
 from holdfast.store.archive import first_file, unpacking
@@ -59,7 +60,8 @@ def open_export(root: Path, disk: FileSystem, mark: str = "", close: Callable[[]
         except IntegrityError as error:
             raise UnreadableSourceError("its manifest is not as it was written") from error
     taken = [path for path in files.paths if path.startswith(NOTES) or is_page(path)]
-    return Source("holdfast", mark or files.mark, len(taken), lambda: _items(files, taken, manifest, disk), close)
+    own = {part for path in taken if is_note_id(part := path.removesuffix(".md").rpartition(".")[2])}
+    return Source("holdfast", mark or files.mark, len(taken), lambda: _items(files, taken, manifest, disk), close, own)
 
 
 def open_archive(path: Path, disk: FileSystem, scratch: Path) -> Source:

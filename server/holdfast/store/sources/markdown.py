@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from holdfast.model.memory import NOTE_TYPES, TIERS, title_of
 from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie
+from holdfast.model.words import counted
 from holdfast.store.codec import frontmatter_keys
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.frontmatter import Document
@@ -18,9 +19,11 @@ from holdfast.store.sources.reading import (
     BrokenError,
     Files,
     Source,
+    flag_in,
     list_files,
     number_in,
     read_document,
+    standing_in,
     tags_in,
     text_in,
     time_in,
@@ -35,7 +38,10 @@ _LINK = re.compile(r"\]\(<?([^()<>\s]++)>?(?:\s++\"[^\"]*+\")?\)")
 _FRAGMENT = f"{SUFFIX}#"
 _CREATED = ("created", "date", "date created", "created_at")
 _UPDATED = ("updated", "modified", "date modified", "last_modified")
-_MAPPED = {"title", "tags", "type", "tier", "space", "confidence", "subject", "event_time", "created", "updated"}
+_MAPPED = {
+    "title", "tags", "type", "tier", "space", "confidence", "subject", "event_time", "created", "updated",
+    "session", "source", "about_self", "valid_from", "valid_until", "outdated", "outdated_reason",
+}  # fmt: skip
 _MOST_TOLD = 20  # of one file
 
 
@@ -81,7 +87,7 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
     yield from files.left_out
     others = len(files.paths) - len(notes)
     if others:
-        yield LeftOut("", f"{others:,} files that are no markdown or text stay there", broken=False)
+        yield LeftOut("", f"{counted(others, 'other file')} there: no markdown and no text", broken=False)
     names = Names(notes)
     of = f"markdown:{f'{space}/' if space else ''}{files.root.name}:"
     for path in notes:
@@ -93,7 +99,7 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
             yield LeftOut(path, str(error))
 
 
-def _arrival(document: Document, path: str, of: str, space: str, names: Names, modified: str) -> Arrival:
+def _arrival(document: Document, path: str, of: str, space: str, names: Names, modified: str) -> Item:
     values = document.values
     content = document.body.strip("\n")
     if not content.strip():
@@ -102,6 +108,10 @@ def _arrival(document: Document, path: str, of: str, space: str, names: Names, m
     kind, tier = text_in(values, "type").lower(), text_in(values, "tier").lower()
     confidence = number_in(values, "confidence")
     ties, unmapped = _ties(content, path, of, names)
+    standing = standing_in(values)
+    if standing.deleted:
+        return LeftOut(path, "it is marked as deleted", broken=False)
+    successor = _successor(standing.successor, path, names)
     return Arrival(
         key=of + path,
         where=path,
@@ -110,16 +120,31 @@ def _arrival(document: Document, path: str, of: str, space: str, names: Names, m
         created=created,
         updated=time_in(values, *_UPDATED) or max(created, modified),
         type=kind if kind in NOTE_TYPES else "fact",
-        tier=tier if tier in TIERS else "working",
+        tier=tier if tier in TIERS else "archival" if standing.archived else "working",
         space=text_in(values, "space") or space,
         tags=tags_in(values),
         confidence=1.0 if confidence is None else confidence,
+        source=text_in(values, "source"),
+        session=text_in(values, "session"),
+        valid_from=standing.since,
+        valid_until=standing.until,
+        outdated_reason=standing.reason,
+        superseded_by=of + successor if successor else "",
+        about_self=flag_in(values, "about_self"),
         subject=text_in(values, "subject"),
         event_time=time_in(values, "event_time"),
         ties=ties,
         extra=_extra(values, kind),
         unmapped=unmapped,
     )
+
+
+def _successor(said: str, path: str, names: Names) -> str:
+    """The file that replaced one, named as links name files; empty where it is none of these."""
+    link = _LINK.search(said)
+    name = unquote(_without_fragment(link[1])) if link else said.removeprefix("[[").removesuffix("]]")
+    found = names.find(name.partition("|")[0].partition("#")[0], path) if name.strip() else None
+    return "" if found is None or found == path else found
 
 
 def _without_fragment(link: str) -> str:
@@ -139,6 +164,8 @@ def _extra(values: Any, kind: str) -> dict[str, Any]:
     own = frontmatter_keys()
     extra = {key: value for key, value in values.items() if key not in own}
     kept = {key: value for key, value in values.items() if key in own - _MAPPED and value is not None}
+    times = ("event_time", "valid_from", "valid_until")
+    kept |= {key: values[key] for key in times if text_in(values, key) and not time_in(values, key)}
     if kind and kind not in NOTE_TYPES:
         kept["type"] = values["type"]
     return extra | ({IMPORTED_KEYS: kept} if kept else {})
@@ -159,5 +186,5 @@ def _ties(content: str, path: str, of: str, names: Names) -> tuple[tuple[Tie, ..
             ties.setdefault(target, Tie(of + target))
     told = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_TOLD]]
     if len(lost) > _MOST_TOLD:
-        told.append(f"{len(lost) - _MOST_TOLD:,} more links lead to no file of this folder")
+        told.append(f"links that lead to no file of this folder, besides these: {len(lost) - _MOST_TOLD:,}")
     return tuple(ties.values()), tuple(told)

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from holdfast.model.memory import NOTE_TYPES
 from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie, edge_type
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.sources.reading import Source, UnreadableSourceError, stamp
+from holdfast.store.sources.reading import Source, UnreadableSourceError, stamp, standing_in
 from holdfast.store.stored import EPOCH, LARGEST_FILE, time_of
 
 _LONGEST = 4 * 1024 * 1024  # bytes of a line
@@ -103,6 +103,9 @@ def _entity(
     content = "\n".join([name.strip(), "", *(f"- {text}" for text in texts)]).rstrip("\n").replace("\0", " ")
     if len(content.encode("utf-8", "replace")) > LARGEST_FILE:
         return LeftOut(where, f"it is longer than {LARGEST_FILE // 1024:,} kB")
+    standing = standing_in(found)
+    if standing.deleted:
+        return LeftOut(where, "it is deleted there", broken=False)
     kind = kind if isinstance(kind, str) else ""
     ours = kind.strip().lower()
     extra = {key: value for key, value in found.items() if key not in ("type", "name", "entityType", "observations")}
@@ -116,6 +119,11 @@ def _entity(
         space=space,
         tags=() if ours in NOTE_TYPES or not ours else (kind.strip(),),
         subject=name,
+        tier="archival" if standing.archived else "working",
+        valid_from=standing.since,
+        valid_until=standing.until,
+        outdated_reason=standing.reason,
+        superseded_by=key_of(space, standing.successor) if standing.successor else "",
         ties=_ties(space, relations.get(name, [])),
         extra={IMPORTED_KEYS: extra} if extra else {},
     )

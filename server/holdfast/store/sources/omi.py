@@ -13,16 +13,30 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.model.belief import FIRST_CONFIDENCE
-from holdfast.model.moving import Arrival, ArrivedPage, Item, LeftOut, Tie, edge_type
+from holdfast.model.memory import TIERS
+from holdfast.model.moving import IMPORTED_KEYS, Arrival, ArrivedPage, Item, LeftOut, Tie, edge_type
 from holdfast.model.pages import DAILY, MEMORY, NOW, is_page, now_page
 from holdfast.model.times import instant
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.sources.reading import BrokenError, Files, Source, UnreadableSourceError, list_files, read_bytes
+from holdfast.store.sources.reading import (
+    BrokenError,
+    Files,
+    Source,
+    UnreadableSourceError,
+    list_files,
+    read_bytes,
+    standing_in,
+    text_in,
+)
 from holdfast.store.stored import LARGEST_FILE, LARGEST_PAGE
 
 PALACE = "palace.sqlite"
 _DAILY = re.compile(r"memory/(\d{4}-\d\d-\d\d\.md)", re.ASCII)
 _TYPES = {"fact", "experience", "belief", "decision"}
+_MAPPED = {
+    "number", "id", "content", "memory_type", "confidence", "created_at", "embedding", "content_hash", "tier",
+    "superseded_by", "valid_from", "valid_until", "outdated", "outdated_reason",
+}  # fmt: skip
 _EVIDENCE = ("supports", "contradicts")
 _COPIED = ("", "-wal")
 _TABLES = {"memories", "edges"}
@@ -133,13 +147,16 @@ def _memory(row: dict[str, Any], space: str, edges: Callable[[str], tuple[list[T
         return LeftOut(where, "it has no id or no text")
     if len(content.encode("utf-8", "replace")) > LARGEST_FILE:
         return LeftOut(where, f"it is longer than {LARGEST_FILE // 1024:,} kB")
-    kind = str(row.get("memory_type") or "fact").lower()
+    kind, tier = str(row.get("memory_type") or "fact").lower(), text_in(row, "tier").lower()
     ties, unmapped = edges(own)
     if kind not in _TYPES:
         unmapped.append("its type is none of OMI's: fact is taken")
     created = _time(row.get("created_at"))
     if not created:
         return LeftOut(where, "it has no date of creation")
+    standing = standing_in(row)
+    if standing.deleted:
+        return LeftOut(where, "it is deleted there", broken=False)
     given = row.get("confidence")
     sound = isinstance(given, int | float) and 0 <= given <= 1
     return Arrival(
@@ -150,9 +167,21 @@ def _memory(row: dict[str, Any], space: str, edges: Callable[[str], tuple[list[T
         type=kind if kind in _TYPES else "fact",
         space=space,
         confidence=float(given) if sound and given is not None else FIRST_CONFIDENCE if kind == "belief" else 1.0,
+        tier="archival" if standing.archived else tier if tier in TIERS else "working",
+        valid_from=standing.since,
+        valid_until=standing.until,
+        outdated_reason=standing.reason,
+        superseded_by=f"omi:{standing.successor}" if standing.successor else "",
         ties=tuple(ties),
+        extra=_extra(row),
         unmapped=tuple(unmapped),
     )
+
+
+def _extra(row: dict[str, Any]) -> dict[str, Any]:
+    """What else a row says, kept in the note's frontmatter."""
+    rest = {key: value for key, value in row.items() if key not in _MAPPED and isinstance(value, str | int | float)}
+    return {IMPORTED_KEYS: rest} if rest else {}
 
 
 def _time(value: object) -> str:

@@ -9,14 +9,17 @@ from typing import Any
 
 from holdfast.model.memory import NOTE_TYPES, TIERS
 from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie, edge_type
+from holdfast.model.words import counted
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.sources.reading import (
     BrokenError,
     Files,
     Source,
+    Standing,
     list_files,
     number_in,
     read_document,
+    standing_in,
     tags_in,
     text_in,
     time_in,
@@ -28,8 +31,9 @@ _ID = re.compile(rb"^id:[ \t]*['\"]?([^'\"\s]+)", re.MULTILINE)
 _OUTDATED = "[Outdated: "  # and a bracket at the end of the text
 _TAKEN = {
     "id", "type", "tier", "source", "created", "updated", "confidence", "valid_until", "title", "space", "tags",
-    "connections",
+    "connections", "valid_from", "superseded_by", "merged_into", "replaced_by", "outdated", "outdated_reason",
 }  # fmt: skip
+_NO_SPACE = ("", "null", "none")  # what Ormah has written for no space
 
 
 def is_ormah(root: Path) -> bool:
@@ -56,10 +60,14 @@ def _items(files: Files, nodes: list[str], below: str, disk: FileSystem) -> Gene
     yield from files.left_out
     yield from _beside(files, below)
     known: set[str] = set()
+    deleted: set[str] = set()
     selves: dict[str, set[str]] = {}  # by id of a Self node: what it defines
     for path in nodes:
         try:
             head = _head(disk, files.absolute(path))
+            if b"deleted_at:" in head and standing_in(read_document(disk, files.absolute(path)).values).deleted:
+                deleted.add(path)
+                continue
             found = _ID.search(head)
             known.add(found[1].decode("utf-8", "replace") if found else "")
             if b"system:self" in head:
@@ -70,6 +78,9 @@ def _items(files: Files, nodes: list[str], below: str, disk: FileSystem) -> Gene
     about_self = {target for targets in selves.values() for target in targets}
     seen: set[str] = set()
     for path in nodes:
+        if path in deleted:
+            yield LeftOut(path, "it is deleted there", broken=False)
+            continue
         try:
             arrival = _arrival(read_document(disk, files.absolute(path)), path, known, selves, about_self)
         except BrokenError as error:
@@ -94,7 +105,9 @@ def _head(disk: FileSystem, path: Path) -> bytes:
 def _beside(files: Files, below: str) -> Iterator[LeftOut]:
     deleted = sum(path.startswith("deleted/") for path in files.paths)
     if deleted:
-        yield LeftOut("deleted/", f"{deleted:,} deleted memories stay there", broken=False)
+        yield LeftOut(
+            "deleted/", f"not taken over: {counted(deleted, 'deleted memory', 'deleted memories')}", broken=False
+        )
     if below and "index.db" in files.paths:
         yield LeftOut("index.db", "feedback, merge history and proposals are not taken over", broken=False)
 
@@ -119,7 +132,8 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
     unmapped: list[str] = []
     kind = _choice(values, "type", NOTE_TYPES, "fact", unmapped)
     tags = tags_in(values)
-    until = time_in(values, "valid_until")
+    standing = standing_in(values)
+    successor = _successor(standing.successor, own, known, unmapped)
     extra = {key: value for key, value in values.items() if key not in _TAKEN}
     if kind != text_in(values, "type"):
         extra[IMPORTED_KEYS] = {"type": text_in(values, "type")}
@@ -131,13 +145,15 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
         created=created,
         updated=time_in(values, "updated"),
         type=kind,
-        tier=_choice(values, "tier", TIERS, "working", unmapped),
-        space=text_in(values, "space") or "global",
+        tier="archival" if standing.archived else _choice(values, "tier", TIERS, "working", unmapped),
+        space="global" if text_in(values, "space").lower() in _NO_SPACE else text_in(values, "space"),
         tags=tuple(tag for tag in tags if tag != "about_self"),
         confidence=_confidence(values, unmapped),
         source=text_in(values, "source"),
-        valid_until=until,
-        outdated_reason=_outdated_reason(content) if until else None,
+        valid_from=standing.since,
+        valid_until=standing.until,
+        outdated_reason=_outdated_reason(content, standing),
+        superseded_by=successor,
         about_self="about_self" in tags or own in about_self or own in selves,
         ties=_ties(values, own, known, selves, unmapped),
         extra=extra,
@@ -145,11 +161,22 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
     )
 
 
-def _outdated_reason(content: str) -> str | None:
-    """What stands in the brackets at a text's end; None where there are none."""
+def _outdated_reason(content: str, standing: Standing) -> str | None:
+    """Why it is outdated: its own key, else what stands in the brackets at a text's end; None where it is not."""
     text = content.rstrip()
     _, mark, reason = text.partition(_OUTDATED)
-    return reason.removesuffix("]") if mark and text.endswith("]") else None
+    said = reason.removesuffix("]") if standing.until and mark and text.endswith("]") else None
+    return standing.reason or (standing.reason if said is None else said)
+
+
+def _successor(given: str, own: str, known: set[str], unmapped: list[str]) -> str:
+    """The key of what replaced a memory, by its id or the beginning of one; empty where nothing here did."""
+    found = [given] if given in known else [each for each in known if given and each.startswith(given)]
+    if len(found) == 1 and found[0] != own:
+        return f"ormah:{found[0]}"
+    if given:
+        unmapped.append("what replaced it is no memory of this folder: it is outdated all the same")
+    return ""
 
 
 def _choice(values: Any, key: str, allowed: tuple[str, ...], default: str, unmapped: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ from holdfast.store.frontmatter import Document, MalformedError, parse
 from holdfast.store.stored import LARGEST_FILE
 
 CHUNK = 32  # things
+_SUCCESSOR = ("superseded_by", "merged_into", "replaced_by")
+_RETIRED = ("superseded", "deprecated", "obsolete", "outdated", "retired")
+NO_FILE = "it is a pipe, a socket or a device, not a file"
 NOT_FOLLOWED = "it is a symbolic link, and those are not followed"
 
 
@@ -40,6 +43,7 @@ class Source:
         total: how many things there are to be read, about.
         items: gives them, in an order that is always the same; what is broken is one of them.
         close: lets go of it.
+        own: ids that its notes have there and keep here.
     """
 
     def __init__(
@@ -49,8 +53,10 @@ class Source:
         total: int,
         items: Callable[[], Generator[Item, None, None]],
         close: Callable[[], None] = lambda: None,
+        own: Collection[str] = (),
     ) -> None:
         self.kind = kind
+        self.own = frozenset(own)
         self.mark = mark
         self.total = total
         self._items = items()
@@ -130,6 +136,8 @@ def list_files(root: Path) -> Files:
             elif entry.is_file(follow_symlinks=False):
                 found.paths.append(path)
                 total.update(f"{_told(path)}\0{stamp(root / path)}\n".encode())
+            else:
+                found.left_out.append(LeftOut(_told(path), NO_FILE, broken=False))
     found.paths.sort()
     found.mark = total.hexdigest()
     return found
@@ -203,6 +211,48 @@ def number_in(values: Mapping[str, Any], key: str) -> float | None:
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
         return None
     return float(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether a thing still holds, as its source says it.
+
+    `successor` is how the source names what replaced it, `reason` why it holds no more: None where it does.
+    """
+
+    deleted: bool
+    archived: bool
+    since: str
+    until: str
+    successor: str
+    reason: str | None
+
+
+def standing_in(values: Mapping[str, Any]) -> Standing:
+    """What the keys that memories and decision records use for it say."""
+    status = text_in(values, "status").lower()
+    is_past = status.partition(" ")[0] in _RETIRED  # "superseded by ADR 7" is one, too
+    successor = next((found for key in _SUCCESSOR if (found := _first_text(values.get(key)))), "")
+    retired = flag_in(values, "outdated") or is_past or bool(successor)
+    reason = text_in(values, "outdated_reason") or (text_in(values, "status") if is_past else "")
+    return Standing(
+        deleted=bool(text_in(values, "deleted_at")) or flag_in(values, "deleted"),
+        archived=flag_in(values, "archived") or bool(text_in(values, "archived_at")) or status == "archived",
+        since=time_in(values, "valid_from"),
+        until=time_in(values, "valid_until"),
+        successor=successor,
+        reason=reason if retired else None,
+    )
+
+
+def flag_in(values: Mapping[str, Any], key: str) -> bool:
+    """Whether a value says yes."""
+    return text_in(values, key).lower() in ("true", "yes", "1")
+
+
+def _first_text(value: object) -> str:
+    items = value if isinstance(value, list) else [value]
+    return next((text for item in items if (text := text_in({"": item}, ""))), "")
 
 
 def tags_in(values: Mapping[str, Any]) -> tuple[str, ...]:
