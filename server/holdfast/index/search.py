@@ -50,7 +50,7 @@ class Finder:
 
         The caller has begun a transaction: both legs, and all that is read with them, must see one state.
         """
-        snapshot, vectors = self._current(connection, vector)
+        snapshot, vectors = self._current(connection, vector.key if vector else None)
         passes = snapshot.mask(connection, wanted)
         lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms)
         z = np.full(snapshot.size, np.nan, np.float32)
@@ -79,22 +79,42 @@ class Finder:
         statement = "SELECT n.id FROM json_each(?) w JOIN notes n ON n.rowid = w.value ORDER BY w.key"
         return [note_id for (note_id,) in connection.execute(statement, (json.dumps(last.tolist()),))]
 
+    def held(self, connection: sqlite3.Connection, key: str | None) -> tuple[int, int] | None:
+        """How many vectors are in memory, and how many of the same set are in the database.
+
+        Args:
+            connection: to the database.
+            key: the set, which is read if it is not in memory; None for the one that was compared last.
+
+        Returns:
+            None where no vectors have been compared yet.
+        """
+        loaded = self._vectors
+        key = key or (loaded.key if loaded else None)
+        _, vectors = self._current(connection, key)
+        if vectors is None:
+            return None
+        there = connection.execute(
+            "SELECT count(*) FROM vectors v JOIN notes n ON n.rowid = v.note "
+            "WHERE v.vector_set = ? AND n.merged_into IS NULL",
+            (key,),
+        )
+        return vectors.count, int(there.fetchone()[0])
+
     def subjects(self, connection: sqlite3.Connection, words: Collection[str]) -> list[str]:
         """See `holdfast.index.snapshot.Snapshot.subjects`."""
         return self._current(connection, None)[0].subjects(words)
 
-    def _current(
-        self, connection: sqlite3.Connection, vector: QueryVector | None
-    ) -> tuple[Snapshot, VectorTable | None]:
-        """What is in memory, brought up to the state that the connection sees."""
+    def _current(self, connection: sqlite3.Connection, key: str | None) -> tuple[Snapshot, VectorTable | None]:
+        """What is in memory, with the vectors of the set `key`, brought up to the state that the connection sees."""
         with self._lock:
             snapshot = self._snapshot.refreshed(connection)
             if not snapshot.is_past:
                 self._snapshot = snapshot
-            if vector is None:
+            if key is None:
                 return snapshot, None
-            if self._vectors is None or self._vectors.key != vector.key:
-                self._vectors = VectorTable(vector.key, extension=self._extension)
+            if self._vectors is None or self._vectors.key != key:
+                self._vectors = VectorTable(key, extension=self._extension)
             self._vectors = self._vectors.refreshed(connection, snapshot)
             return snapshot, self._vectors
 
