@@ -6,13 +6,13 @@ import json
 import math
 import sqlite3
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.index.vectors import Background, VectorTable
-from holdfast.index.words import Lexical, search_words
+from holdfast.index.words import Lexical, Rare, rare_words, search_words
 from holdfast.model.query import Candidate, Filter, Found, QueryVector
 from holdfast.model.ranking import WEIGHTS
 from holdfast.model.words import query_terms
@@ -52,10 +52,12 @@ class Finder:
         """
         snapshot, vectors = self._current(connection, vector.key if vector else None)
         passes = snapshot.mask(connection, wanted)
-        lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms)
+        rare = rare_words(connection, snapshot, query, passes)
+        lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms, rare)
+        held = _held(snapshot.size, rare)
         z = np.full(snapshot.size, np.nan, np.float32)
         session_z = z
-        best = snapshot.best(lexical.coverage, 0.0, pool_size)
+        best = snapshot.best(lexical.coverage + WEIGHTS.rare * held, 0.0, pool_size)
         if vector is not None and vectors is not None:
             cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
             vectors.exact(connection, vector.vector, best, cosines)
@@ -66,8 +68,10 @@ class Finder:
         if vector is not None:
             session_z = _session_means(snapshot, passes, z, pool)
         worth = lexical.coverage[pool] + WEIGHTS.z * _or_0(z[pool]) + WEIGHTS.session * _or_0(session_z[pool])
+        worth += WEIGHTS.rare * held[pool]
         pool = pool[snapshot.first(pool, worth, most)]
-        return Found(_candidates(connection, snapshot, pool, lexical, z, session_z), lexical.unknown)
+        candidates = _candidates(connection, snapshot, pool, lexical, rare, z, session_z)
+        return Found(candidates, lexical.unknown, {item.unit.label: item.count for item in rare}, snapshot.count)
 
     def latest(self, connection: sqlite3.Connection, wanted: Filter, count: int) -> list[str]:
         """Ids of the notes that happened last of those that the filter lets through, the newest first."""
@@ -125,6 +129,14 @@ class Finder:
         return (cosines - np.float32(mean)) / np.float32(deviation)
 
 
+def _held(size: int, rare: Sequence[Rare]) -> Floats:
+    """By position the share of the rare words that a note holds."""
+    held = np.zeros(size, np.float32)
+    for item in rare:
+        held[item.positions] += 1 / len(rare)
+    return held
+
+
 def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions) -> Floats:
     """For each note of the pool the mean of the three best of its session that pass; its own z without a session."""
     means = z.copy()
@@ -154,13 +166,19 @@ def _candidates(
     snapshot: Snapshot,
     pool: Positions,
     lexical: Lexical,
+    rare: Sequence[Rare],
     z: Floats,
     session_z: Floats,
 ) -> tuple[Candidate, ...]:
     rowids = snapshot.rows["rowid"][pool].tolist()
     coverage, matched = lexical.coverage[pool].tolist(), lexical.matched[pool].tolist()
     words = {bits: lexical.words_of(bits) for bits in set(matched)}
-    found = zip(coverage, _told(z[pool]), _told(session_z[pool]), (words[bits] for bits in matched), strict=True)
+    has = [np.isin(pool, item.positions).tolist() for item in rare]
+    held = [
+        tuple(item.unit.label for item, there in zip(rare, has, strict=True) if there[place])
+        for place in range(len(pool))
+    ]
+    found = zip(coverage, _told(z[pool]), _told(session_z[pool]), (words[bits] for bits in matched), held, strict=True)
     known = dict(zip(rowids, found, strict=True))
     rows = connection.execute(
         "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
