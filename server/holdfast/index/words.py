@@ -113,13 +113,16 @@ def search_words(
     whole = {term: rare.positions for rare in rare_ones for term in rare.unit.terms}
     total = snapshot.count
     terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
-    unknown = frozenset(term.word for term in terms if not term.found)
+    unknown = frozenset(term.word for term in terms if not term.found and term.word not in whole)
     least = 0.0
     if len(terms) > most:  # a pasted log: its rarest words that are known at all; a few of them say little
         least = _PASTED_TERMS * idf(total, 0)
         terms = [term for term in terms if term.found][:most]
     weight = max(least, sum(term.idf for term in terms)) or 1.0
     coverage = np.zeros(snapshot.size, np.float32)
+    for term in terms:
+        if not term.found and term.word in whole:  # an identifier that is spelt in another way
+            coverage[whole[term.word]] += term.idf / weight
     matched = np.zeros(snapshot.size, np.uint32)
     rare: list[_Term] = []
     common = [term for term in terms if term.found]

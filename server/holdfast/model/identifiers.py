@@ -16,7 +16,10 @@ _LEAST_DIGITS = 4  # of a plain number that names something
 _OUTSIDE = re.compile(r"^[\W_]+|[\W_]+$")
 _INNER = re.compile(r"[-_./:#@\\+~=&%$|]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_DATE = re.compile(r"\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|\d{1,2}:\d\d(?::\d\d)?")
+_DATE = re.compile(
+    r"\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}:\d\d(?::\d\d)?"
+)
+_VERSION = re.compile(r"[vV]?\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
@@ -109,14 +112,17 @@ def _numbered(word: str, number: str) -> Unit | None:
 
 
 def _unit(written: str, parts: list[str], steps: list[str]) -> Unit:
-    """Its spellings: as it is, every step apart, all in one, and letters together with the digits behind them."""
+    """Its spellings: as it is, every step apart, all in one, letters with digits behind them, a version without v."""
     paired: list[str] = []
     for step in steps:
         if paired and step[0].isdecimal() and paired[-1].isalpha():
             paired[-1] += step
         else:
             paired.append(step)
-    ways = (parts, steps, ["".join(steps)], paired)
+    ways = [parts, steps, ["".join(steps)], paired]
+    if len(parts) > 1 and _VERSION.fullmatch(parts[0]):
+        number = parts[0].lstrip("vV")
+        ways += [[number, *parts[1:]], [f"v{number}", *parts[1:]]]
     phrases = dict.fromkeys(" ".join(folded(part) for part in way) for way in ways)
     terms = frozenset(term for way in ways for part in way for term in query_terms(part))
     return Unit(folded(written), "identifier", tuple(phrases), terms)

@@ -31,7 +31,7 @@ _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
 _SHOWN_WORDS = 5
 _NAMED_FLOOR, _HIGHEST_FLOOR = 0.5, 0.75  # relevance of a note that holds an identifier, and all that is named
-_SINGLE = 0.4  # of what an identifier adds to the score, a word adds that no other note has
+_SINGLE = 0.4  # of what an identifier adds to the score, a word adds that only one note has, in a longer question
 _FEW, _HALF, _NEARLY_ALL = 0.1, 2, 0.66  # share of the notes; one in so many; share of what is asked for
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
 
@@ -249,8 +249,9 @@ def _rarity(held: Collection[str], telling: _Telling | None) -> tuple[float, flo
         share = len(named | strange) / max(1, telling.known)
         return _NAMED_FLOOR + share * (_HIGHEST_FLOOR - _NAMED_FLOOR), share
     if _HALF * len(strange) >= max(1, len(telling.strange)):
-        floor = WEAK + len(strange) / telling.count * (_HIGHEST_FLOOR - WEAK)
-        return floor, _SINGLE * bool(strange & telling.single)
+        share = len(strange) / telling.count
+        adds = bool(strange & telling.single) * (1.0 if _HALF * share >= 1 else _SINGLE)
+        return WEAK + share * (_HIGHEST_FLOOR - WEAK), adds
     share = len(telling.few.intersection(held) | strange) / telling.count
     return (WEAK + share * (_HIGHEST_FLOOR - WEAK) if share >= _NEARLY_ALL else 0.0), 0.0
 
