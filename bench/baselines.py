@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import re
 import sqlite3
 from contextlib import closing, suppress
@@ -75,6 +76,23 @@ class Bm25:
         allowed = query.spaces
         return [self.ids[row] for row, space in rows if not allowed or space in allowed][:limit]
 
+    def coverage(self, query: BenchQuery) -> npt.NDArray[np.float64]:
+        """By place of a note, the share that it scores of what the query's words could."""
+        words = query_words(query.text)
+        scored = np.zeros(len(self.ids))
+        if words:
+            found = self.database.execute(
+                "SELECT rowid, -bm25(notes, 2, 1, 1, 1) FROM notes WHERE notes MATCH ?",
+                (" OR ".join(f'"{word}"' for word in words),),
+            )
+            for row, score in found:
+                scored[row] = score
+        return scored / (sum(map(self._idf, words)) or 1.0)
+
+    def _idf(self, word: str) -> float:
+        (found,) = self.database.execute("SELECT count(*) FROM notes WHERE notes MATCH ?", (f'"{word}"',)).fetchone()
+        return max(1e-6, math.log((len(self.ids) - found + 0.5) / (found + 0.5)))
+
     def close(self) -> None:
         self.database.close()
 
@@ -116,12 +134,29 @@ class Vectors:
         self.starts = np.cumsum([0, *(len(note) for note in chunks)])[:-1]
 
     def rank(self, query: BenchQuery, limit: int) -> list[str]:
+        return self.best(self.cosines(query), query, limit) if query.text in self.queries else []
+
+    def cosines(self, query: BenchQuery) -> npt.NDArray[np.float64]:
         if query.text not in self.queries:
-            return []
-        cosines = np.maximum.reduceat(self.matrix @ as_matrix([self.queries[query.text]])[0], self.starts)
+            return np.zeros(len(self.ids))
+        asked = as_matrix([self.queries[query.text]])[0]
+        return np.maximum.reduceat(self.matrix @ asked, self.starts).astype(np.float64)
+
+    def best(self, scores: npt.NDArray[np.float64], query: BenchQuery, limit: int) -> list[str]:
         allowed = query.spaces
-        places = [int(place) for place in np.argsort(-cosines, kind="stable")]
+        places = [int(place) for place in np.argsort(-scores, kind="stable")]
         return [self.ids[place] for place in places if not allowed or self.spaces[place] in allowed][:limit]
+
+
+class Fusion:
+    """The simple fusion of both: the share of the words' weight that a note scores, and twice the cosine."""
+
+    def __init__(self, bm25: Bm25, vectors: Vectors) -> None:
+        self.bm25 = bm25
+        self.vectors = vectors
+
+    def rank(self, query: BenchQuery, limit: int) -> list[str]:
+        return self.vectors.best(self.bm25.coverage(query) + 2 * self.vectors.cosines(query), query, limit)
 
 
 def as_matrix(vectors: Sequence[bytes]) -> npt.NDArray[np.float32]:
@@ -171,9 +206,11 @@ def ranked_answers(ranker: Ranker, queries: Sequence[BenchQuery], limit: int = 1
 def baseline_answers(dataset: Dataset) -> dict[str, list[Answer]]:
     """Answers of each baseline; encoding takes a minute for some thousands of notes."""
     with closing(Bm25(dataset.notes)) as bm25:
+        vectors = asyncio.run(encoded(dataset))
         return {
             "BM25": ranked_answers(bm25, dataset.queries),
-            "vectors": ranked_answers(asyncio.run(encoded(dataset)), dataset.queries),
+            "vectors": ranked_answers(vectors, dataset.queries),
+            "both": ranked_answers(Fusion(bm25, vectors), dataset.queries),
             "grep": ranked_answers(Grep(dataset.notes), dataset.queries),
         }
 

@@ -9,7 +9,7 @@ import argparse
 import json
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +145,41 @@ def locomo_query(talk: dict[str, Any], number: int, question: dict[str, Any]) ->
     )
 
 
+def in_messages(dataset: Dataset, least: int) -> Dataset:
+    """The same data as long chat messages: notes of one space and session, in order, until one has `least` characters.
+
+    A stand-in for chats whose messages are long: none of those is at hand that may be used here. Nothing supersedes
+    anything in it.
+    """
+    groups: dict[tuple[object, object], list[list[BenchNote]]] = {}
+    for note in dataset.notes:
+        place = (note.arguments["space"], note.arguments.get("session") if dataset.name == "locomo" else None)
+        messages = groups.setdefault(place, [[]])
+        if sum(len(part.arguments["content"]) for part in messages[-1]) >= least:
+            messages.append([])
+        messages[-1].append(note)
+    whole = [(place[0], message) for place, messages in groups.items() for message in messages if message]
+    became = {note.id: message[0].id for _, message in whole for note in message}
+    notes = (
+        BenchNote(message[0].id, {"content": "\n\n".join(map(_told, message)), "space": space})
+        for space, message in whole
+    )
+    queries = (
+        replace(query, evidence=tuple(dict.fromkeys(became[note] for note in query.evidence)), stale=(), asked=None)
+        for query in dataset.queries
+    )
+    return Dataset(f"{dataset.name} in messages of {least} characters and more", tuple(notes), tuple(queries))
+
+
+def _told(note: BenchNote) -> str:
+    speaker = note.arguments.get("subject")
+    return f"{speaker}: {note.arguments['content']}" if speaker else str(note.arguments["content"])
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", default="devmem", help="devmem, none, or a file in DevMem's format")
     parser.add_argument("--locomo", type=Path, help="LoCoMo's file (default: the variable LOCOMO)")
+    parser.add_argument("--messages", type=int, metavar="N", help="put notes together to messages of N characters")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of LoCoMo")
 
 
@@ -161,7 +193,7 @@ def chosen_datasets(options: argparse.Namespace) -> list[Dataset]:
         print(WITHOUT_LOCOMO)
     else:
         found.append(read_locomo(locomo, options.limit))
-    return found
+    return [in_messages(dataset, options.messages) for dataset in found] if options.messages else found
 
 
 def main() -> None:

@@ -142,6 +142,23 @@ async def test_health_counts_what_waits_for_a_model_that_has_not_told_what_it_is
                     await anyio.sleep(0.02)
 
 
+async def test_health_counts_the_vectors_in_memory_against_those_in_the_database(admin: Admin) -> None:
+    before = (await admin.look("health"))["vectors_in_memory"]
+    assert (before["in_memory"], "none to count" in before["said"]) == (None, True)
+    await admin.call("remember", content="The crane lifts forty tonnes.")
+    await admin.call("recall", query="what lifts?")
+    health = await admin.look("health")
+    assert health["ok"]
+    assert health["vectors_in_memory"] == {
+        "in_memory": 2, "in_database": 2, "said": "This process compares 2 of the 2 vectors in the database."
+    }  # fmt: skip
+    with patch("holdfast.index.vectors.VectorTable.count", 1):
+        health = await admin.look("health")
+    assert not health["ok"]
+    assert "1 of the 2 vectors" in health["vectors_in_memory"]["said"]
+    assert "restart this server" in health["vectors_in_memory"]["said"]
+
+
 async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) -> None:
     admin.bag.free = anyio.Event()
     with patch("holdfast.engine.encoding.PATIENCE_SECONDS", 0.05):

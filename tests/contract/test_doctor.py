@@ -44,6 +44,14 @@ def test_a_healthy_memory_is_told_in_one_line_for_each_check(environment: dict[s
     for what in ("holdfast", "sqlite", "vectors", "settings", "folder", "notes", "pages", "quarantine", "journal"):
         assert found[what]["status"] == "ok", found[what]
     assert str(home) in found["folder"]["said"]
+    assert "none to count" in found["vectors in memory"]["said"]
+
+
+def test_the_vectors_that_come_into_memory_are_counted_against_the_index(environment: dict[str, str]) -> None:
+    encoding = environment | {"HOLDFAST_ENCODER": "builtin"}
+    ran(encoding, "remember", "The tide table hangs in the kitchen.")
+    found = checks(encoding)["vectors in memory"]
+    assert (found["status"], found["said"][:32]) == ("ok", "all 2 in the index were read; a ")
 
 
 def test_a_folder_that_is_not_there_yet_is_not_made(environment: dict[str, str], tmp_path: Path) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,61 +19,17 @@ from holdfast.errors import IndexSchemaError, StorageError
 from holdfast.index import database, schema, search, snapshot, words
 from holdfast.index.lifecycle import UseRow
 from holdfast.index.note_index import IndexLostError, NoteIndex
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow
+from holdfast.index.projection import NoteRow
 from holdfast.index.search import Finder
 from holdfast.index.update import HistoryRow, Update
 from holdfast.index.vectors import Background, VectorTable
 from holdfast.model.ids import note_id
 from holdfast.model.memory import Link, Note
 from holdfast.model.query import Candidate, Filter, QueryVector
+from indexes import ANY, NOW, SET, WIDTH, an_id, made, opened, random_units, row, unit
 from worlds import ask, found, keep, living, show
 
 pytestmark = pytest.mark.anyio
-
-NOW = "2026-11-20T12:00:00Z"
-ANY = Filter(now=NOW)
-SET = "0123456789abcdef"
-WIDTH = 16
-
-
-def an_id(number: int) -> str:
-    return note_id(1_700_000_000_000 + number, number * 7919)
-
-
-def row(number: int, content: str, **given: Any) -> NoteRow:
-    """A note that nobody wrote; `number` gives its id, its place and its time."""
-    created = f"2026-11-{number // 1440 % 20 + 1:02}T{number // 60 % 24:02}:{number % 60:02}:00Z"
-    values: dict[str, Any] = {"title": content[:40], "created": created, "updated": created, "space": "work", **given}
-    note = Note(id=an_id(number), content=content, **values)
-    return NoteRow(
-        note, hashlib.sha256(content.encode()).hexdigest(), FileRow(f"work/{number}.md", 1, 1, 1, number, note.id)
-    )
-
-
-def unit(*numbers: float) -> bytes:
-    vector = np.zeros(WIDTH, "<f4")
-    vector[: len(numbers)] = numbers
-    return bytes((vector / np.linalg.norm(vector)).astype("<f4").tobytes())
-
-
-def random_units(count: int, seed: int) -> list[bytes]:
-    vectors = np.random.default_rng(seed).normal(size=(count, WIDTH))
-    return [bytes(item) for item in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f4")]
-
-
-def made(item: NoteRow, *chunks: bytes) -> MadeVectors:
-    return MadeVectors(item.note.id, item.encode_hash, SET, chunks)
-
-
-@asynccontextmanager
-async def opened(path: Path, *, extension: bool = True) -> AsyncIterator[NoteIndex]:
-    index = NoteIndex(path, extension=extension)
-    if not await index.open():
-        await index.mark_built()
-    try:
-        yield index
-    finally:
-        await index.aclose()
 
 
 @pytest.fixture

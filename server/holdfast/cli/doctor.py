@@ -17,6 +17,7 @@ from holdfast.cli.checks import Finding, check_clients, check_encoder, check_fol
 from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
 from holdfast.engine.integrity import Problem, Report, accept_integrity, integrity_check, note_sights
+from holdfast.engine.looks import read_vectors
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
 from holdfast.engine.stats import Stats, stats
@@ -39,6 +40,7 @@ class _Looked:
     quarantined: tuple[tuple[str, str], ...]
     accepted: tuple[str, ...]
     open_changes: int
+    vectors: tuple[int, int] | None
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -90,6 +92,7 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[Finding]:
         yield Finding("pages", "ok", f"taken for right: {', '.join(looked.accepted)}")
     yield from _pages(looked.report)
     yield from _files(looked)
+    yield _vectors(looked.vectors)
     yield from _left_open(looked.open_changes, settings.home)
     if settings.vault_enabled and numbers.notes and numbers.last_backup is None:
         yield Finding("backup", "warn", "there is none yet", "A running server makes one each day.")
@@ -103,7 +106,8 @@ async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
     numbers = await memory.attend(stats)
     report = await memory.attend(integrity_check)
     quarantined = await memory.attend(lambda ports: ports.index.problems())
-    return _Looked(numbers, report, tuple(quarantined), accepted, memory.ports.store.open_changes)
+    vectors = await memory.attend(read_vectors)
+    return _Looked(numbers, report, tuple(quarantined), accepted, memory.ports.store.open_changes, vectors)
 
 
 def _pages(report: Report) -> Iterator[Finding]:
@@ -141,6 +145,20 @@ def _broken(looked: _Looked) -> list[Problem]:
         elif not is_page(problem.where):
             broken.append(problem)
     return broken
+
+
+def _vectors(read: tuple[int, int] | None) -> Finding:
+    """Whether this process gets all vectors of the index into memory; what other processes have nobody can tell."""
+    what = "vectors in memory"
+    if read is None:
+        return Finding(what, "ok", "no vector set is ready, so there are none to count")
+    here, there = read
+    if here != there:
+        said = f"{here:,} of {there:,} in the index were read: some notes are not found by meaning"
+        return Finding(what, "fail", said, "Delete .holdfast/: it is rebuilt from the notes.")
+    return Finding(
+        what, "ok", f"all {there:,} in the index were read; a running server tells its own in admin://health"
+    )
 
 
 def _left_open(changes: int, home: Path) -> Iterator[Finding]:

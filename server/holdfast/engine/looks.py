@@ -36,20 +36,44 @@ async def health(ports: Ports) -> Shown:
     pending = await count_waiting(ports)
     own = identity(ports.encoder)
     quarantined = len(await ports.index.problems())
+    held = await ports.index.read(lambda view: view.held())
     named = {"provider": own.provider, "model": own.model, "dimension": own.dimension} if own else {}
     state = "none" if ports.encoder is None else "known" if own else "not reached yet"
     return {
-        "ok": quarantined == 0,
+        "ok": quarantined == 0 and (held is None or held[0] == held[1]),
         "version": __version__,
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         "sqlite_vec": ports.index.vector_search,
         "pending_vectors": pending,
+        "vectors_in_memory": vectors_in_memory(held),
         "encoder": {"state": state, **named},
         "watcher": "kernel" if ports.store.watches else "scan",
         "quarantined": quarantined,
         "disk_free_bytes": await ports.upkeep.free_bytes() if ports.upkeep else None,
     }
+
+
+async def read_vectors(ports: Ports) -> tuple[int, int] | None:
+    """Read the vectors of the set that answers: how many came, and how many there are; None where no set is ready."""
+    await ports.index.read(lambda view: view.change_number())  # the sets are known after any reading
+    ready = [row.key for row in ports.index.vector_sets if row.ready]
+    return await ports.index.read(lambda view: view.held(ready[0])) if ready else None
+
+
+def vectors_in_memory(held: tuple[int, int] | None) -> Shown:
+    """How many vectors this process compares, beside those of the same set in the database.
+
+    What other processes have in memory cannot be known.
+    """
+    if held is None:
+        said = "This process has compared no vectors yet, so there are none to count."
+        return {"in_memory": None, "in_database": None, "said": said}
+    here, there = held
+    said = f"This process compares {here:,} of the {there:,} vectors in the database."
+    if here != there:
+        said += " Some notes are not found by meaning, or are by a text that they had before: restart this server."
+    return {"in_memory": here, "in_database": there, "said": said}
 
 
 async def jobs(ports: Ports) -> Shown:

@@ -53,6 +53,15 @@ class _Known:
     )  # by note, the rated ones that were merged into it
 
 
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Weights by word in the state `seen` of the index, which has `total` notes."""
+
+    seen: int = -1
+    total: int = 0
+    of: dict[str, float] = field(default_factory=dict)
+
+
 class Feedback:
     """The signals of one database, shared by all connections.
 
@@ -65,9 +74,7 @@ class Feedback:
         self._known = _Known()
         self._vectors: dict[tuple[str, str], Floats] = {}  # by vector set and question: never change
         self._words: dict[str, _Words] = {}  # by question: never change
-        self._weights: dict[str, float] = {}  # by word, as of `_weighed`
-        self._weighed = -1
-        self._total = 0
+        self._weights = _Weights()
         self._complete: dict[str, int] = {}  # vector sets that lacked no question as of a change number
 
     def affinities(
@@ -82,12 +89,12 @@ class Feedback:
             vector: its embedding; without it, or where an earlier question has none, their words are compared.
             now: an instant.
         """
-        known = self._current(connection)
+        known, latest = self._current(connection)
         rated = _rated(known, ids)
         if not rated:
             return {}
         earlier = {given.question for signals in rated.values() for given in signals}
-        similar = self._similarities(connection, known, earlier, query, vector)
+        similar = self._similarities(connection, known, latest, earlier, query, vector)
         today = _seconds(now)
         found = {
             note: affinity(
@@ -107,7 +114,8 @@ class Feedback:
             self._complete[key] = latest
         return found
 
-    def _current(self, connection: sqlite3.Connection) -> _Known:
+    def _current(self, connection: sqlite3.Connection) -> tuple[_Known, int]:
+        """What is known, and the change number that the connection sees, which may be an earlier one."""
         with self._lock:
             row = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
             latest = int(row[0]) if row else 0
@@ -115,12 +123,13 @@ class Feedback:
                 fresh = feedback_since(connection, self._known.seen)
                 known = _with(self._known, fresh, latest) if fresh else replace(self._known, seen=latest)
                 self._known = replace(known, merged=_merged(connection, known)) if known.notes else known
-            return self._known
+            return self._known, latest
 
     def _similarities(
         self,
         connection: sqlite3.Connection,
         known: _Known,
+        latest: int,
         earlier: Iterable[str],
         query: str,
         vector: QueryVector | None,
@@ -134,7 +143,7 @@ class Feedback:
         similar = self._meant(connection, alike, vector) if vector is not None else {}
         for name in alike:
             if name not in similar and not asked.isdisjoint(words[name].all):
-                weights = self._weighed_words(connection, known, asked | words[name].all)
+                weights = self._weighed_words(connection, latest, asked | words[name].all)
                 similar[name] = by_words(asked, words[name].all, weights)
         similar[key] = 1.0
         return {name: value for name, value in similar.items() if value > 0}
@@ -166,16 +175,16 @@ class Feedback:
             question: by_meaning(cosine, vector.mean) for question, cosine in zip(there, cosines.tolist(), strict=True)
         }
 
-    def _weighed_words(self, connection: sqlite3.Connection, known: _Known, words: Iterable[str]) -> dict[str, float]:
+    def _weighed_words(self, connection: sqlite3.Connection, latest: int, words: Iterable[str]) -> dict[str, float]:
         """Weights of words by how few notes have them (BM25's idf), counted once for each change of the index."""
-        if self._weighed != known.seen:
+        weights = self._weights
+        if weights.seen != latest:
             (notes,) = connection.execute("SELECT count(*) FROM notes").fetchone()
-            self._weights, self._total, self._weighed = {}, notes, known.seen
-        weights, total = self._weights, self._total
+            weights = self._weights = _Weights(latest, notes)
         for word in words:
-            if word not in weights:
-                weights[word] = idf(total, document_count(connection, word))
-        return weights
+            if word not in weights.of:
+                weights.of[word] = idf(weights.total, document_count(connection, word))
+        return weights.of
 
 
 def _rated(known: _Known, ids: Sequence[str]) -> dict[str, list[_Given]]:

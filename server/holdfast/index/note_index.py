@@ -17,6 +17,7 @@ from holdfast.errors import StorageError
 from holdfast.index.aliases import matching
 from holdfast.index.database import Database, connect, file_identity, vector_extension
 from holdfast.index.projection import FileRow, fill_notes, fill_texts, put_notes
+from holdfast.index.readers import MORE, Readers
 from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
 from holdfast.index.schema import drop_indexes, make_indexes, migrate
 from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vectors, queue_again, set_rows
@@ -45,21 +46,20 @@ class IndexHarmedError(IndexLostError):
 
 
 class NoteIndex:
-    """Reads on as many connections as there are cores, writes on one; waiting writers share a transaction.
+    """Reads on about as many connections as there are cores, writes on one; waiting writers share a transaction.
 
     Args:
         path: the database file.
         extension: use sqlite-vec where it can be loaded; without it vectors are compared with numpy.
-        readers: how many connections read; by default as many as there are cores.
+        readers: how many connections read, a few more while all are busy; by default as many as there are cores.
     """
 
     def __init__(self, path: Path, *, extension: bool = True, readers: int | None = None) -> None:
         self._path = path
-        self._most_readers = readers or os.cpu_count() or 1
+        self._usual_readers = readers or os.cpu_count() or 1
         self._extension = extension
         self._writer: Database | None = None
-        self._readers: list[Database] = []
-        self._turn = 0
+        self._readers = self._fresh_readers()
         self._identity: tuple[int, int] | None = None
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
@@ -95,8 +95,8 @@ class NoteIndex:
     async def _open(self) -> bool:
         self._writer = await connect(self._path, extension=self._extension)
         await self._writer.run(migrate)
-        for _ in range(self._most_readers):
-            self._readers.append(await connect(self._path, extension=self._extension))
+        self._readers = self._fresh_readers()
+        await self._readers.open()
         built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
         self._building = not built
         if self._building:
@@ -104,13 +104,17 @@ class NoteIndex:
         self._identity = self._on_disk()
         return built
 
+    def _fresh_readers(self) -> Readers:
+        usual = self._usual_readers
+        return Readers(lambda: connect(self._path, extension=self._extension), usual, usual + MORE)
+
     async def aclose(self) -> None:
-        connections = (*self._readers, self._writer)
-        self._readers, self._writer, self._identity = [], None, None
-        for connection in connections:
-            if connection is not None:
-                with suppress(sqlite3.Error):  # a harmed file cannot be put in order, and need not be
-                    await connection.close()
+        writer = self._writer
+        self._writer, self._identity = None, None
+        await self._readers.aclose()
+        if writer is not None:
+            with suppress(sqlite3.Error):  # a harmed file cannot be put in order, and need not be
+                await writer.close()
 
     @property
     def lost(self) -> bool:
@@ -297,15 +301,11 @@ class NoteIndex:
         return await self._write(lambda connection: drop_rest(connection, key))
 
     async def _read(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
-        if not self._readers:
-            raise IndexLostError("not open")
-        self._turn = (self._turn + 1) % len(self._readers)
-
         def with_sets(connection: sqlite3.Connection) -> Answer:
             self._sets = set_rows(connection)
             return work(connection)
 
-        return await self._noticing(_guarded(self._readers[self._turn].run(with_sets)))
+        return await self._noticing(_guarded(self._readers.run(with_sets)))
 
     async def _write(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if self._writer is None:
@@ -370,3 +370,4 @@ def _finish(connection: sqlite3.Connection) -> None:
     fill_texts(connection)
     queue_again(connection)
     _set_meta(connection, "built", 1)
+    _set_meta(connection, "change_seq", (_meta(connection, "change_seq") or 0) + 1)  # the texts are new to readers

@@ -33,6 +33,7 @@ _PUT_FILE = (
 )
 _PUT_LINK = "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_TEXT = "INSERT INTO texts (rowid, title, body, tags, subject, earlier, later) VALUES (?, ?, ?, ?, ?, ?, ?)"
+TOMBSTONES = 10_000  # the least that are kept
 EARLIER, LATER = 2, 1  # how many notes of the same session lend their words, before and after
 
 
@@ -160,6 +161,16 @@ def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq:
     for rowid in sorted(stale):
         if connection.execute("SELECT 1 FROM notes WHERE rowid = ?", (rowid,)).fetchone():
             _put_text(connection, rowid)
+    _forget_tombstones(connection)
+
+
+def _forget_tombstones(connection: sqlite3.Connection) -> None:
+    """Once they are many, drop the older ones; who has not read them by then reads all notes again."""
+    nth = "SELECT changed FROM tombstones ORDER BY changed DESC LIMIT 1 OFFSET ?"
+    if connection.execute(nth, (2 * TOMBSTONES,)).fetchone():
+        (last,) = connection.execute(nth, (TOMBSTONES,)).fetchone()
+        connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('forgotten', ?)", (last,))
+        connection.execute("DELETE FROM tombstones WHERE changed <= ?", (last,))
 
 
 def put_file(connection: sqlite3.Connection, row: FileRow) -> None:

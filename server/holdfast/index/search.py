@@ -6,13 +6,13 @@ import json
 import math
 import sqlite3
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.index.vectors import Background, VectorTable
-from holdfast.index.words import Lexical, search_words
+from holdfast.index.words import Lexical, Rare, rare_words, search_words
 from holdfast.model.query import Candidate, Filter, Found, QueryVector
 from holdfast.model.ranking import WEIGHTS
 from holdfast.model.words import query_terms
@@ -50,12 +50,14 @@ class Finder:
 
         The caller has begun a transaction: both legs, and all that is read with them, must see one state.
         """
-        snapshot, vectors = self._current(connection, vector)
+        snapshot, vectors = self._current(connection, vector.key if vector else None)
         passes = snapshot.mask(connection, wanted)
-        lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms)
+        rare = rare_words(connection, snapshot, query, passes)
+        lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms, rare)
+        held = _held(snapshot.size, rare)
         z = np.full(snapshot.size, np.nan, np.float32)
         session_z = z
-        best = snapshot.best(lexical.coverage, 0.0, pool_size)
+        best = snapshot.best(lexical.coverage + WEIGHTS.rare * held, 0.0, pool_size)
         if vector is not None and vectors is not None:
             cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
             vectors.exact(connection, vector.vector, best, cosines)
@@ -66,8 +68,10 @@ class Finder:
         if vector is not None:
             session_z = _session_means(snapshot, passes, z, pool)
         worth = lexical.coverage[pool] + WEIGHTS.z * _or_0(z[pool]) + WEIGHTS.session * _or_0(session_z[pool])
+        worth += WEIGHTS.rare * held[pool]
         pool = pool[snapshot.first(pool, worth, most)]
-        return Found(_candidates(connection, snapshot, pool, lexical, z, session_z), lexical.unknown)
+        candidates = _candidates(connection, snapshot, pool, lexical, rare, z, session_z)
+        return Found(candidates, lexical.unknown, {item.unit.label: item.count for item in rare}, snapshot.count)
 
     def latest(self, connection: sqlite3.Connection, wanted: Filter, count: int) -> list[str]:
         """Ids of the notes that happened last of those that the filter lets through, the newest first."""
@@ -79,22 +83,42 @@ class Finder:
         statement = "SELECT n.id FROM json_each(?) w JOIN notes n ON n.rowid = w.value ORDER BY w.key"
         return [note_id for (note_id,) in connection.execute(statement, (json.dumps(last.tolist()),))]
 
+    def held(self, connection: sqlite3.Connection, key: str | None) -> tuple[int, int] | None:
+        """How many vectors are in memory, and how many of the same set are in the database.
+
+        Args:
+            connection: to the database.
+            key: the set, which is read if it is not in memory; None for the one that was compared last.
+
+        Returns:
+            None where no vectors have been compared yet.
+        """
+        loaded = self._vectors
+        key = key or (loaded.key if loaded else None)
+        _, vectors = self._current(connection, key)
+        if vectors is None:
+            return None
+        there = connection.execute(
+            "SELECT count(*) FROM vectors v JOIN notes n ON n.rowid = v.note "
+            "WHERE v.vector_set = ? AND n.merged_into IS NULL",
+            (key,),
+        )
+        return vectors.count, int(there.fetchone()[0])
+
     def subjects(self, connection: sqlite3.Connection, words: Collection[str]) -> list[str]:
         """See `holdfast.index.snapshot.Snapshot.subjects`."""
         return self._current(connection, None)[0].subjects(words)
 
-    def _current(
-        self, connection: sqlite3.Connection, vector: QueryVector | None
-    ) -> tuple[Snapshot, VectorTable | None]:
-        """What is in memory, brought up to the state that the connection sees."""
+    def _current(self, connection: sqlite3.Connection, key: str | None) -> tuple[Snapshot, VectorTable | None]:
+        """What is in memory, with the vectors of the set `key`, brought up to the state that the connection sees."""
         with self._lock:
             snapshot = self._snapshot.refreshed(connection)
             if not snapshot.is_past:
                 self._snapshot = snapshot
-            if vector is None:
+            if key is None:
                 return snapshot, None
-            if self._vectors is None or self._vectors.key != vector.key:
-                self._vectors = VectorTable(vector.key, extension=self._extension)
+            if self._vectors is None or self._vectors.key != key:
+                self._vectors = VectorTable(key, extension=self._extension)
             self._vectors = self._vectors.refreshed(connection, snapshot)
             return snapshot, self._vectors
 
@@ -103,6 +127,14 @@ class Finder:
         prior = (vector.mean, vector.deviation)
         mean, deviation = self._background.statistics(connection, vector.key, prior, seen)
         return (cosines - np.float32(mean)) / np.float32(deviation)
+
+
+def _held(size: int, rare: Sequence[Rare]) -> Floats:
+    """By position the share of the rare words that a note holds."""
+    held = np.zeros(size, np.float32)
+    for item in rare:
+        held[item.positions] += 1 / len(rare)
+    return held
 
 
 def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions) -> Floats:
@@ -134,13 +166,19 @@ def _candidates(
     snapshot: Snapshot,
     pool: Positions,
     lexical: Lexical,
+    rare: Sequence[Rare],
     z: Floats,
     session_z: Floats,
 ) -> tuple[Candidate, ...]:
     rowids = snapshot.rows["rowid"][pool].tolist()
     coverage, matched = lexical.coverage[pool].tolist(), lexical.matched[pool].tolist()
     words = {bits: lexical.words_of(bits) for bits in set(matched)}
-    found = zip(coverage, _told(z[pool]), _told(session_z[pool]), (words[bits] for bits in matched), strict=True)
+    has = [np.isin(pool, item.positions).tolist() for item in rare]
+    held = [
+        tuple(item.unit.label for item, there in zip(rare, has, strict=True) if there[place])
+        for place in range(len(pool))
+    ]
+    found = zip(coverage, _told(z[pool]), _told(session_z[pool]), (words[bits] for bits in matched), held, strict=True)
     known = dict(zip(rowids, found, strict=True))
     rows = connection.execute(
         "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "

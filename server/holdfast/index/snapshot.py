@@ -127,7 +127,8 @@ class Snapshot:
         self._subjects = Subjects()
         self._named: Mask | None = None  # by number of a subject, whether a note has it
         self._types, self._tiers = Names(NOTE_TYPES), Names(TIERS)
-        self.seen = -1  # the change number up to which everything is here
+        self.seen = -1  # the change number of the connection that it is for: everything up to it is here
+        self.numbering = object()  # the same for all snapshots that have the same notes at the same positions
         self.document_counts = DocumentCounts()
         self.word_scores = WordScores()
         self.is_past = False  # whether this is for a connection that still sees an earlier state
@@ -144,15 +145,16 @@ class Snapshot:
         if latest == self.seen:
             return self
         if latest < self.seen:
-            return self._for_the_past()
-        fresh = copy.copy(self)
+            return self._for_the_past(latest)
+        fresh = Snapshot() if self.seen < _forgotten(connection) else copy.copy(self)
         fresh._read(connection, latest)  # noqa: SLF001 - a copy of its own
         return fresh
 
-    def _for_the_past(self) -> Snapshot:
+    def _for_the_past(self, earlier: int) -> Snapshot:
         """This one, but what is asked of an earlier state is not kept as an answer of this one."""
         other = copy.copy(self)
-        other.document_counts, other.word_scores, other.is_past = DocumentCounts(), WordScores(), True
+        other.seen, other.is_past = earlier, True
+        other.document_counts, other.word_scores = DocumentCounts(), WordScores()
         return other
 
     def _read(self, connection: sqlite3.Connection, latest: int) -> None:
@@ -270,6 +272,12 @@ class Snapshot:
             superseded_by is not None, number_of(valid_until), number_of(happened), number_of(created),
             id_number(note_id) & _MARK,
         )  # fmt: skip
+
+
+def _forgotten(connection: sqlite3.Connection) -> int:
+    """The change number up to which it is no longer known which notes went; see `holdfast.index.projection`."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'forgotten'").fetchone()
+    return int(found[0]) if found else -1
 
 
 def _tagged(connection: sqlite3.Connection, tags: Iterable[str]) -> list[int]:

@@ -28,6 +28,7 @@ _BELOW, _ABOVE = 0.9, 2.4  # how far the mean may lie from the encoder's own, in
 _NARROWEST, _WIDEST = 0.6, 1.8  # the deviation, as parts of the encoder's own
 _OVERSAMPLING = 2
 _BATCH = 4096
+_GAPS = 1024  # replaced vectors that may stay in memory
 _BLOCK = 16_384  # codes that are compared at a time: a core's own cache holds them
 
 _LARGEST_BYTE = 127
@@ -55,7 +56,8 @@ class VectorTable:
         self._exact_notes = exact_notes
         self._held_vectors = held_vectors
         self._large = False
-        self._seen = -1
+        self._seen = -1  # the change number up to which the vectors of every note are here
+        self._numbering: object = None  # of the snapshots whose positions these are
         self._size = 0
         self._notes = np.zeros(0, np.intp)  # -1 where the vector was replaced
         self._rows = np.zeros(0, np.int64)
@@ -67,11 +69,12 @@ class VectorTable:
         self._alive = np.zeros(0, np.intp)  # where `_notes` is not -1
 
     def refreshed(self, connection: sqlite3.Connection, snapshot: Snapshot) -> VectorTable:
-        """This table, or a newer one that has the vectors of every note of the snapshot."""
-        if self._seen >= snapshot.seen:
+        """This table, or a newer one that has the vectors of every note of the state that the connection sees."""
+        same = self._numbering is snapshot.numbering
+        if same and self._seen >= snapshot.seen:
             return self
         large = snapshot.size > self._exact_notes
-        if large != self._large:
+        if not same or large != self._large or self._has_shrunk:
             fresh = VectorTable(
                 self.key,
                 extension=self._extension,
@@ -83,9 +86,20 @@ class VectorTable:
         fresh._read(connection, snapshot, large=large)  # noqa: SLF001 - a copy of its own
         return fresh
 
+    @property
+    def count(self) -> int:
+        """How many vectors are compared."""
+        return len(self._alive)
+
+    @property
+    def _has_shrunk(self) -> bool:
+        """Whether there are so few vectors by now that eight bits of each could be held again."""
+        return self._large and self._bytes is None and 0 < self.count <= self._held_vectors // 2
+
     def _read(self, connection: sqlite3.Connection, snapshot: Snapshot, *, large: bool) -> None:
         self._large = large
         self._notes = self._notes.copy()  # the only array that changes below its size
+        self._let_go(connection, snapshot)
         cursor = connection.execute(
             "SELECT v.rowid, v.note, v.vector FROM notes n JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid "
             "WHERE n.changed > ? ORDER BY v.note, v.chunk",
@@ -93,8 +107,30 @@ class VectorTable:
         )
         while batch := cursor.fetchmany(_BATCH):
             self._take(snapshot, batch)
+        self._close_gaps()
         self._alive = np.flatnonzero(self._notes[: self._size] >= 0)
-        self._seen = snapshot.seen
+        self._seen, self._numbering = snapshot.seen, snapshot.numbering
+
+    def _let_go(self, connection: sqlite3.Connection, snapshot: Snapshot) -> None:
+        """Forget the vectors of notes that changed, whether or not they have new ones, and of those that are gone."""
+        if self._size:
+            rows = connection.execute("SELECT rowid FROM notes WHERE changed > ?", (self._seen,))
+            stays = snapshot.rows["live"][: snapshot.size].copy()
+            stays[snapshot.positions(rowid for (rowid,) in rows)] = False
+            notes = self._notes[: self._size]
+            notes[~stays[notes]] = -1
+
+    def _close_gaps(self) -> None:
+        """Give back the memory of replaced vectors once they are many."""
+        kept = np.flatnonzero(self._notes[: self._size] >= 0)
+        if self._size - len(kept) <= max(_GAPS, len(kept) // 8):
+            return
+        self._notes, self._rows = self._notes[kept], self._rows[kept]
+        self._values = None if self._values is None else self._values[kept]
+        if self._bytes is not None:
+            self._bytes, self._scales = self._bytes[kept], self._scales[kept]
+        self._codes = tuple(word[kept] for word in self._codes)
+        self._size = len(kept)
 
     def cosines(
         self, connection: sqlite3.Connection, snapshot: Snapshot, query: bytes, passes: Mask, most: int
@@ -124,9 +160,8 @@ class VectorTable:
 
     def _take(self, snapshot: Snapshot, batch: Sequence[tuple[int, int, bytes]]) -> None:
         values = np.frombuffer(b"".join(vector for _, _, vector in batch), "<f4").reshape(len(batch), -1)
-        notes = np.searchsorted(snapshot.rows["rowid"][: snapshot.size], [note for _, note, _ in batch])
-        replaced = np.isin(self._notes[: self._size], notes)
-        self._notes[: self._size][replaced] = -1
+        notes, known = snapshot.places(np.array([note for _, note, _ in batch], np.int64))
+        notes[~known] = -1  # gone by now, for a connection that still sees it
         end = self._size + len(batch)
         self._notes = _put(self._notes, self._size, notes)
         self._rows = _put(self._rows, self._size, np.array([row for row, _, _ in batch], np.int64))
@@ -171,18 +206,19 @@ class VectorTable:
         wanted = json.dumps(rows.tolist())
         if self._extension:
             found = connection.execute(
-                "SELECT vec_distance_L2(v.vector, ?) FROM json_each(?) w JOIN vectors v ON v.rowid = w.value "
-                "ORDER BY w.key",
+                "SELECT w.key, vec_distance_L2(v.vector, ?) FROM json_each(?) w JOIN vectors v ON v.rowid = w.value",
                 (query, wanted),
             ).fetchall()
-            distances = np.array(found, np.float32)[:, 0]
-            cosines: Floats = 1.0 - distances * distances / 2.0
-            return cosines
-        blobs = connection.execute(
-            "SELECT v.vector FROM json_each(?) w JOIN vectors v ON v.rowid = w.value ORDER BY w.key", (wanted,)
-        ).fetchall()
-        values = np.frombuffer(b"".join(blob for (blob,) in blobs), "<f4").reshape(len(blobs), -1)
-        exact: Floats = values @ np.frombuffer(query, "<f4")
+            distances = np.array([distance for _, distance in found], np.float32)
+            cosines = 1.0 - distances * distances / 2.0
+        else:
+            found = connection.execute(
+                "SELECT w.key, v.vector FROM json_each(?) w JOIN vectors v ON v.rowid = w.value", (wanted,)
+            ).fetchall()
+            asked = np.frombuffer(query, "<f4")
+            cosines = np.frombuffer(b"".join(blob for _, blob in found), "<f4").reshape(len(found), len(asked)) @ asked
+        exact = np.full(len(rows), np.nan, np.float32)  # what the connection does not see stays unknown
+        exact[[key for key, _ in found]] = cosines
         return exact
 
 
@@ -231,8 +267,7 @@ class Background:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[object, float, float]] = {}
-        self._at: dict[str, int] = {}
+        self._known: dict[str, tuple[int, object, float, float]] = {}  # by set: change number, sample, result
 
     def statistics(
         self, connection: sqlite3.Connection, key: str, prior: tuple[float, float], seen: int
@@ -241,12 +276,14 @@ class Background:
 
         `seen` is the number of the last change that the connection sees: where it is the same nothing has.
         """
-        if self._at.get(key) != seen:
-            self._refresh(connection, key, prior)
-            self._at[key] = seen
-        return self._known[key][1:]
+        known = self._known.get(key)
+        if known is None or known[0] != seen:
+            known = self._known[key] = (seen, *self._measured(connection, key, prior))
+        return known[2:]
 
-    def _refresh(self, connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> None:
+    def _measured(
+        self, connection: sqlite3.Connection, key: str, prior: tuple[float, float]
+    ) -> tuple[object, float, float]:
         sample = connection.execute(
             "SELECT count(*), sum(rowid), max(changed) FROM "
             "(SELECT rowid, changed FROM notes n INDEXED BY notes_sample "
@@ -255,9 +292,7 @@ class Background:
             (key, SAMPLE),
         ).fetchone()
         known = self._known.get(key)
-        if known is None or known[0] != sample:
-            known = (sample, *_measure(connection, key, prior))
-            self._known[key] = known
+        return known[1:] if known and known[1] == sample else (sample, *_measure(connection, key, prior))
 
 
 def _measure(connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> tuple[float, float]:

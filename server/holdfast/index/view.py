@@ -53,6 +53,10 @@ class IndexView:
         """See `holdfast.index.search.Finder.search`."""
         return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms, most)
 
+    def held(self, key: str | None = None) -> tuple[int, int] | None:
+        """See `holdfast.index.search.Finder.held`."""
+        return self._finder().held(self._connection, key)
+
     def latest(self, wanted: Filter, count: int) -> list[str]:
         """Ids of the notes that happened last of those that the filter lets through, the newest first."""
         return self._finder().latest(self._connection, wanted, count)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
+from holdfast.model.identifiers import Unit, units_of
 
 # Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
 _BM25 = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
@@ -25,6 +27,8 @@ _PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word i
 _PASTED_TERMS = 5  # a paste counts as a query of at least so many words, however few of its own are known
 _ENOUGH = 50  # notes in reach that a rare term must have found
 _USUAL_SHARE = 0.8  # of its weight a common word scores where it stands in a note's own text
+_RARE_AT_LEAST, _RARE_SHARE = 5, 100  # a word of so many notes, and of one in so many more, is rare
+_OWN = "{title body tags subject}"  # columns of a note's own words
 _RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
 
 
@@ -46,6 +50,18 @@ class Lexical:
 
 
 @dataclass(frozen=True, slots=True)
+class Rare:
+    """A rare word or identifier of the query, and the positions of the notes that pass and have it in their own text.
+
+    `count` is how many notes have it, whether or not they pass.
+    """
+
+    unit: Unit
+    count: int
+    positions: Positions
+
+
+@dataclass(frozen=True, slots=True)
 class _Term:
     word: str
     found: int
@@ -57,24 +73,56 @@ class _Term:
         return f'"{self.word}"'
 
 
+def rare_words(connection: sqlite3.Connection, snapshot: Snapshot, query: str, passes: Mask) -> list[Rare]:
+    """The identifiers and words of a query that few notes hold in their own text, each with those that pass."""
+    total = snapshot.count
+    most = _RARE_AT_LEAST + total // _RARE_SHARE
+    found: list[Rare] = []
+    for unit in units_of(query):
+        if unit.kind == "identifier" or 0 < _count(connection, snapshot, unit.label) <= most:
+            places = _holding(connection, snapshot, unit, most)
+            if 0 < len(places) <= most:
+                found.append(Rare(unit, len(places), places[passes[places]]))
+    return found
+
+
+def _holding(connection: sqlite3.Connection, snapshot: Snapshot, unit: Unit, most: int) -> Positions:
+    """Positions of the notes that have one of the spellings in their own text; of many only some, more than `most`."""
+    either = " OR ".join(f'"{phrase}"' for phrase in unit.phrases)
+    statement = "SELECT group_concat(rowid) FROM (SELECT rowid FROM texts WHERE texts MATCH ? LIMIT ?)"
+    (rowids,) = connection.execute(statement, (f"{_OWN} : ({either})", most + 1)).fetchone()
+    places, known = snapshot.places(_numbers(rowids))
+    return places[known]
+
+
 def search_words(
-    connection: sqlite3.Connection, snapshot: Snapshot, words: list[str], passes: Mask, most: int
+    connection: sqlite3.Connection,
+    snapshot: Snapshot,
+    words: list[str],
+    passes: Mask,
+    most: int,
+    rare_ones: Sequence[Rare] = (),
 ) -> Lexical:
     """Score every note that passes the filter and holds a word of the query.
 
     coverage = sum(idf * min(1, tf)) / sum(idf) over the query's terms, where tf is BM25's saturated, length-normalised
     term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it. Of common terms, which are
-    only looked for where a rare one was found, tf is taken as 0.8.
+    only looked for where a rare one was found, tf is taken as 0.8. Of `rare_ones` it is 1 in whatever holds them: a
+    long note has a passage about such a word, and its other passages do not speak against it.
     """
+    whole = {term: rare.positions for rare in rare_ones for term in rare.unit.terms}
     total = snapshot.count
     terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
-    unknown = frozenset(term.word for term in terms if not term.found)
+    unknown = frozenset(term.word for term in terms if not term.found and term.word not in whole)
     least = 0.0
     if len(terms) > most:  # a pasted log: its rarest words that are known at all; a few of them say little
         least = _PASTED_TERMS * idf(total, 0)
         terms = [term for term in terms if term.found][:most]
     weight = max(least, sum(term.idf for term in terms)) or 1.0
     coverage = np.zeros(snapshot.size, np.float32)
+    for term in terms:
+        if not term.found and term.word in whole:  # an identifier that is spelt in another way
+            coverage[whole[term.word]] += term.idf / weight
     matched = np.zeros(snapshot.size, np.uint32)
     rare: list[_Term] = []
     common = [term for term in terms if term.found]
@@ -85,19 +133,28 @@ def search_words(
         positions, scores = _of_term(connection, snapshot, term, passes)
         place = len(rare)
         rare.append(term)
-        coverage[positions] += term.idf / weight * np.minimum(1.0, scores / term.fts_idf)
+        share = np.minimum(1.0, scores / term.fts_idf)
+        if term.word in whole:
+            share[np.isin(positions, whole[term.word])] = 1.0
+        coverage[positions] += term.idf / weight * share
         matched[positions] |= np.uint32(1 << place)
     if common and rare:
         _add_common(connection, snapshot, rare, common, weight, passes, coverage)
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
 
 
-def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
+def _count(connection: sqlite3.Connection, snapshot: Snapshot, word: str) -> int:
+    """How many notes have a word, as far as possible from memory."""
     counts = snapshot.document_counts
     found = counts.of(word)
     if found is None:
         found = document_count(connection, word)
         counts.keep(word, found)
+    return found
+
+
+def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
+    found = _count(connection, snapshot, word)
     return _Term(
         word, found, idf(total, found), max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))
     )

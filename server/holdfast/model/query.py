@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -29,7 +30,8 @@ class Candidate(NamedTuple):  # many are made for each recall, and a tuple is ma
 
     `coverage` is the lexical leg in 0..1; `z` the cosine in deviations above the store's background, None where the
     note has no vector or the query none; `session_z` the mean of the three best of its session, itself included;
-    `matched` the query's words that were found in it.
+    `matched` the query's words that were found in it; `held` the rare ones, and the identifiers, that stand in its
+    own text.
     """
 
     rowid: int
@@ -47,14 +49,21 @@ class Candidate(NamedTuple):  # many are made for each recall, and a tuple is ma
     z: float | None
     session_z: float | None
     matched: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the legs found, unordered. `unknown` are the query's terms that no note of the whole store has."""
+    """What the legs found, unordered.
+
+    `unknown` are the query's terms that no note of the whole store has. `rare` tells for each rare word or identifier
+    of the query that some note holds how many notes do, of `notes` in all.
+    """
 
     candidates: tuple[Candidate, ...]
     unknown: frozenset[str] = frozenset()
+    rare: Mapping[str, int] = field(default_factory=dict)
+    notes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Order and relevance of what the legs found.
 
-    score = coverage + 0.10 z + 0.05 session_z + 0.40 [the question names the note's subject] + 0.40 time agreement
-            - 0.20 [another space] - 0.15 [retired] - 0.10 (1 - confidence) +- 0.02 [core, archival] + affinity
+    score = coverage + 0.10 z + 0.05 session_z + 0.50 [share of the question's rare words]
+            + 0.40 [the question names the note's subject] + 0.40 time agreement - 0.20 [another space]
+            - 0.15 [retired] - 0.10 (1 - confidence) +- 0.02 [core, archival] + affinity
 
 `coverage` is the share of the query's word weight that the note carries, `z` its cosine in deviations above the
 store's background: both absolute, so neither is ever divided by its own best hit. Every term is measured on notes and
@@ -12,11 +13,12 @@ whatever else was found, and only it decides what is returned and what is marked
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from holdfast.model.affinity import TOLD
+from holdfast.model.identifiers import units_of
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.query import Candidate, Found
 from holdfast.model.times import moment
@@ -28,6 +30,9 @@ WEAK = 0.45  # below it a note is marked as doubtful
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
 _SHOWN_WORDS = 5
+_NAMED_FLOOR, _HIGHEST_FLOOR = 0.5, 0.75  # relevance of a note that holds an identifier, and all that is named
+_SINGLE = 0.4  # of what an identifier adds to the score, a word adds that only one note has, in a longer question
+_FEW, _HALF, _NEARLY_ALL = 0.1, 2, 0.66  # share of the notes; one in so many; share of what is asked for
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
 
 
@@ -37,6 +42,7 @@ class Weights:
 
     z: float = 0.10
     session: float = 0.05
+    rare: float = 0.50
     subject: float = 0.40
     time: float = 0.40
     other_space: float = 0.20
@@ -120,7 +126,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     terms = query_terms(question.text)
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
-    asked = _Asked(question, frozenset(terms), len(terms), unknown, strange=strange)
+    asked = _Asked(question, frozenset(terms), len(terms), unknown, strange=strange, telling=_telling(question, found))
     ranked = [_ranked(candidate, asked, weights) for candidate in found.candidates]
     ranked.sort(key=lambda item: item.candidate.id)
     ranked.sort(key=lambda item: item.candidate.created, reverse=True)
@@ -162,6 +168,22 @@ def without_names(query: str, subjects: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class _Telling:
+    """Identifiers, words that are no ordinary ones, ordinary words that few notes have; of `count` such things.
+
+    `single` are those that one note holds.
+    `known` is how many identifiers and extraordinary words some note holds.
+    """
+
+    identifiers: frozenset[str]
+    strange: frozenset[str]
+    few: frozenset[str]
+    single: frozenset[str]
+    count: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Asked:
     """A question with what is worked out once for all candidates."""
 
@@ -170,6 +192,7 @@ class _Asked:
     count: int
     unknown: float
     strange: bool
+    telling: _Telling | None
 
 
 def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
@@ -178,11 +201,13 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
     foreign = question.space is not None and candidate.space not in (question.space, GLOBAL_SPACE)
     agreement = _agreement(candidate.happened, question, weights.fading)
     affinity = question.affinity.get(candidate.id, 0.0)
+    floor, rare = _rarity(candidate.held, asked.telling)
     score = (
         candidate.coverage
         + weights.z * (candidate.z or 0.0)
         + weights.session * (candidate.session_z or 0.0)
         + weights.subject * subject
+        + weights.rare * rare
         + weights.time * agreement
         - weights.other_space * foreign
         - weights.retired * (candidate.outdated and not question.past)
@@ -192,7 +217,43 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
     )
     named = subject + (agreement == 1.0)
     worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
+    worth = max(worth, floor)
     return Ranked(candidate, score, worth, _also(subject=subject, affinity=affinity), asked.unknown)
+
+
+def _telling(question: Question, found: Found) -> _Telling | None:
+    """Which words of the question tell by themselves what it is about; None where no note holds a rare one of them."""
+    if not found.rare:
+        return None
+    units = units_of(question.text)
+    words = {unit.label for unit in units if unit.kind != "identifier"}
+    strange = frozenset(words & question.extraordinary)
+    few = frozenset(word for word in words - strange if found.rare.get(word, found.notes) <= max(1, _FEW * found.notes))
+    identifiers = frozenset(unit.label for unit in units if unit.kind == "identifier")
+    single = frozenset(word for word, count in found.rare.items() if count == 1)
+    return _Telling(identifiers, strange, few, single, len(units), len((identifiers | strange) & found.rare.keys()))
+
+
+def _rarity(held: Collection[str], telling: _Telling | None) -> tuple[float, float]:
+    """The relevance that a note has at the least by the rare words that it holds, and what they add to its score.
+
+    An identifier counts whatever else is asked. A word that is no ordinary one counts where it is half of such words,
+    or the question is in another language, of which most words are such; it adds to the score where no other note has
+    it. Ordinary words count where they are nearly all that is asked for.
+    """
+    if telling is None or not held:
+        return 0.0, 0.0
+    named = telling.identifiers.intersection(held)
+    strange = telling.strange.intersection(held)
+    if named:
+        share = len(named | strange) / max(1, telling.known)
+        return _NAMED_FLOOR + share * (_HIGHEST_FLOOR - _NAMED_FLOOR), share
+    if _HALF * len(strange) >= max(1, len(telling.strange)):
+        share = len(strange) / telling.count
+        adds = bool(strange & telling.single) * (1.0 if _HALF * share >= 1 else _SINGLE)
+        return WEAK + share * (_HIGHEST_FLOOR - WEAK), adds
+    share = len(telling.few.intersection(held) | strange) / telling.count
+    return (WEAK + share * (_HIGHEST_FLOOR - WEAK) if share >= _NEARLY_ALL else 0.0), 0.0
 
 
 def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ STOP_WORDS = frozenset(  # a list of words reads better as one text
     were what when where which while who whom why will with would you your yours s t ll re ve d m""".split()  # noqa: SIM905
 )
 
-_OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
+OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
     """anything everything something nothing thing things stuff happen happened happening going went go goes event
     events news new update updates change changed changes decide decided decision decisions learn learned learnt
     lesson lessons note noted notes memory memories remember remembered store stored save saved record recorded write
@@ -57,7 +57,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def asks_openly(text: str) -> bool:
     """Whether a question, its words of time left out, names nothing that a note could be about."""
-    return all(term in _OPEN_WORDS or term in STOP_WORDS for term in query_terms(text))
+    return all(term in OPEN_WORDS or term in STOP_WORDS for term in query_terms(text))
 
 
 def folded(text: str) -> str:

@@ -1,0 +1,118 @@
+"""A question whose rare word a note holds finds that note, first and strong, at any length and in any script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.engine.memory import Memory
+from holdfast.model.identifiers import units_of
+from worlds import WordBag, ask, keep, living
+
+pytestmark = pytest.mark.anyio
+
+FILLER = (
+    "The build took twelve minutes on the old runner. We moved the cache to a larger disk. Tests of the parser are "
+    "slow, so they run at night. The release notes are written by hand. Reviews wait for two people at least. "
+)
+OTHERS = (
+    "What happened with the old runner was about money.",
+    "Do you remember the rest of the release notes?",
+    "The larger disk is for the cache.",
+    "Two people at least look at each change.",
+)
+FRAMES = ("{}", "what about {}?", "{} rest", "what happened with {}?", "do you remember what {} was about")
+WORDS = {
+    "ticket": "PROJ-3227",
+    "hash": "a3f9c2e71b",
+    "host": "db-prod-17.eu.internal",
+    "invented": "zorvekmal",
+    "version": "v4.17.92",
+    "error": "ERR_CONN_4471",
+    "path": "src/loader/zorvek_handler.py",
+    "dotted": "app.zorvek.Loader",
+    "number": "884213",
+    "chinese": "鲸鹭榫镍",
+    "cyrillic": "зорвэкмал",
+    "japanese": "ゾルヴァクェ",
+    "korean": "쿼츠펠릭",
+}
+
+
+def text(size: int, *words: str) -> str:
+    """A text of about `size` bytes with one word in its last sentence, or the words at both ends."""
+    sentences = (FILLER * (size // len(FILLER) + 1)).split(". ")[: max(3, size // 55)]
+    for place, word in zip((len(sentences), 0), words, strict=False):
+        sentences.insert(place, f"We looked into {word} for a day")
+    return ". ".join(sentences)
+
+
+async def first(memory: Memory, query: str) -> tuple[str, bool]:
+    """The best hit's id, and whether it is strong."""
+    hits = (await ask(memory, query)).hits
+    assert hits, f"silence: {query}"
+    return hits[0].note.id, not hits[0].ranked.weak
+
+
+async def kept(memory: Memory, content: str) -> str:
+    return (await keep(memory, content)).note.id
+
+
+@pytest.mark.parametrize("encoder", [None, WordBag()], ids=["words", "vectors"])
+@pytest.mark.parametrize("size", [200, 3_000, 50_000])
+async def test_a_rare_word_finds_its_note_first_and_strong(tmp_path: Path, size: int, encoder: WordBag | None) -> None:
+    async with living(tmp_path, encoder=encoder) as memory:
+        for other in OTHERS:
+            await keep(memory, other)
+        notes = {word: await kept(memory, text(size, word)) for word in WORDS.values()}
+        for word, note in notes.items():
+            for frame in FRAMES:
+                assert await first(memory, frame.format(word)) == (note, True), frame.format(word)
+
+
+@pytest.mark.parametrize("encoder", [None, WordBag()], ids=["words", "vectors"])
+async def test_two_rare_words_far_apart_find_the_note_that_has_both(tmp_path: Path, encoder: WordBag | None) -> None:
+    async with living(tmp_path, encoder=encoder) as memory:
+        for word in ("PROJ-3227", "OPS-9144"):
+            await keep(memory, f"{word} is a ticket.")
+        both = await kept(memory, text(30_000, "PROJ-3227", "OPS-9144"))
+        assert await first(memory, "PROJ-3227 OPS-9144") == (both, True)
+        assert await first(memory, "what did OPS-9144 have to do with PROJ-3227?") == (both, True)
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("PROJ-3227", ("proj 3227", "proj_3227", "PROJ3227", "proj-3227", "Proj-3227.")),
+        ("PROJ3227", ("PROJ-3227", "proj 3227", "proj_3227")),
+        ("fetch_user_rows", ("fetchUserRows", "fetch-user-rows", "FETCH_USER_ROWS")),
+        ("fetchUserRows", ("fetch_user_rows", "fetchuserrows")),
+        ("v4.17.92", ("4.17.92", "V4.17.92")),
+        ("db-prod-17.eu.internal", ("DB-PROD-17.EU.INTERNAL", "db_prod_17.eu.internal")),
+    ],
+)
+async def test_an_identifier_is_found_in_any_spelling(tmp_path: Path, stored: str, asked: tuple[str, ...]) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        for other in OTHERS:
+            await keep(memory, other)
+        note = await kept(memory, text(8_000, stored))
+        for spelling in asked:
+            assert await first(memory, spelling) == (note, True), spelling
+            assert await first(memory, f"what happened with {spelling}?") == (note, True), spelling
+
+
+async def test_a_common_word_is_no_stronger_in_a_long_note(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        for number in range(30):
+            await keep(memory, f"The deployment of part {'abcdefghij'[number % 10]} took {number} minutes.")
+        long = await kept(memory, text(20_000, "deployment"))
+        answer = await ask(memory, "how do I explain deployment to my grandmother over dinner?")
+        assert all(hit.ranked.weak for hit in answer.hits if hit.note.id == long)
+
+
+@pytest.mark.parametrize(
+    "query", ["what is 2+2?", "ok thanks", "what's next?", "page 3 and/or e-mail", "on 2026-03-04 at 10:30"]
+)
+def test_what_any_question_may_hold_is_no_identifier(query: str) -> None:
+    assert [unit.label for unit in units_of(query) if unit.kind == "identifier"] == []

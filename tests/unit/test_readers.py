@@ -1,0 +1,133 @@
+"""Who reads the index waits for no long reading while there is, or could be, a connection that is free."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from holdfast.index.note_index import IndexLostError, NoteIndex
+from holdfast.index.readers import MORE
+from holdfast.index.update import Update
+from holdfast.index.view import IndexView
+from indexes import row
+
+pytestmark = pytest.mark.anyio
+
+NEVER = 20.0  # seconds
+CONNECTIONS = 2
+
+
+class Reading:
+    """A reading that lasts until it is let go."""
+
+    def __init__(self) -> None:
+        self._begun, self._end = threading.Event(), threading.Event()
+
+    def __call__(self, _: IndexView) -> None:
+        self._begun.set()
+        self._end.wait(NEVER)
+
+    async def begun(self) -> None:
+        waited = functools.partial(self._begun.wait, NEVER)
+        assert await anyio.to_thread.run_sync(waited), "it has not begun"
+
+    def let_go(self) -> None:
+        self._end.set()
+
+
+@pytest.fixture
+async def index(tmp_path: Path) -> AsyncIterator[NoteIndex]:
+    index = NoteIndex(tmp_path / "index.db", readers=CONNECTIONS)
+    await index.open()
+    await index.mark_built()
+    await index.apply(Update(notes=[row(1, "one")]))
+    yield index
+    await index.aclose()
+
+
+@asynccontextmanager
+async def long_readings(index: NoteIndex, count: int) -> AsyncIterator[list[Reading]]:
+    readings = [Reading() for _ in range(count)]
+    try:
+        async with anyio.create_task_group() as tasks:
+            for reading in readings:
+                tasks.start_soon(index.read, reading)
+                await reading.begun()
+            yield readings
+            for reading in readings:
+                reading.let_go()
+    finally:
+        for reading in readings:
+            reading.let_go()
+
+
+async def short_readings(index: NoteIndex, count: int) -> None:
+    with anyio.fail_after(NEVER / 2):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(index.read, IndexView.count_notes)
+
+
+@pytest.mark.parametrize("count", [1, CONNECTIONS, CONNECTIONS + MORE - 1])
+async def test_short_readings_wait_for_no_long_one(index: NoteIndex, count: int) -> None:
+    async with long_readings(index, count):
+        await short_readings(index, 8)
+
+
+async def test_a_connection_whose_caller_went_away_is_taken_until_its_reading_ends(index: NoteIndex) -> None:
+    left = Reading()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(index.read, left)
+        await left.begun()
+        tasks.cancel_scope.cancel()
+    await short_readings(index, 8)
+    left.let_go()
+
+
+async def test_who_gives_up_waiting_costs_nobody_a_connection(index: NoteIndex) -> None:
+    async with long_readings(index, CONNECTIONS + MORE) as readings:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(index.read, IndexView.count_notes)
+            await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        readings[0].let_go()
+        await short_readings(index, 8)
+
+
+async def test_who_waits_while_the_index_is_closed_is_told(index: NoteIndex) -> None:
+    told: list[str] = []
+
+    async def read() -> None:
+        try:
+            await index.read(IndexView.count_notes)
+        except IndexLostError as error:
+            told.append(str(error))
+
+    async with long_readings(index, CONNECTIONS + MORE) as readings, anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        await anyio.lowlevel.checkpoint()
+        tasks.start_soon(index.aclose)
+        with anyio.fail_after(NEVER / 2):
+            while not told:  # noqa: ASYNC110 - it is told by an exception
+                await anyio.sleep(0.01)
+        for reading in readings:
+            reading.let_go()
+
+
+async def test_as_many_readings_as_ever_end_each_with_its_own_answer(index: NoteIndex) -> None:
+    answers: list[int] = []
+
+    async def read(work: Callable[[IndexView], int]) -> None:
+        answers.append(await index.read(work))
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(200):
+            tasks.start_soon(read, lambda _, number=number: number)
+    assert sorted(answers) == list(range(200))
