@@ -360,7 +360,7 @@ class Journal:
         """The place, not behind the end of files that somebody has cut or taken away."""
         known = self._place.months
         there = {name: min(known[name], self._files.size(self._folder / name)) for name in sorted(known)[-_LATEST:]}
-        months = {name: size for name, size in (known | there).items() if size}
+        months = {name: size for name, size in {**known, **there}.items() if size}
         return self._place if months == known else replace(self._place, months=months)
 
     def _begin(self, known: Position | None) -> Position:

@@ -315,6 +315,14 @@ class NoteFiles:
         """Add a line to the journal, without waiting for the disk unless asked to."""
         return await self._journal.append(record, flush=flush)
 
+    async def tell_outcomes(self) -> None:
+        """Tell the journal how this process's own changes ended.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        await self._writer.write_outcomes()
+
     async def journal(self) -> list[Record]:
         """Every record of the journal, in order."""
         return await _on_disk(lambda: list(self._journal.records()))
