@@ -30,6 +30,7 @@ FOUR = "tests/crash/test_processes.py::test_four_processes_on_one_folder_lose_an
 
 _JOURNAL = "tests/unit/test_journal.py::"
 _LOCKS = "tests/unit/test_locks.py::"
+_LONG = "tests/crash/test_long_journal.py::"
 _ENCODING = "tests/unit/test_encoding.py::"
 _FRONTMATTER = "tests/unit/test_frontmatter.py::"
 _EDITS = "tests/contract/test_hand_edits.py::"
@@ -198,6 +199,15 @@ MUTATIONS = (
              "store/locks.py", "        if not self._holders:\n            self._release()",
              "        if True:\n            self._release()",
              (f"{_LOCKS}test_a_stripe_stays_locked_for_other_processes_until_the_last_of_its_keys_is_let_go",)),
+    Mutation("journal-read-anew", 3, "every start reads the whole journal", "engine/replay.py",
+             "    whole = not known.place\n", "    whole = True\n",
+             (f"{_LONG}test_a_start_does_not_read_what_the_index_knows",)),
+    Mutation("changed-journal-unseen", 1, "a journal that was replaced is taken for the one that was read",
+             "store/position.py", "zlib.crc32(data[:-1]) == position.checksum", "True",
+             (f"{_LONG}test_a_journal_that_is_not_the_one_that_was_read_is_read_anew[replace]",)),
+    Mutation("open-change-passed", 2, "the index goes on beyond a change that is still open", "engine/replay.py",
+             "last = self._last if first is None else first.before", "last = self._last",
+             (f"{_LONG}test_an_open_change_is_settled_however_much_was_written_after_it",)),
     Mutation("numbers-doubled", 3, "the journal is not read before it is written", "store/journal.py",
              "            self._read_latest()\n            self._up", "            self._up",
              (f"{_JOURNAL}test_two_journals_in_threads_of_their_own_never_give_a_number_twice",)),

@@ -8,35 +8,12 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from disks import Failing
-from holdfast.errors import StorageError
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.locks import Lock
-from holdfast.store.notes import NoteFiles
-from plans import IDS, PLANS, after, carry_out, let_go, load_all, make_template, opened
+from plans import HALF_MADE, IDS, die_half_way, make_template, opened, texts
 
 pytestmark = pytest.mark.anyio
-
-THREE = PLANS["three notes rewritten"]
-
-
-async def die_half_way(home: Path) -> None:
-    """A process that had exchanged one file of three when it was killed."""
-    files = Failing(1, stays=True, steps=("swap",))
-    dying = opened(home, files)
-    await dying.open()
-    files.armed = True
-    with pytest.raises(StorageError):
-        await carry_out(dying, THREE)
-    let_go(dying)
-
-
-async def texts(store: NoteFiles) -> dict[str, str]:
-    return {name: stored.note.content for name, stored in (await load_all(store)).items()}
-
-
-EXPECTED = {name: made.content for name, made in after(THREE).items()}
 
 
 @pytest.mark.parametrize("patience", [None, 5.0])
@@ -61,7 +38,7 @@ async def test_a_lock_taken_while_the_journal_is_busy_has_no_open_change_behind_
         tasks.start_soon(look)
         for _ in range(100):
             await checkpoint()
-    assert found == EXPECTED
+    assert found == HALF_MADE
     await store.aclose()
 
 

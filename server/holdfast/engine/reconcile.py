@@ -169,13 +169,11 @@ class Reconciler:
 
     async def keep_up(self) -> None:
         """Tell the index how far the journal is known when it has grown, so that no start has much to read."""
-        if self.ports.store.journal_bytes - self._followed < GROWN_BYTES:
-            return
-        async with self._lock:
-            if not self.ports.index.lost:
-                await self.ports.store.tell_outcomes()
-                self._followed = self.ports.store.journal_bytes
-                await follow(self.ports)
+        grown = self.ports.store.journal_bytes - self._followed
+        if grown >= GROWN_BYTES and not self.ports.index.lost:  # no request waits for this
+            await self.ports.store.tell_outcomes()
+            self._followed += grown
+            await follow(self.ports)
 
     async def _build_index(self) -> None:
         await self.ports.index.aclose()

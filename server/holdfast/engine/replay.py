@@ -237,6 +237,14 @@ async def _read_on(ports: Ports, replay: Replay, slices: int | None) -> bool | N
     return False
 
 
+async def harmed_lines(ports: Ports) -> tuple[int, tuple[str, ...]]:
+    """How many lines of the journal could not be read when they were, and where the first of them are."""
+    known = await ports.index.read(lambda view: view.known_journal())
+    reads = await ports.store.journal_since(known.place, SLICE)
+    last = reads[-1].position if reads else read_position(known.place)
+    return (last.damaged, last.harmed) if last else (0, ())
+
+
 def _take_all(replay: Replay, reads: Sequence[Read]) -> None:
     for read in reads:
         replay.take(read)
