@@ -1,9 +1,12 @@
 """How long a client waits: from starting the process to the answer of `tools/list`, beside `import fastmcp` alone.
 
-    python bench/startup.py [--runs N]
+    python bench/startup.py [--runs N] [--lines 500,50000,500000]
 
 Both are taken in turn, so that a machine that changes its speed changes both. Prints medians, their ratio, and the
 server's resident memory before and after the encoder is loaded.
+
+Then the first answer of a server whose journal is long: from starting the process to the answer of `recall`, with the
+index there and with the index deleted, and the most memory that the process took; each beside the shortest journal.
 """
 
 from __future__ import annotations
@@ -15,9 +18,12 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from holdfast.store.journal import line_of
 
 HANDSHAKE: tuple[dict[str, Any], ...] = (
     {
@@ -34,12 +40,19 @@ HANDSHAKE: tuple[dict[str, Any], ...] = (
     {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
 )
 
+RECALL: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 3,
+    "method": "tools/call",
+    "params": {"name": "recall", "arguments": {"query": "what was noted about the bench"}},
+}
+
 
 class Server:
     """A server process spoken to line by line."""
 
-    def __init__(self, home: str) -> None:
-        environment = {**os.environ, "HOLDFAST_HOME": home, "HOLDFAST_SPACE": "bench"}
+    def __init__(self, home: str, more: Mapping[str, str] | None = None) -> None:
+        environment = {**os.environ, "HOLDFAST_HOME": home, "HOLDFAST_SPACE": "bench", **(more or {})}
         command = [sys.executable, "-m", "holdfast"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
@@ -65,10 +78,14 @@ class Server:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
+    def most_megabytes(self) -> float:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
     def close(self) -> None:
         assert self._process.stdin
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)
         assert self._process.stdout
         self._process.stdout.close()
 
@@ -99,10 +116,62 @@ def memory(home: str) -> tuple[float, float]:
     return before, after
 
 
+def write_journal(home: Path, lines: int) -> None:
+    """A journal of so many lines: uses of a note, and changes with their outcomes."""
+    folder = home / "journal"
+    folder.mkdir(parents=True)
+    with (folder / "2026-01.jsonl").open("wb") as file:
+        file.writelines(line_of(_record(seq)) for seq in range(1, lines + 1))
+
+
+def _record(seq: int) -> dict[str, Any]:
+    record = {"seq": seq, "at": f"{2000 + seq % 26}-{seq % 12 + 1:02}-{seq % 28 + 1:02}T12:00:00Z", "by": "local"}
+    note = f"mem_{seq % 1000:016d}"
+    if seq % 2:
+        return {**record, "op": "use", "source": "bench", "use": {"note": note}}
+    path = f"bench/a note about something.{note}.md"
+    file = {"note": note, "path": path, "before": None, "after": f"{seq:064x}", "aside": f"memories/bench/.{seq}.tmp"}
+    done = [f"chg_{seq - 2:016d}"] if seq > 2 else []
+    return {**record, "op": "remember", "change": f"chg_{seq:016d}", "done": done, "files": [file]}
+
+
+def first_answer(home: str) -> tuple[float, float]:
+    """Seconds until `recall` was answered, and the most megabytes that this took."""
+    began = time.perf_counter()
+    server = Server(home, {"HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "no"})
+    server.ask(*HANDSHAKE[:2], RECALL)
+    took = time.perf_counter() - began
+    most = server.most_megabytes()
+    server.close()
+    return took, most
+
+
+def long_journals(folder: Path, sizes: Sequence[int], runs: int) -> None:
+    homes = {lines: str(folder / str(lines)) for lines in sizes}
+    for lines, home in homes.items():
+        write_journal(Path(home), lines)
+    anew = {lines: first_answer(home) for lines, home in homes.items()}
+    known: dict[int, list[tuple[float, float]]] = {lines: [] for lines in sizes}
+    for _ in range(runs):
+        for lines, home in homes.items():
+            known[lines].append(first_answer(home))
+    shortest = known[sizes[0]]
+    print("first answer of recall, by lines of the journal")
+    for lines in sizes:
+        seconds, most = (statistics.median(values) for values in zip(*known[lines], strict=True))
+        against = [first[0] / second[0] for first, second in zip(known[lines], shortest, strict=True)]
+        print(
+            f"{lines:8,} lines  known {seconds:6.2f} s  {statistics.median(against):5.2f} x  {most:5.0f} MB"
+            f"   index deleted {anew[lines][0]:7.2f} s  {anew[lines][1]:5.0f} MB"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=10)
-    runs = parser.parse_args().runs
+    parser.add_argument("--lines", default="500,50000,500000")
+    options = parser.parse_args()
+    runs, sizes = options.runs, [int(lines) for lines in options.lines.split(",") if lines]
     with TemporaryDirectory() as home:
         seconds_to_list(home)
         seconds_to_import()  # bytecode is warm now
@@ -116,6 +185,8 @@ def main() -> None:
     print(f"ratio                 {ratio:6.2f}     median of pairs")
     print(f"RSS before the encoder {before:5.0f} MB")
     print(f"RSS after the encoder  {after:5.0f} MB")
+    with TemporaryDirectory(dir=Path.cwd(), prefix="bench-") as folder:  # on this disk: /tmp may be memory
+        long_journals(Path(folder), sizes, runs)
 
 
 if __name__ == "__main__":

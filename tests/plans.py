@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from disks import Failing
 from holdfast.errors import StorageError
 from holdfast.model.memory import Note
 from holdfast.store.codec import content_hash
@@ -115,3 +116,23 @@ def let_go(store: NoteFiles) -> None:
     """What the system does for a process that was killed."""
     for held in (store._stripes, store._whole, store._journal, store._watch):
         held.close()
+
+
+THREE = PLANS["three notes rewritten"]
+HALF_MADE = {name: made.content for name, made in after(THREE).items()}  # once somebody has settled it
+
+
+async def die_half_way(home: Path) -> None:
+    """A process that had exchanged one file of three when it was killed."""
+    files = Failing(1, stays=True, steps=("swap",))
+    dying = opened(home, files)
+    await dying.open()
+    files.armed = True
+    with pytest.raises(StorageError):
+        await carry_out(dying, THREE)
+    let_go(dying)
+
+
+async def texts(store: NoteFiles) -> dict[str, str]:
+    """The texts of all notes, by title."""
+    return {name: stored.note.content for name, stored in (await load_all(store)).items()}

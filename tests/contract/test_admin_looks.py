@@ -179,6 +179,22 @@ async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) 
     assert bad["reason"]
 
 
+async def test_health_tells_where_the_journal_is_damaged(admin: Admin) -> None:
+    for number in range(3):
+        await admin.call("remember", content=f"The crane lifts {number} tonnes.")
+    assert (await admin.look("health"))["damaged_journal_lines"] == 0
+    [month] = (admin.home / "journal").iterdir()
+    lines = month.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1][:40] + b"?" + lines[1][41:]
+    month.write_bytes(b"".join(lines))
+    for part in (admin.home / ".holdfast").glob("index.db*"):
+        part.unlink()
+    health = await admin.look("health")
+    assert (health["ok"], health["damaged_journal_lines"]) == (False, 1)
+    assert health["damaged_journal_places"] == [f"journal/{month.name} line 2"]
+    assert "backup" in health["damaged_journal_remedy"]
+
+
 async def when_all_have_run(admin: Admin) -> dict[str, dict[str, Any]]:
     with anyio.fail_after(30):
         while not (jobs := {job["name"]: job for job in (await admin.look("jobs"))["jobs"]})["retention"]["run_count"]:  # noqa: ASYNC110

@@ -164,3 +164,18 @@ def test_without_the_vector_extension_it_says_what_that_costs(
     monkeypatch.setattr("holdfast.cli.checks.vector_extension", lambda: "")
     assert checks(environment)["vectors"]["status"] == "warn"
     assert database.vector_extension  # the real one is only left aside
+
+
+def test_a_damaged_line_of_the_journal_is_told_with_its_place_and_never_its_text(
+    environment: dict[str, str], home: Path
+) -> None:
+    ran(environment, "remember", "The tide table hangs in the kitchen.")
+    assert checks(environment)["journal lines"]["status"] == "ok"
+    [month] = (home / "journal").iterdir()
+    lines = month.read_bytes().splitlines(keepends=True)
+    lines[0] = lines[0].replace(b'"seq":1', b'"seq":7')
+    month.write_bytes(b"".join(lines))
+    found = checks(environment)["journal lines"]
+    assert found["status"] == "warn"
+    assert found["said"] == f"1 cannot be read: journal/{month.name} line 1"
+    assert "backup" in found["remedy"]

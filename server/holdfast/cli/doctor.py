@@ -17,7 +17,7 @@ from holdfast.cli.checks import Finding, check_clients, check_encoder, check_fol
 from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
 from holdfast.engine.integrity import Problem, Report, accept_integrity, integrity_check, note_sights
-from holdfast.engine.looks import read_vectors
+from holdfast.engine.looks import DAMAGED_REMEDY, read_vectors
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
 from holdfast.engine.stats import Stats, stats
@@ -41,6 +41,8 @@ class _Looked:
     accepted: tuple[str, ...]
     open_changes: int
     vectors: tuple[int, int] | None
+    damaged: int
+    damaged_at: tuple[str, ...]
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -94,6 +96,12 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[Finding]:
     yield from _files(looked)
     yield _vectors(looked.vectors)
     yield from _left_open(looked.open_changes, settings.home)
+    if looked.damaged:
+        places = ", ".join(f"journal/{place}" for place in looked.damaged_at)
+        more = " and more" if looked.damaged > len(looked.damaged_at) else ""
+        yield Finding("journal lines", "warn", f"{looked.damaged:,} cannot be read: {places}{more}", DAMAGED_REMEDY)
+    else:
+        yield Finding("journal lines", "ok", "every line can be read")
     if settings.vault_enabled and numbers.notes and numbers.last_backup is None:
         yield Finding("backup", "warn", "there is none yet", "A running server makes one each day.")
 
@@ -107,7 +115,9 @@ async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
     report = await memory.attend(integrity_check)
     quarantined = await memory.attend(lambda ports: ports.index.problems())
     vectors = await memory.attend(read_vectors)
-    return _Looked(numbers, report, tuple(quarantined), accepted, memory.ports.store.open_changes, vectors)
+    store = memory.ports.store
+    damaged, places = await store.damaged_lines()
+    return _Looked(numbers, report, tuple(quarantined), accepted, store.open_changes, vectors, damaged, places)
 
 
 def _pages(report: Report) -> Iterator[Finding]:

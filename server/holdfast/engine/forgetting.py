@@ -48,7 +48,7 @@ async def purge_forgotten(ports: Ports) -> int:
     """Take what was forgotten a month ago out of the trash, and its last text out of the history."""
     if ports.upkeep is None:
         return 0
-    lines = await ports.store.journal()
+    lines = await ports.store.past.told([f'"op":"{FORGET}"', f'"{_PURGED}":', '"void":', '"undoes":'])
     due = _due(lines, instant(ports.clock() - timedelta(days=KEPT_DAYS)))
     if not due:
         return 0

@@ -30,6 +30,7 @@ from holdfast.model.integrity import (
 from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
 from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
+from holdfast.store.pages import Mark
 from holdfast.store.stored import Stored
 
 Scope = Literal["now", "daily", "graph", "all"]
@@ -152,7 +153,7 @@ async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] 
 
 async def note_sights(ports: Ports) -> None:
     """When a server starts: trust MEMORY.md and the logs of past days as they are, where nothing is known of them."""
-    known = baselines(await ports.store.page_records())
+    known = (await known_pages(ports)).pages
     last = today(ports)
     paths = [path for path in (MEMORY, *await ports.store.list_pages(DAILY)) if _is_closed(path, last)]
     await _see(ports, [path for path in paths if path not in known])
@@ -160,6 +161,38 @@ async def note_sights(ports: Ports) -> None:
     if seen:
         await ports.store.record({"op": SEEN, SEEN: marks_of(seen)})
     ports.sights.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPages:
+    """How pages are to look, as the journal tells up to a place: `base` in the index, `lines` behind that."""
+
+    place: str
+    base: Mapping[str, Baseline]
+    lines: tuple[Mapping[str, Any], ...]
+
+    @property
+    def pages(self) -> dict[str, Baseline]:
+        return baselines(self.lines, self.base)
+
+
+async def known_pages(ports: Ports) -> KnownPages:
+    """How all pages are to look. Only what the index does not know yet is read, and without a lock."""
+    known = await ports.index.read(lambda view: view.known_journal())
+    told = await ports.store.page_records(known.place) if known.place else None
+    if told is not None:
+        lines = tuple(line for line in told[0] if line["seq"] > known.pages_seq)
+        return KnownPages(told[1], known.pages, lines)
+    told = await ports.store.page_records("")  # the journal is not the one that the index knows
+    if told is None:
+        raise StorageError("The journal is being replaced.", "Call again in a moment.")
+    return KnownPages(told[1], {}, tuple(told[0]))
+
+
+async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
+    """The same with what was told since."""
+    told = await ports.store.page_records(known.place)
+    return await known_pages(ports) if told is None else KnownPages(told[1], known.base, (*known.lines, *told[0]))
 
 
 async def first_look(ports: Ports) -> None:
@@ -179,30 +212,33 @@ async def _see(ports: Ports, paths: Iterable[str]) -> None:
 async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
     """The pages that somebody else has changed, and what was done to them.
 
-    What differs at first sight is looked at again under its lock: it may be a change of ours that is under way.
+    What differs at first sight is looked at again under its lock: it may be a change of ours that is under way. Of
+    the journal only what is new since the first look is read then.
     """
     paths = {NOW, MEMORY, *await ports.store.list_pages(NOW_FOLDER), *await ports.store.list_pages(DAILY)}
-    differing = await _differing(ports, paths)
+    marks = await ports.store.page_marks(sorted(paths))
+    known = await known_pages(ports)
+    expected = {path: base for path, base in known.pages.items() if _is_watched(path)}
+    marks |= await ports.store.page_marks(sorted(expected.keys() - paths))
+    differing = _differing(ports, expected, marks)
     if not differing:
         return ()
     async with ports.store.hold({page_key(path) for path in differing}):
-        found = await _differing(ports, differing)
-        still = sorted(found.keys() & differing.keys())
-        return tuple([Problem(path, await _how(ports, path, found[path])) for path in still])
+        pages = (await _known_anew(ports, known)).pages
+        expected = {path: pages[path] for path in differing if path in pages}
+        found = _differing(ports, expected, await ports.store.page_marks(sorted(differing)))
+        return tuple([Problem(path, await _how(ports, path, found[path])) for path in sorted(found)])
 
 
-async def _differing(ports: Ports, paths: Iterable[str]) -> dict[str, Baseline]:
-    """Of these pages, and those that the journal knows, the ones that are not like their baselines; and those."""
-    wanted = set(paths)
-    first = await ports.store.page_marks(sorted(wanted))
-    known = {path: base for path, base in baselines(await ports.store.page_records()).items() if _is_watched(path)}
-    found = first | await ports.store.page_marks(sorted(known.keys() - wanted))
+def _differing(ports: Ports, known: Mapping[str, Baseline], marks: Mapping[str, Mark]) -> dict[str, Baseline]:
+    """Of known and marked pages the ones that are not like their baselines; and those."""
+    expected = dict(known)
     last = today(ports)
-    for path in wanted - known.keys():
-        if _is_closed(path, last) and path in found and found[path][0]:
-            known[path] = ports.sights.setdefault(path, Baseline(*found[path]))
-    hashes: dict[str, str | None] = {path: mark[0] for path, mark in found.items()}
-    return {path: base for path, base in known.items() if base.foreign or hashes.get(path) != base.hash}
+    for path, mark in marks.items():
+        if path not in known and _is_closed(path, last) and mark[0]:
+            expected[path] = ports.sights.setdefault(path, Baseline(*mark))
+    hashes: dict[str, str | None] = {path: mark[0] for path, mark in marks.items()}
+    return {path: base for path, base in expected.items() if base.foreign or hashes.get(path) != base.hash}
 
 
 async def _how(ports: Ports, path: str, base: Baseline) -> str:

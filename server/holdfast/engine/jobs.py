@@ -133,7 +133,7 @@ async def _spaceless(house: House, first: int) -> list[tuple[str, str, tuple[str
 
 async def _unplaced(ports: Ports) -> frozenset[str]:
     """Notes that were stored without a space because their caller had none; that is no wish for `global`."""
-    lines = await ports.store.journal()
+    lines = await ports.store.past.told(['"unplaced":true'])
     return frozenset(file["note"] for line in lines if line.get("unplaced") is True for file in line.get("files", ()))
 
 

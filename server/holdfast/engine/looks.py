@@ -12,11 +12,17 @@ from holdfast.engine.due import MAINTENANCE, waiting_notes
 from holdfast.engine.housekeeping import job_states
 from holdfast.engine.jobs import JOBS
 from holdfast.engine.ports import Ports, View
+from holdfast.engine.replay import harmed_lines
 from holdfast.engine.vault import DAY
 from holdfast.engine.vectorsets import count_waiting, identity, progress
 from holdfast.model.times import instant, moment
 
 Shown = dict[str, Any]
+
+DAMAGED_REMEDY = (
+    "Notes are not touched by it; what these lines told of history, undo and feedback is lost. Stop every Holdfast, "
+    "then bring the file back from a backup, or delete these lines."
+)
 
 
 async def stats(ports: Ports) -> Shown:
@@ -37,10 +43,11 @@ async def health(ports: Ports) -> Shown:
     own = identity(ports.encoder)
     quarantined = len(await ports.index.problems())
     held = await ports.index.read(lambda view: view.held())
+    damaged, places = await harmed_lines(ports)
     named = {"provider": own.provider, "model": own.model, "dimension": own.dimension} if own else {}
     state = "none" if ports.encoder is None else "known" if own else "not reached yet"
     return {
-        "ok": quarantined == 0 and (held is None or held[0] == held[1]),
+        "ok": quarantined == 0 and damaged == 0 and (held is None or held[0] == held[1]),
         "version": __version__,
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
@@ -50,6 +57,9 @@ async def health(ports: Ports) -> Shown:
         "encoder": {"state": state, **named},
         "watcher": "kernel" if ports.store.watches else "scan",
         "quarantined": quarantined,
+        "damaged_journal_lines": damaged,
+        "damaged_journal_places": [f"journal/{place}" for place in places],
+        **({"damaged_journal_remedy": DAMAGED_REMEDY} if damaged else {}),
         "disk_free_bytes": await ports.upkeep.free_bytes() if ports.upkeep else None,
     }
 

@@ -213,6 +213,7 @@ class Memory:
                 if not woken:  # a request has just looked
                     await self._reconciler.fresh()
                 await self._reconciler.backstop()
+                await self._reconciler.keep_up()
                 due = await self._reconciler.adopt()
             except PASSING as error:
                 _report(error)

@@ -11,19 +11,14 @@ import structlog
 
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
-from holdfast.engine.due import maintenance_row
-from holdfast.engine.feedback import feedback_row
 from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
 from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
-from holdfast.engine.remembered import remembered
-from holdfast.engine.runs import run_row
-from holdfast.engine.uses import use_row
+from holdfast.engine.replay import follow
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import FileRow
-from holdfast.index.update import HistoryRow, Update
-from holdfast.model.pages import is_page_key
+from holdfast.index.update import Update
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Stored
@@ -37,6 +32,7 @@ BACKSTOP_SHARE = 200  # and takes no more than this part of the time
 STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
 PATIENT_SECONDS = 2.0  # how long a request waits for notes that others hold; what is held longer is looked at later,
 BRIEF_SECONDS = 0.1  # and waited for no more than this until it is free
+GROWN_BYTES = 1 << 18  # of the journal, until the index is told how far it is known
 _BATCH = 512
 _ROUNDS = 4
 
@@ -60,6 +56,7 @@ class Reconciler:
     _count: int = 0
     _looked_at: float = -1e9
     _cost: float = 0.0
+    _followed: int = 0  # bytes of the journal when the index was last brought up to its end
 
     async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
         """Return with an index that is there, built, and knows every file as it was when this was called.
@@ -92,7 +89,7 @@ class Reconciler:
         """Open the folder if nobody has, for requests that are about itself and not about its notes."""
         async with self._lock:
             if not self._opened:
-                await self.ports.store.open()
+                await self.ports.store.open(await self.ports.index.last_place())
                 self._opened, self._missed = True, True
 
     async def _open_store(self, *, anew: bool) -> None:
@@ -106,7 +103,7 @@ class Reconciler:
                 "The folder of the notes is gone: memories/ is no folder any more.",
                 "Mount or restore it. If it is gone for good, call remember again: that makes it anew.",
             )
-        await self.ports.store.open()
+        await self.ports.store.open(await self.ports.index.last_place())
         await self._notice_restore()
         await first_look(self.ports)
         self._opened, self._missed = True, True
@@ -156,6 +153,27 @@ class Reconciler:
             except IndexLostError:  # it cannot be read, or was deleted meanwhile: from the beginning
                 self.ports.index.discard()
                 await self._build_index()
+        await self._follow_journal()  # a long one keeps no other process waiting
+
+    async def _follow_journal(self) -> None:
+        """Read the journal to its end, or the index is as good as not open."""
+        whole = False
+        try:
+            await follow(self.ports)
+            self._followed = self.ports.store.journal_bytes
+            whole = True
+        finally:
+            if not whole:
+                with anyio.CancelScope(shield=True):
+                    await self.ports.index.aclose()
+
+    async def keep_up(self) -> None:
+        """Tell the index how far the journal is known when it has grown, so that no start has much to read."""
+        grown = self.ports.store.journal_bytes - self._followed
+        if grown >= GROWN_BYTES and not self.ports.index.lost:  # no request waits for this
+            await self.ports.store.tell_outcomes()
+            self._followed += grown
+            await follow(self.ports)
 
     async def _build_index(self) -> None:
         await self.ports.index.aclose()
@@ -163,7 +181,7 @@ class Reconciler:
         try:
             built = await self.ports.index.open()
             self._seen, self._young = {}, set()
-            await self._replay_journal()  # all of it, or what a process that was killed had not told the index
+            await follow(self.ports, slices=1)  # what a process that was killed had not told the index, too
             await self._look()
             if not built:
                 await self.ports.index.mark_built()
@@ -172,24 +190,6 @@ class Reconciler:
             if not whole:  # a half-built index answers nobody: the next request begins again
                 with anyio.CancelScope(shield=True):
                     await self.ports.index.aclose()
-
-    async def _replay_journal(self) -> None:
-        """History of changes, feedback, uses and runs. That a file was given its id is no change of its note."""
-        records = await self.ports.store.journal()
-        done = {change for record in records for change in record.get("done", ())}
-        void = {change for record in records for change in record.get("void", ())} - done  # its own writer knows best
-        rows = [
-            HistoryRow(file["note"], record["seq"], record["change"], record["op"], record["at"])
-            for record in records
-            if record.get("change") and record["change"] not in void and record["op"] != "adopt"
-            for file in record.get("files", ())
-            if not is_page_key(file["note"])
-        ]
-        given = [row for record in records if (row := feedback_row(record)) is not None]
-        uses = [use for record in records if (use := use_row(record)) is not None]
-        runs = [run for record in records if (run := run_row(record) or maintenance_row(record)) is not None]
-        kept = [told for record in records if record.get("change") not in void and (told := remembered(record))]
-        await self.ports.index.apply(Update(history=rows, feedback=given, uses=uses, runs=runs, remembered=kept))
 
     async def _look(self) -> None:
         started, wall = time.monotonic(), time.time_ns()

@@ -6,16 +6,18 @@ import json
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.index.aliases import matching
 from holdfast.index.database import Database, connect, file_identity, vector_extension
+from holdfast.index.history import known_journal
 from holdfast.index.projection import FileRow, fill_notes, fill_texts, put_notes
 from holdfast.index.readers import MORE, Readers
 from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
@@ -67,6 +69,23 @@ class NoteIndex:
         self._sets: tuple[SetRow, ...] = ()
         self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
+
+    async def last_place(self) -> str:
+        """How far the index knows the journal, see `holdfast.index.history`; asked before it is opened.
+
+        Empty where that is not known: there is no index, or it cannot be read.
+        """
+
+        def look() -> str:
+            if not self._path.exists():
+                return ""
+            with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
+                return known_journal(connection).place
+
+        try:
+            return await anyio.to_thread.run_sync(look)
+        except (sqlite3.Error, UnicodeDecodeError, ValueError, OSError):
+            return ""
 
     async def open(self) -> bool:
         """Open or make the database. Returns whether it is built; if not, apply every note, then `mark_built`.

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
+from holdfast.index.history import Advance, advance
 from holdfast.index.lifecycle import JobRun, UseRow, put_importance, put_runs, put_uses
 from holdfast.index.maintenance import Remembered, put_remembered
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow, put_file, put_vectors, remove_notes
@@ -24,7 +25,7 @@ class HistoryRow:
     at: str
 
 
-_UNSEEN = ("uses", "importance")
+_UNSEEN = ("uses", "importance", "journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Update:
     runs: Sequence[JobRun] = ()
     importance: Sequence[tuple[str, float]] = ()  # note and score
     remembered: Sequence[Remembered] = ()
+    journal: Sequence[Advance] = ()
 
     @property
     def is_seen(self) -> bool:
@@ -60,6 +62,8 @@ def apply_update(
     put: Callable[[sqlite3.Connection, Sequence[NoteRow], int], None],
 ) -> None:
     """Write an update under the change number `seq`; `put` writes its notes."""
+    for step in update.journal:
+        advance(connection, step)
     for row in update.opened:
         open_set(connection, row, seq)
     for key in update.requeued:

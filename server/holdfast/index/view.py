@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.index import lifecycle, listings, maintenance, topology
 from holdfast.index.aliases import aliases_of, meant
+from holdfast.index.history import Known, known_journal
 from holdfast.index.lifecycle import JobRun, Living
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
@@ -255,6 +256,9 @@ class IndexView:
 
     def job_runs(self, name: str) -> tuple[int, list[JobRun]]:
         return lifecycle.job_runs(self._connection, name)
+
+    def known_journal(self) -> Known:
+        return known_journal(self._connection)
 
     def is_sound(self) -> bool:
         """Whether SQLite finds the index in order."""

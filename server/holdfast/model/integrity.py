@@ -29,27 +29,51 @@ class Baseline:
     foreign: bool = False
 
 
-def baselines(records: Iterable[Mapping[str, Any]]) -> dict[str, Baseline]:
+def baselines(
+    records: Iterable[Mapping[str, Any]], before: Mapping[str, Baseline] | None = None
+) -> dict[str, Baseline]:
     """The baselines of pages, by path, from the journal's lines in order.
 
     Every change of ours sets one. What it found in place of the last one was somebody else's, and that stays known
     until it is accepted. A restore sets them all. A page that was seen before any change of ours is trusted as it was
     then.
+
+    Args:
+        records: lines of the journal.
+        before: the baselines that follow from the lines before these.
     """
     lines = list(records)
     void = {change for line in lines for change in _texts(line.get("void"))}
-    found: dict[str, Baseline] = {}
+    void -= {change for line in lines for change in _texts(line.get("done"))}  # its own writer knows best
+    found = dict(before or {})
     for line in lines:
-        for path, mark in _marks(line.get(SEEN)):
-            found.setdefault(path, mark)
-        if line.get("op") == RESTORE:
-            found = _restored(line.get("pages"))
-        if line.get("change") not in void:
-            for file in line.get("files") or ():
-                if is_page_key(file["note"]):
-                    found[file["path"]] = _following(found.get(file["path"]), file)
-        found.update(_marks(line.get(ACCEPTED)))
+        found = with_line(found, line, void=line.get("change") in void)
     return found
+
+
+def with_line(before: Mapping[str, Baseline], line: Mapping[str, Any], *, void: bool) -> dict[str, Baseline]:
+    """The baselines behind one line; `void` says that its change never happened."""
+    found = dict(before)
+    for path, mark in _marks(line.get(SEEN)):
+        found.setdefault(path, mark)
+    if line.get("op") == RESTORE:
+        found = _restored(line.get("pages"))
+    if not void:
+        for file in line.get("files") or ():
+            if is_page_key(file["note"]):
+                found[file["path"]] = _following(found.get(file["path"]), file)
+    found.update(_marks(line.get(ACCEPTED)))
+    return found
+
+
+def is_about_pages(line: Mapping[str, Any]) -> bool:
+    """Whether a line may set a baseline."""
+    return (
+        SEEN in line
+        or ACCEPTED in line
+        or line.get("op") == RESTORE
+        or any(is_page_key(file["note"]) for file in line.get("files") or ())
+    )
 
 
 def _following(last: Baseline | None, file: Mapping[str, Any]) -> Baseline:

@@ -8,11 +8,13 @@ those that never happened; `settled` says that every change up to a sequence is 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,13 +28,24 @@ from holdfast.model.times import instant
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import LONGEST_NAME, Folder
 from holdfast.store.locks import Lock
+from holdfast.store.position import (
+    START,
+    Line,
+    Position,
+    Read,
+    fits,
+    lines_backwards,
+    lines_since,
+    months_in,
+    reads_since,
+)
 
 Record = dict[str, Any]
 
+MOST_NEWS = 4096  # records that are read in one go
 _PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{8})","len":(\d{1,9}),')
-_MONTH = re.compile(r"\d{4}-\d\d\.jsonl")
-_SHORTEST = 30
 _LATEST = 2  # months that may still grow
+_SETTLED = b'"settled":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,29 +138,37 @@ class Journal:
     """
 
     def __init__(self, folder: Folder, files: FileSystem, clock: Callable[[], datetime]) -> None:
-        self._folder = folder
+        self._folder = folder.journal
         self._files = files
         self._clock = clock
         self._lock = Lock(folder.locks / "journal")
         self._appends: Batcher[_Entry, int] = Batcher(self._append_all)
-        self._read: dict[str, int] = {}  # bytes of each file that were read and held whole lines
-        self._seq = 0
-        self._opened_at = 0
-        self._since_settled = 0
-        self._appending = False
+        self._place = START  # behind the last line that was read or written
         self._durable = ""  # the month whose name is known to be flushed
         self._fresh: list[Record] = []  # read from the files and not yet handed to `news`
-        self.damaged = 0  # lines in the middle of a file that cannot be read
+        self._handing = threading.Lock()  # `_fresh` is filled in threads
+        self._up_to_date = False  # ours is the turn to write, and what others had written before is read
 
-    async def open(self) -> None:
-        """Find the last sequence number and everything since the last `settled` record."""
+    async def open(self, known: Position | None = None) -> None:
+        """Find the place from which on changes may be open; `news` begins there.
+
+        Args:
+            known: a place up to which every change is known to be done or void. Where the files do not go on from
+                there, or without one, the last line is looked for that says so.
+        """
         async with self._lock.hold():
-            await anyio.to_thread.run_sync(self._read_back)
+            self._place = await anyio.to_thread.run_sync(self._begin, known)
+            await anyio.to_thread.run_sync(self._read_latest, MOST_NEWS)
 
-    async def mark_settled(self, least: int) -> None:
-        """Say that every change known at `open` is settled, if that spares the next start `least` records."""
-        if self._since_settled >= least:
-            await self.append({"settled": self._opened_at}, flush=False)
+    @property
+    def position(self) -> Position:
+        """How far this process has read and written."""
+        return self._place
+
+    async def mark_settled(self, upto: int, least: int) -> None:
+        """Say that every change up to a number is settled, if that spares the next start `least` records or more."""
+        if upto - self._place.settled >= least:
+            await self.append({"settled": upto}, flush=False)
 
     async def append(self, record: Record, *, flush: bool = True) -> int:
         """Add a record; returns its sequence number, once it is on the disk if `flush` is set.
@@ -167,25 +188,55 @@ class Journal:
             await self._append_all([_Entry(record, flush=True) for record in records])
 
     async def news(self) -> list[Record]:
-        """Records of other processes that were not handed out before. Costs a look at two files when there are none."""
-        if not self._appending and self._grown():  # an append reads what is new by itself
+        """Records of other processes that were not handed out before; of very many only the first, ask again then.
+
+        Costs a look at two files when there are none. While a line of ours is being written nobody else can write one,
+        and what they wrote before was read.
+        """
+        if not self._up_to_date and self._grown():
             async with self._lock.hold():
-                await anyio.to_thread.run_sync(self._read_latest)
-        fresh, self._fresh = self._fresh, []
+                await anyio.to_thread.run_sync(self._read_latest, MOST_NEWS)
+        with self._handing:
+            fresh, self._fresh = self._fresh, []
         return fresh
 
     def records(self, holding: Sequence[bytes] = (b"",)) -> Iterator[Record]:
         """Every readable record of every month, in the order of its sequence; only lines with one of these words."""
-        found = [record for name in self._months() for record, _ in _whole_lines(self._bytes(name), holding)]
-        return iter(sorted(found, key=lambda record: int(record["seq"])))
+        return iter(self.records_since(START, holding)[0])
+
+    def records_since(self, position: Position, holding: Sequence[bytes]) -> tuple[list[Record], Position]:
+        """The readable records behind a place whose lines have one of these words, in order; and the place behind them.
+
+        The number and the damaged lines of that place are those of the first.
+        """
+        found: list[Record] = []
+        last: Line | None = None
+        for line in lines_since(position, self._folder, self._files):
+            last = line
+            if any(word in line.raw for word in holding) and (record := read_line(line.raw)) is not None:
+                found.append(record)
+        found.sort(key=lambda record: int(record["seq"]))
+        if last is None:
+            return found, position
+        names = [name for name in months_in(self._folder, self._files) if name < last.month]
+        months = {**{name: self._files.size(self._folder / name) for name in names}, last.month: last.end}
+        checksum = zlib.crc32(last.raw)
+        return found, replace(position, months=months, line=last.number, length=len(last.raw), checksum=checksum)
+
+    def reads_since(self, position: Position) -> Iterator[Read]:
+        """Every readable record behind a place, with its own."""
+        return reads_since(position, self._folder, self._files, read_line)
+
+    def fits(self, position: Position) -> bool:
+        """Whether the files go on from a place."""
+        return fits(position, self._folder, self._files)
 
     def backwards(self) -> Iterator[Record]:
         """Every readable record, the newest first, as far as one asks."""
-        for name in reversed(self._months()):
-            for line in reversed(self._bytes(name).split(b"\n")):
-                record = read_line(line) if len(line) >= _SHORTEST else None
-                if record is not None:
-                    yield record
+        for _, _, raw in lines_backwards(self._folder, self._files):
+            record = read_line(raw)
+            if record is not None:
+                yield record
 
     async def rewrite(self, change: Callable[[bytes], bytes]) -> None:
         """Change the bytes of the files, of which each keeps its length, so that no reader loses its place in it."""
@@ -193,11 +244,11 @@ class Journal:
             await anyio.to_thread.run_sync(self._rewrite, change)
 
     def _rewrite(self, change: Callable[[bytes], bytes]) -> None:
-        for name in self._months():
-            path = self._folder.journal / name
+        for name in months_in(self._folder, self._files):
+            path = self._folder / name
             aside = path.with_name(f".{name}.tmp")
             self._files.remove(aside)  # of a process that died here
-            before = self._bytes(name)
+            before = self._bytes(path)
             after = change(before)
             if len(after) != len(before):
                 raise ValueError("a file of the journal must keep its length")
@@ -207,33 +258,37 @@ class Journal:
                 self._files.remove(aside)
             self._files.flush_folder(path.parent)
 
+    @property
+    def damaged(self) -> int:
+        """How many lines up to here cannot be read."""
+        return self._place.damaged
+
     def close(self) -> None:
         self._lock.close()
 
     async def _append_all(self, entries: Sequence[_Entry]) -> Sequence[int]:
-        self._appending = True
-        try:
-            async with self._lock.hold():
+        async with self._lock.hold():
+            try:
                 return await anyio.to_thread.run_sync(self._write, entries)
-        finally:
-            self._appending = False
+            finally:
+                self._up_to_date = False
 
     def _write(self, entries: Sequence[_Entry]) -> Sequence[int]:
         now = self._clock()
         try:
-            name = max([f"{now:%Y-%m}.jsonl", *self._months()[-1:]])  # a clock that went back opens no old month
             self._read_latest()
-            path = self._folder.journal / name
+            self._up_to_date = True
+            name = max([f"{now:%Y-%m}.jsonl", *self._months()[-1:]])  # a clock that went back opens no old month
+            path = self._folder / name
             there = self._files.size(path)
         except OSError as error:
             raise _refused(error) from error
-        size = min(self._read.get(name, 0), there)
-        data = b""
-        given = []
-        for entry in entries:
-            self._seq += 1
-            given.append(self._seq)
-            data += line_of({"seq": self._seq, "at": instant(now), **entry.record})
+        size = min(self._place.months.get(name, 0), there)
+        lines = [
+            line_of({"seq": seq, "at": instant(now), **entry.record})
+            for seq, entry in enumerate(entries, self._place.seq + 1)
+        ]
+        data = b"".join(lines)
         try:
             if there > size:
                 self._files.truncate(path, size)  # a torn tail: nobody else can be writing now
@@ -242,13 +297,30 @@ class Journal:
                 self._durable = ""
             self._files.append(path, data, flush=any(entry.flush for entry in entries))
             if self._durable != name:  # whoever made the file may have died before its name was flushed
-                self._files.flush_folder(self._folder.journal)
+                self._files.flush_folder(self._folder)
                 self._durable = name
         except OSError as error:
             self._undo_append(path, size)
+            self._place = replace(self._place, seq=self._place.seq + len(entries))  # a half-undone line has them
             raise _refused(error) from error
-        self._read[name] = size + len(data)
-        return given
+        first = self._place.seq + 1
+        settled = max(entry.record.get("settled", 0) for entry in entries)
+        self._place = self._behind(name, size + len(data), lines, settled)
+        return range(first, first + len(entries))
+
+    def _behind(self, name: str, end: int, lines: Sequence[bytes], settled: int) -> Position:
+        """The place behind lines that were just written to the end of a file."""
+        place, last = self._place, lines[-1][:-1]
+        months = {each: self._files.size(self._folder / each) for each in place.months if each < name}
+        return replace(
+            place,
+            seq=place.seq + len(lines),
+            months={**months, name: end},
+            line=len(lines) + (place.line if place.month == name else 0),
+            length=len(last),
+            checksum=zlib.crc32(last),
+            settled=max(place.settled, settled),
+        )
 
     def _undo_append(self, path: Path, size: int) -> None:
         try:
@@ -258,51 +330,59 @@ class Journal:
             return  # what was torn is cut off before the next append
 
     def _months(self) -> list[str]:
-        return [name for name in self._files.list_folder(self._folder.journal) if _MONTH.fullmatch(name)]
+        return months_in(self._folder, self._files)
 
     def _grown(self) -> bool:
-        names = self._months()[-_LATEST:]
-        return any(self._files.size(self._folder.journal / name) != self._read.get(name, 0) for name in names)
+        known = self._place.months
+        return any(self._files.size(self._folder / name) != known.get(name, 0) for name in self._months()[-_LATEST:])
 
-    def _bytes(self, name: str, start: int = 0) -> bytes:
+    def _bytes(self, path: Path) -> bytes:
         try:
-            return self._files.read(self._folder.journal / name, start=start)
+            return self._files.read(path)
         except FileNotFoundError:
             return b""
 
-    def _read_new(self, name: str) -> None:
-        """Take in the whole lines that were added to a file since it was last read."""
-        start = self._read.get(name, 0)
-        size = self._files.size(self._folder.journal / name)
-        if size <= start:
-            if size < start:
-                self._read[name] = size
+    def _read_latest(self, most: int | None = None) -> None:
+        """Take in the whole lines that were added since the files were last read, or so many of them."""
+        if not self._grown():
             return
-        data = self._bytes(name, start)
-        end = 0
-        for record, stop in _whole_lines(data):
-            self._fresh.append(record)
-            self._seq = max(self._seq, int(record["seq"]))
-            end = stop
-        self.damaged += _unreadable(data[:end])
-        self._read[name] = start + end
+        self._place = self._shrunk()
+        last: Read | None = None
+        try:
+            for last in itertools.islice(self.reads_since(self._place), most):
+                with self._handing:
+                    self._fresh.append(last.record)
+        finally:
+            if last is not None:
+                self._place = last.position
 
-    def _read_latest(self) -> None:
-        for name in self._months()[-_LATEST:]:
-            self._read_new(name)
+    def _shrunk(self) -> Position:
+        """The place, not behind the end of files that somebody has cut or taken away."""
+        known = self._place.months
+        there = {name: min(known[name], self._files.size(self._folder / name)) for name in sorted(known)[-_LATEST:]}
+        months = {name: size for name, size in {**known, **there}.items() if size}
+        return self._place if months == known else replace(self._place, months=months)
 
-    def _read_back(self) -> None:
-        """Newest month first, until one says that all before it is settled; two at least, for clocks that went back."""
-        found: list[Record] = []
-        for count, name in enumerate(reversed(self._months()), 1):
-            self._read_new(name)
-            found, self._fresh = self._fresh + found, []
-            if count >= _LATEST and any("settled" in record for record in found):
-                break
-        self._fresh = found
-        self._opened_at = self._seq
-        marks = [place for place, record in enumerate(found) if "settled" in record]
-        self._since_settled = len(found) - (marks[-1] + 1 if marks else 0)
+    def _begin(self, known: Position | None) -> Position:
+        """Where reading begins: behind what is known, else behind what the last such line calls settled."""
+        if known is not None and self.fits(known):
+            return known
+        settled = 0
+        for month, start, raw in lines_backwards(self._folder, self._files):
+            if not settled and _SETTLED not in raw:
+                continue
+            record = read_line(raw)
+            if record is None:
+                continue
+            settled = settled or record.get("settled", 0)
+            if settled and record["seq"] <= settled:
+                return self._placed(month, start + len(raw) + 1, record["seq"], settled)
+        return START
+
+    def _placed(self, month: str, end: int, seq: int, settled: int) -> Position:
+        """A place that is known by its offset alone: nothing is read before it."""
+        earlier = {name: self._files.size(self._folder / name) for name in self._months() if name < month}
+        return Position(seq, settled, {**earlier, month: end})
 
 
 def _refused(error: OSError) -> StorageError:
@@ -310,18 +390,3 @@ def _refused(error: OSError) -> StorageError:
         f"The journal cannot be written: {error.strerror}.",
         "Nothing was stored. Check free space and permissions of the memory folder.",
     )
-
-
-def _whole_lines(data: bytes, holding: Sequence[bytes] = (b"",)) -> Iterator[tuple[Record, int]]:
-    """Each readable line's record and the offset behind it; only of lines that hold one of these words."""
-    start = 0
-    while (end := data.find(b"\n", start)) >= 0:
-        line = data[start:end]
-        record = read_line(line) if len(line) >= _SHORTEST and any(word in line for word in holding) else None
-        if record is not None:
-            yield record, end + 1
-        start = end + 1
-
-
-def _unreadable(data: bytes) -> int:
-    return sum(1 for line in data.split(b"\n") if line and read_line(line) is None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -22,6 +24,7 @@ from holdfast.store.leftovers import discard, laid_aside
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.pages import Mark, read_page, weigh_notes, weigh_pages
 from holdfast.store.past import Past
+from holdfast.store.position import START, Read, read_position
 from holdfast.store.reading import read_note
 from holdfast.store.restoring import carry_out
 from holdfast.store.settle import settle
@@ -68,15 +71,18 @@ class NoteFiles:
         """How many announced changes have no outcome yet: others are at them, or they cannot be settled."""
         return len(self._intents.all())
 
-    async def open(self) -> None:
+    async def open(self, known: str = "") -> None:
         """Make the folder where it is missing, and settle every change that a crash left open.
+
+        Args:
+            known: a place in the journal up to which every change is known to be done or void, see `journal_since`.
 
         Raises:
             StorageError: the folder cannot be made or read.
         """
         try:
             await anyio.to_thread.run_sync(self._make_folders)
-            await self._journal.open()
+            await self._journal.open(read_position(known))
         except OSError as error:
             raise StorageError(
                 f"The memory folder cannot be opened: {error.strerror}.",
@@ -84,11 +90,14 @@ class NoteFiles:
             ) from error
         await self.finish_restore()
         await self._learn()
+        upto = self._journal.position.seq
         for intent in self._intents.all():
             async with self.hold(intent.keys):
                 pass
         await self._sweep()
-        await self._journal.mark_settled(MARK_AFTER)
+        with suppress(StorageError):  # a full disk keeps nobody from reading, and the next start looks again
+            await self._writer.write_outcomes()  # before it is said that all of them are known
+            await self._journal.mark_settled(upto, MARK_AFTER)
 
     @property
     def is_there(self) -> bool:
@@ -306,13 +315,62 @@ class NoteFiles:
         """Add a line to the journal, without waiting for the disk unless asked to."""
         return await self._journal.append(record, flush=flush)
 
+    async def tell_outcomes(self) -> None:
+        """Tell the journal how this process's own changes ended.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        await self._writer.write_outcomes()
+
     async def journal(self) -> list[Record]:
         """Every record of the journal, in order."""
         return await _on_disk(lambda: list(self._journal.records()))
 
-    async def page_records(self) -> list[Record]:
-        """Of these the ones that tell of pages, and those that say what never happened."""
-        return await _on_disk(lambda: list(self._journal.records(_OF_PAGES)))
+    @property
+    def journal_bytes(self) -> int:
+        """How much of the journal this process has read or written."""
+        return sum(self._journal.position.months.values())
+
+    async def journal_since(self, known: str, most: int) -> list[Read] | None:
+        """The next records behind a place, each with its own; none at the end. None where the journal was changed.
+
+        Args:
+            known: the text of a `Read.position`; empty for the beginning.
+            most: how many records at the most.
+        """
+        position = read_position(known) if known else START
+
+        def look() -> list[Read] | None:
+            if position is None or not self._journal.fits(position):
+                return None
+            return list(itertools.islice(self._journal.reads_since(position), most))
+
+        return await _on_disk(look)
+
+    async def page_records(self, known: str) -> tuple[list[Record], str] | None:
+        """The records behind a place that tell of pages, or of what never happened; and the place behind them.
+
+        None where the journal was changed since. No lock is held meanwhile.
+        """
+        position = read_position(known) if known else START
+
+        def look() -> tuple[list[Record], str] | None:
+            if position is None or not self._journal.fits(position):
+                return None
+            records, end = self._journal.records_since(position, _OF_PAGES)
+            return records, end.render()
+
+        return await _on_disk(look)
+
+    async def damaged_lines(self) -> tuple[int, tuple[str, ...]]:
+        """How many lines of the whole journal cannot be read, and where the first of them are."""
+
+        def look() -> tuple[int, tuple[str, ...]]:
+            newest = deque(self._journal.reads_since(START), maxlen=1)
+            return (newest[0].damaged, newest[0].harmed) if newest else (0, ())
+
+        return await _on_disk(look)
 
     def _make_folders(self) -> None:
         for path in self._folder.all:
@@ -320,7 +378,8 @@ class NoteFiles:
 
     async def _learn(self) -> None:
         try:
-            self._intents.learn(await self._journal.news())
+            while records := await self._journal.news():
+                self._intents.learn(records)
         except OSError as error:
             raise _unreadable(error) from error
 
