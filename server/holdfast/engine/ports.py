@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeVar
 
+import anyio
+
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.due import DueSignal
 from holdfast.engine.events import EventBus
@@ -29,6 +31,7 @@ from holdfast.index.statistics import Statistics
 from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow, Update
 from holdfast.model.integrity import Baseline
+from holdfast.model.memory import Note
 from holdfast.model.query import Filter, Found, QueryVector
 from holdfast.model.recency import DAYS
 from holdfast.model.secrets import Redaction
@@ -80,6 +83,10 @@ class Store(Protocol):
     async def news(self) -> dict[str, Entry | None] | None: ...
     async def look(self, paths: Iterable[str]) -> dict[str, Entry]: ...
     async def adopt(self, stored: Stored) -> Stored | None: ...
+    def check_still(self, stored: Stored) -> None: ...
+    async def look_again(self) -> float | None: ...
+    def take_reports(self) -> list[str]: ...
+    async def keep_text(self, note: Note) -> str: ...
     async def record(self, record: dict[str, Any], *, flush: bool = ...) -> int: ...
     def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]: ...
     async def journal(self) -> list[dict[str, Any]]: ...
@@ -297,6 +304,7 @@ class Ports:
     `upkeep` is None where the storage looks after itself: no jobs run then. `forgetting` lets them put into the trash
     what nobody has used for long.
     `forget` takes the vectors of texts out of what is kept of encodings.
+    `sleep` waits for so many seconds.
     `nearby` looks for a better encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
@@ -327,6 +335,7 @@ class Ports:
     forgetting: bool = False
     due: DueSignal = field(default_factory=DueSignal)
     tips: Tips = field(default_factory=Tips)
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
 
     @property

@@ -6,17 +6,19 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio.to_thread
 
 from holdfast.errors import StorageError
+from holdfast.model.memory import Note
 from holdfast.model.pages import is_page, is_page_key
 from holdfast.store import erasing
-from holdfast.store.codec import with_id
+from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
 from holdfast.store.folder import SUFFIX, Folder
-from holdfast.store.intents import Intent, OpenIntents, hash_of
+from holdfast.store.intents import Intent, OpenIntents, PlannedFile, hash_of, intent_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.leftovers import discard, laid_aside
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
@@ -25,12 +27,15 @@ from holdfast.store.past import Past
 from holdfast.store.reading import read_note
 from holdfast.store.restoring import carry_out
 from holdfast.store.settle import settle
+from holdfast.store.stillness import Stillness
 from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
+from holdfast.store.swapped import LOOK_SECONDS, SwappedOut, change_named, conflict_report
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
 Answer = TypeVar("Answer")
 
+BRIEF_SECONDS = 0.1  # how long looking again waits for a note that somebody else holds
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
 _OF_PAGES = (b'"note":"page:', b'"pages', b'"void":')  # what no other line has
@@ -58,8 +63,11 @@ class NoteFiles:
         self._journal = Journal(folder, files, clock)
         self._intents = OpenIntents()
         self._watch = Watch(folder.memories)
-        self._writer = Writer(folder, files, self._journal, self._intents, self._watch, change_id)
-        self.conflicts: list[str] = []  # texts that lost a race, found while settling
+        self._swapped = SwappedOut(folder, files)
+        self._stillness = Stillness(files)
+        self._writer = Writer(
+            folder, files, self._journal, self._intents, self._watch, self._swapped, self._stillness, change_id
+        )
         self._exchanged = False  # a backup took the folder's place since that was last asked
         self.past = Past(folder, files, self._journal)
 
@@ -302,6 +310,46 @@ class NoteFiles:
         async with self._writer.commit("adopt", [change], {}) as done:
             return replace(done.stored[0], has_id=True)
 
+    def check_still(self, stored: Stored) -> None:
+        """Make sure that nobody is in the middle of saving a note's file.
+
+        Raises:
+            ConflictError: it changed within the last second, and not by us.
+            StorageError: it cannot be looked at.
+        """
+        try:
+            self._stillness.check(self._folder.absolute(stored.path), stored.hash)
+        except OSError as error:
+            raise _unreadable(error) from error
+
+    async def look_again(self) -> float | None:
+        """Look at what changes took away while an editor had it open; returns seconds until that is worth while again.
+
+        Raises:
+            StorageError: the disk refused; it is looked at again.
+        """
+        for path, plan in self._swapped.waiting:
+            if await _on_disk(self._swapped.is_due, path, plan):
+                async with self.hold_free({plan.note}, BRIEF_SECONDS) as held:
+                    if not held:
+                        await _on_disk(self._look_again, path, plan)
+        return LOOK_SECONDS if self._swapped.waiting else None
+
+    def take_reports(self) -> list[str]:
+        """What the user is to be told of texts that met a change, each once."""
+        reports, self._swapped.reports = self._swapped.reports, []
+        return reports
+
+    async def keep_text(self, note: Note) -> str:
+        """Keep a note's text in the history, as a file of it would be; returns where.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        data = new_document(note).render()
+        name = f"chg_{content_hash(data)}.{note.id}"
+        return f"{self._folder.history.name}/{await _on_disk(self._swapped.keep_text, data, name)}.md"
+
     async def record(self, record: Record, *, flush: bool = False) -> int:
         """Add a line to the journal, without waiting for the disk unless asked to."""
         return await self._journal.append(record, flush=flush)
@@ -320,7 +368,9 @@ class NoteFiles:
 
     async def _learn(self) -> None:
         try:
-            self._intents.learn(await self._journal.news())
+            news = await self._journal.news()
+            self._intents.learn(news)
+            self._stillness.learn(news)
         except OSError as error:
             raise _unreadable(error) from error
 
@@ -332,14 +382,32 @@ class NoteFiles:
             await self._learn()
             spoken_of = {file.aside for intent in self._intents.all() for file in intent.files}
             for path in await _on_disk(laid_aside, self._folder, self._files):
-                if self._folder.told(path) not in spoken_of:
+                plan = await _on_disk(self._plan_of, path)
+                if plan is not None:
+                    self._swapped.found(path, plan)
+                    await _on_disk(self._look_again, path, plan)
+                elif self._folder.told(path) not in spoken_of:
                     await _on_disk(discard, path, self._folder, self._files)
+
+    def _plan_of(self, path: Path) -> PlannedFile | None:
+        """What the journal says of a file that a change took away and that waits; None for any other."""
+        named = change_named(path.name)
+        if named is None:
+            return None
+        change, number = named
+        intents = [intent for record in self._journal.records([change.encode()]) if (intent := intent_of(record))]
+        planned = [intent.files for intent in intents if intent.change == change and number < len(intent.files)]
+        return planned[0][number] if planned else None
+
+    def _look_again(self, path: Path, plan: PlannedFile) -> None:
+        if self._swapped.is_due(path, plan):
+            self._swapped.give_back(path, plan)
 
     async def _settle(self, intent: Intent) -> Iterable[str]:
         """Carry a change through or call it void; returns the notes that it made or changed."""
-        outcome = await _on_disk(settle, intent, self._folder, self._files)
+        outcome = await _on_disk(settle, intent, self._folder, self._files, self._swapped)
         self._intents.forget(intent.change)
-        self.conflicts += outcome.conflicts
+        self._swapped.reports += [conflict_report("a note or page", kept) for kept in outcome.conflicts]
         word = "done" if outcome.done else "void"
         try:
             await self._journal.append({word: [intent.change]}, flush=False)
