@@ -6,11 +6,15 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import structlog
+
 from holdfast.engine.commit import note_row
 from holdfast.engine.ports import Ports
+from holdfast.errors import StorageError
 from holdfast.index.projection import FileRow, NoteRow
 from holdfast.index.rows import IndexedNote
 from holdfast.index.update import Update
+from holdfast.model.memory import Link
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name, is_canonical
 from holdfast.store.stored import Stored, Unreadable
@@ -24,6 +28,8 @@ _KINDS = {
     "name": "its name is not valid UTF-8",
     "closed": "it cannot be read: ",
 }
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class Batch:
         self._paths: Collection[str] = ()
         self._rivals: Mapping[str, Entry] = {}  # files elsewhere that the index has for notes of this batch
         self._read_at = time.time_ns()
+        self._unread: set[str] = set()  # paths of files that hold no note any more
 
     @property
     def ids(self) -> set[str]:
@@ -81,12 +88,14 @@ class Batch:
         for item in (*same.values(), *await load(self._ports, rest, given)):
             if isinstance(item, Unreadable):
                 self._mark(item.path, item.signature, item.reason, self._note_at(item.path))
+                self._unread.add(item.path)
             else:
                 self.stored[item.path] = item
 
     async def apply(self) -> set[str]:
         """Write the batch to the index; returns files that must be looked at again because of it."""
         holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
+        await self._keep_texts(holders)
         place = {note_id: row.path for note_id, row in holders.items()}
         self._rivals = await self._ports.store.look(set(place.values()) - set(self._paths))
         rows = {row.note.id: row for row in self._winners(place)}
@@ -104,6 +113,32 @@ class Batch:
             await self._ports.index.apply(update)
         moved = {note_id for note_id, row in rows.items() if place.get(note_id, row.file.path) != row.file.path}
         return await self._follow_up(gone | moved)
+
+    async def _keep_texts(self, holders: Mapping[str, IndexedNote]) -> None:
+        """Put the texts of files that are empty or no notes now into the history: only the index still knows them."""
+        blank = {path for path, stored in self.stored.items() if not stored.note.content.strip()}
+        lost = [
+            holder
+            for path in blank | self._unread
+            if (holder := holders.get(note_of(self._known.get(path)) or "")) is not None
+            and holder.path == path
+            and holder.note.content.strip()
+        ]
+        if not lost:
+            return
+        links = await self._ports.index.links([holder.note.id for holder in lost])
+        for holder in lost:
+            own = [
+                Link(link.target, link.type, link.weight, link.reason, holder.note.created)
+                for link in links
+                if link.source == holder.note.id
+            ]
+            try:
+                await self._ports.store.keep_text(
+                    replace(holder.note, connections=tuple(own)), holder.path, holder.hash
+                )
+            except StorageError as error:  # it may be read all the same
+                log.warning("text_not_kept", reason=str(error))
 
     def _winners(self, place: Mapping[str, str]) -> Iterator[NoteRow]:
         """The notes of this batch. Of files with one id the canonically named one is the note, else the smallest path.

@@ -383,13 +383,11 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _linked(source: Path, target: Path) -> bool:
-    """Give a file a second name, which fails where that is taken. False for a folder, and where that cannot be."""
-    if source.is_dir() and not source.is_symlink():
+    """Give a file a second name, which fails where that is taken. False for what is no file, or cannot have one."""
+    if source.is_symlink() or source.is_dir():
         return False
     try:
-        os.link(source, target, follow_symlinks=False)
-    except NotImplementedError:
-        return False
+        os.link(source, target)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise

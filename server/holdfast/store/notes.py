@@ -340,15 +340,27 @@ class NoteFiles:
         reports, self._swapped.reports = self._swapped.reports, []
         return reports
 
-    async def keep_text(self, note: Note) -> str:
-        """Keep a note's text in the history, as a file of it would be; returns where.
+    async def keep_text(self, note: Note, path: str, text: str) -> None:
+        """Keep the last text of a file that holds none any more in the history, and report it.
+
+        Args:
+            note: what was known of it; the file may have said more.
+            path: the file, relative to `memories/`.
+            text: the hash of what it held.
 
         Raises:
             StorageError: the disk refused.
         """
+        kept = await _on_disk(self._keep_text, note, text)
+        report = f"memories/{path} is empty or no note any more; its last text is in {self._folder.told(kept)}."
+        self._swapped.reports.append(report)
+
+    def _keep_text(self, note: Note, text: str) -> Path:
+        kept = self._folder.history / f"{text}.md"
+        if self._files.exists(kept):
+            return kept
         data = new_document(note).render()
-        name = f"chg_{content_hash(data)}.{note.id}"
-        return f"{self._folder.history.name}/{await _on_disk(self._swapped.keep_text, data, name)}.md"
+        return kept.with_stem(self._swapped.keep_text(data, f"chg_{content_hash(data)}.{note.id}"))
 
     async def record(self, record: Record, *, flush: bool = False) -> int:
         """Add a line to the journal, without waiting for the disk unless asked to."""
