@@ -75,18 +75,52 @@ class Reconciler:
         """
         asked = time.monotonic()
         async with self._lock:
-            await self._open_store(anew=anew)
-            if self.ports.index.lost:
-                await self.verbs_done()
-                await self._open_index()
-                return
-            missed, self._missed = self._missed, True
-            news = None if force or missed else await self._news()
-            if news:
-                await self._take_in_news(news)
-            elif news is None and (force or missed or self._due(asked)):
-                await self._look()
-            self._missed = False
+            await self._write_again()
+            try:
+                await self._refresh(asked, force=force, anew=anew)
+            except (StorageError, IndexLostError):
+                if not await self._reads_only():
+                    raise
+                await self._refresh(asked, force=True, anew=False)
+
+    async def _refresh(self, asked: float, *, force: bool, anew: bool) -> None:
+        await self._open_store(anew=anew)
+        if self.ports.index.lost:
+            await self.verbs_done()
+            await self._open_index()
+            return
+        missed, self._missed = self._missed, True
+        news = None if force or missed else await self._news()
+        if news:
+            await self._take_in_news(news)
+        elif news is None and (force or missed or self._due(asked)):
+            await self._look()
+        self._missed = False
+
+    async def _reads_only(self) -> bool:
+        """Whether nothing can be written; requests are then answered from the files, with an index elsewhere.
+
+        Raises:
+            StorageError: the folder cannot be read either, or there is no place for an index.
+        """
+        reason = await self.ports.store.why_not_written()
+        if not reason or not self.ports.store.is_there:
+            return False
+        log.warning("reading_only", reason=reason)
+        await self.verbs_done()
+        await self.ports.store.read_only(reason)
+        await self.ports.index.stand_in()
+        return True
+
+    async def _write_again(self) -> None:
+        """Go on as usual when the folder can be written again."""
+        if not self.ports.store.reading_only or await self.ports.store.why_not_written():
+            return
+        log.warning("writing_again")
+        await self.verbs_done()
+        await self.ports.index.leave_stand_in()
+        await self.ports.store.write_again()
+        self._opened = False
 
     async def open_store(self) -> None:
         """Open the folder if nobody has, for requests that are about itself and not about its notes."""
@@ -97,6 +131,8 @@ class Reconciler:
 
     async def _open_store(self, *, anew: bool) -> None:
         """Open the folder once. When it vanishes later its disk may be unmounted: nobody makes it anew unwarned."""
+        if self.ports.store.reading_only:
+            return
         if self._opened and await self._is_there():
             self._warned = False
             return

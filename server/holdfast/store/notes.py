@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -36,6 +37,7 @@ from holdfast.store.writer import Writer
 Answer = TypeVar("Answer")
 
 BRIEF_SECONDS = 0.1  # how long looking again waits for a note that somebody else holds
+PROBE_BYTES = 1 << 16  # a disk that has no room for these is full
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
 _OF_PAGES = (b'"note":"page:', b'"pages', b'"void":')  # what no other line has
@@ -68,6 +70,8 @@ class NoteFiles:
         self._writer = Writer(
             folder, files, self._journal, self._intents, self._watch, self._swapped, self._stillness, change_id
         )
+        self._closed_part = folder.derived  # where the last try to write ended
+        self._closed_to_writing = ""  # why nothing can be written; empty where it can
         self._exchanged = False  # a backup took the folder's place since that was last asked
         self.past = Past(folder, files, self._journal)
 
@@ -75,6 +79,42 @@ class NoteFiles:
     def open_changes(self) -> int:
         """How many announced changes have no outcome yet: others are at them, or they cannot be settled."""
         return len(self._intents.all())
+
+    @property
+    def reading_only(self) -> str:
+        """Why nothing can be written, in a few words; empty where it can."""
+        return self._closed_to_writing
+
+    async def write_again(self) -> None:
+        """Take writing for possible; `open` follows."""
+        self._closed_to_writing = ""
+
+    async def read_only(self, reason: str) -> None:
+        """From now on nothing is written and no lock is needed, until `write_again`."""
+        self._closed_to_writing = reason
+
+    async def why_not_written(self) -> str:
+        """Try whether every part of the folder can be written to; why not, empty where it can."""
+        return await anyio.to_thread.run_sync(self._probe)
+
+    def _probe(self) -> str:
+        folder = self._folder
+        parts = (folder.derived, folder.home, folder.memories, folder.journal, folder.locks)
+        for part in sorted(parts, key=lambda each: each != self._closed_part):  # the last one first
+            self._closed_part = part
+            probe = part / f".chg_probe.{os.getpid()}.tmp"  # what is left of it goes with the next start
+            try:
+                if self._files.exists(part):
+                    self._files.create(probe, bytes(PROBE_BYTES))
+                    self._files.remove(probe)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                with suppress(OSError):
+                    self._files.remove(probe)
+                where = "the memory folder" if part != folder.derived else f"{part.name}/ in the memory folder"
+                return f"{where} cannot be written: {error.strerror or type(error).__name__}"
+        return ""
 
     async def open(self) -> None:
         """Make the folder where it is missing, and settle every change that a crash left open.
@@ -117,7 +157,7 @@ class NoteFiles:
             StorageError: the journal cannot be written; the folder is let go of all the same.
         """
         try:
-            if self.is_there:  # a folder that is gone is not begun anew for that
+            if self.is_there and not self._closed_to_writing:  # a folder that is gone is not begun anew for that
                 await self._writer.write_outcomes()
         finally:
             self._stripes.close()
@@ -134,6 +174,9 @@ class NoteFiles:
         """
         wanted = set(keys)
         while True:
+            if self._closed_to_writing:
+                yield frozenset()
+                return
             await self.finish_restore()
             async with self._stripes.hold(wanted):
                 if self._is_interrupted():
@@ -152,6 +195,9 @@ class NoteFiles:
         """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
         wanted = set(keys)
         while True:
+            if self._closed_to_writing:
+                yield frozenset()
+                return
             await self.finish_restore()
             async with self._stripes.hold_free(wanted, patience) as held:
                 if self._is_interrupted():
@@ -171,6 +217,9 @@ class NoteFiles:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
+        if self._closed_to_writing:
+            yield
+            return
         async with self._whole.hold():
             if self._is_interrupted():
                 async with self._stripes.hold_all():
@@ -181,6 +230,7 @@ class NoteFiles:
     async def quiet(self) -> AsyncIterator[None]:
         """Own every key, with every change settled: what lies in the folder is whole, and stays as it is."""
         while True:
+            self.check_writing()
             await self.finish_restore()
             async with self._stripes.hold_all():
                 if self._is_interrupted():
@@ -224,12 +274,29 @@ class NoteFiles:
 
     def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
         """Be the only process that encodes the queue, with its own model or a remote one; yields whether it is."""
-        return self._encoding[remote].hold_if_free()
+        return nullcontext(True) if self._closed_to_writing else self._encoding[remote].hold_if_free()  # noqa: FBT003
+
+    def check_writing(self) -> None:
+        """Make sure that changes can be written at all.
+
+        Raises:
+            StorageError: nothing can be written now.
+        """
+        if self._closed_to_writing:
+            raise StorageError(
+                f"Nothing can be stored now: {self._closed_to_writing}.",
+                "Nothing was changed; what is stored can be read. Check free space and permissions, then call again.",
+            )
 
     def commit(
         self, op: str, changes: Sequence[Change | PageChange], detail: Record
     ) -> AbstractAsyncContextManager[Committed]:
-        """Write a change of one or more notes and pages; see `Writer.commit`."""
+        """Write a change of one or more notes and pages; see `Writer.commit`.
+
+        Raises:
+            StorageError: nothing can be written now.
+        """
+        self.check_writing()
         return self._writer.commit(op, changes, detail)
 
     async def pages(self, paths: Iterable[str]) -> dict[str, Page]:
@@ -256,6 +323,7 @@ class NoteFiles:
 
     async def drop_page(self, path: str) -> None:
         """Take away a page that is one of many and worth no history."""
+        self.check_writing()
         await _on_disk(self._files.remove, self._folder.inside(path))
 
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
@@ -351,6 +419,7 @@ class NoteFiles:
         Raises:
             StorageError: the disk refused.
         """
+        self.check_writing()
         kept = await _on_disk(self._keep_text, note, text)
         report = f"memories/{path} is empty or no note any more; its last text is in {self._folder.told(kept)}."
         self._swapped.reports.append(report)
@@ -363,7 +432,12 @@ class NoteFiles:
         return kept.with_stem(self._swapped.keep_text(data, f"chg_{content_hash(data)}.{note.id}"))
 
     async def record(self, record: Record, *, flush: bool = False) -> int:
-        """Add a line to the journal, without waiting for the disk unless asked to."""
+        """Add a line to the journal, without waiting for the disk unless asked to.
+
+        Raises:
+            StorageError: nothing can be written now, or the disk refused.
+        """
+        self.check_writing()
         return await self._journal.append(record, flush=flush)
 
     async def journal(self) -> list[Record]:
