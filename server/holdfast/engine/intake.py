@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
@@ -14,13 +15,17 @@ from holdfast.errors import StorageError
 from holdfast.index.projection import FileRow, NoteRow
 from holdfast.index.rows import IndexedNote
 from holdfast.index.update import Update
+from holdfast.model.ids import is_note_id
 from holdfast.model.memory import Link
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name, is_canonical
+from holdfast.store.past import void_changes
 from holdfast.store.stored import Stored, Unreadable
 
 TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
 _NEVER = 0  # as a file's time of change: equal to none
+GIVEN, ADOPT = "given", "adopt"
+GIVEN_LINES = (f'"op":"{GIVEN}"', f'"op":"{ADOPT}"', '"void":')  # of the journal
 _TWIN = "it has the same id as"
 _KINDS = {
     "link": "it is a symbolic link, and those are not followed",
@@ -110,9 +115,27 @@ class Batch:
             files=self._problems,
         )
         if update != Update(notes=[], gone=[], gone_files=[], files=[]):
+            await self._keep_given(update.notes)
             await self._ports.index.apply(update)
         moved = {note_id for note_id, row in rows.items() if place.get(note_id, row.file.path) != row.file.path}
         return await self._follow_up(gone | moved)
+
+    async def _keep_given(self, rows: Sequence[NoteRow]) -> None:
+        """Write down ids that files do not carry yet: whoever makes the index anew must give the same ones.
+
+        Without a flush: what uses such an id flushes the journal itself.
+        """
+        fresh = {
+            row.file.path: row.note.id
+            for row in rows
+            if not row.file.has_id and given_id(self._known.get(row.file.path)) != row.note.id
+        }
+        if not fresh or self._ports.store.reading_only:
+            return
+        try:
+            await self._ports.store.record({"op": GIVEN, GIVEN: fresh})
+        except StorageError as error:  # they may be read all the same
+            log.warning("given_ids_not_kept", reason=str(error))
 
     async def _keep_texts(self, holders: Mapping[str, IndexedNote]) -> None:
         """Put the texts of files that are empty or no notes now into the history: only the index still knows them."""
@@ -210,6 +233,23 @@ def unchanged(row: FileRow | None, entry: Entry) -> bool:
     return row is not None and (row.modified, row.changed, row.size, row.inode) == (
         mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
     )  # fmt: skip
+
+
+def given_ids(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Ids that files were given and may not carry yet, by path, as these lines of the journal tell.
+
+    {"op": "given", "given": {path: id}}
+    """
+    void = void_changes(records)
+    given: dict[str, str] = {}
+    for record in records:
+        if record.get("op") == ADOPT and record.get("change") not in void:
+            carried = {file["note"] for file in record.get("files", ())}
+            given = {path: note for path, note in given.items() if note not in carried}
+        told = record.get(GIVEN)
+        if record.get("op") == GIVEN and isinstance(told, Mapping):
+            given |= {path: note for path, note in told.items() if isinstance(note, str) and is_note_id(note)}
+    return given
 
 
 def note_of(row: FileRow | None) -> str | None:

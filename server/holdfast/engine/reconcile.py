@@ -13,7 +13,7 @@ from holdfast.batching import together
 from holdfast.engine.commit import note_row
 from holdfast.engine.due import maintenance_row
 from holdfast.engine.feedback import feedback_row
-from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
+from holdfast.engine.intake import GIVEN_LINES, Ahead, Batch, given_id, given_ids, is_young, load, note_of, unchanged
 from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
 from holdfast.engine.remembered import remembered
@@ -60,6 +60,7 @@ class Reconciler:
     _count: int = 0
     _looked_at: float = -1e9
     _cost: float = 0.0
+    _given: dict[str, str] = field(default_factory=dict)  # ids of files that may not carry them, from the journal
 
     async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
         """Return with an index that is there, built, and knows every file as it was when this was called.
@@ -199,6 +200,7 @@ class Reconciler:
         try:
             built = await self.ports.index.open()
             self._seen, self._young = {}, set()
+            self._given = {} if built else given_ids(await self.ports.store.past.told(GIVEN_LINES))
             await self._replay_journal()  # all of it, or what a process that was killed had not told the index
             await self._look()
             if not built:
@@ -291,7 +293,8 @@ class Reconciler:
         paths = [path for batch in batches for path in batch if path in entries and entries[path].kind == "file"]
         now = time.time_ns()
         known = await self.ports.index.files(paths) if paths else {}
-        given = {path: found for path, row in known.items() if (found := given_id(row))}
+        rows = {path: found for path, row in known.items() if (found := given_id(row))}
+        given = {path: self._given.get(path, "") for path in paths} | rows
         return Ahead(now, {item.path: item for item in await load(self.ports, paths, given)})
 
     async def _take_in_locked(self, entries: Mapping[str, Entry], paths: Collection[str], ahead: Ahead) -> set[str]:
