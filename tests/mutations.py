@@ -249,16 +249,16 @@ MUTATIONS = (
              (f"{_AFTERWARDS}[rewrite-opened-saved once-killed-who has a file open is known]",)),
     Mutation("emptied-forgotten", 4, "the last text of an emptied file is kept nowhere", "engine/intake.py",
              "        await self._keep_texts(holders)\n", "",
-             ("tests/contract/test_saves_in_place.py::"
-              "test_the_text_of_a_file_that_was_emptied_or_cut_goes_to_the_history_and_that_is_said[empty]",)),
+             (("tests/contract/test_saves_in_place.py::"
+              "test_the_text_of_a_file_that_was_emptied_or_cut_goes_to_the_history_and_that_is_said[empty]"),)),
     Mutation("given-forgotten", 4, "an id that was given is written nowhere", "engine/intake.py",
              "            await self._keep_given(update.notes)\n", "",
-             ("tests/crash/test_given_ids.py::"
-              "test_a_link_to_a_hand_made_file_holds_after_a_kill_without_the_index",)),
+             (("tests/crash/test_given_ids.py::"
+              "test_a_link_to_a_hand_made_file_holds_after_a_kill_without_the_index"),)),
     Mutation("unwritten-unread", 4, "nothing answers where nothing can be written", "engine/reconcile.py",
              "        if not reason or not self.ports.store.is_there:", "        if True:",
-             ("tests/crash/test_reading_only.py::"
-              "test_a_folder_that_may_not_be_written_is_read_whether_there_is_an_index_or_not[gone-all]",)),
+             (("tests/crash/test_reading_only.py::"
+              "test_a_folder_that_may_not_be_written_is_read_whether_there_is_an_index_or_not[gone-all]"),)),
     Mutation("name-taken", 4, "a rename replaces what somebody saved in that moment", "store/filesystem.py",
              "os.fsencode(target), _RENAME_NOREPLACE)", "os.fsencode(target), 0)",
              ("tests/unit/test_filesystem.py::test_a_move_never_replaces_what_appears_in_that_moment[renamed]",)),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from holdfast.engine.node import recall_node
 from plans import let_go
 from worlds import ask, keep, memory_on, show
 
@@ -30,13 +30,13 @@ async def test_a_link_to_a_hand_made_file_holds_after_a_kill_without_the_index(t
     first = memory_on(tmp_path)
     (hit,) = (await ask(first, "winch oil")).hits
     linked = (await keep(first, "The winch is on the pier.", links=[(hit.note.id, "part_of")])).note.id
+    await first.ports.index.aclose()
     let_go(first.ports.store)  # killed: it was not adopted yet
     without_index(tmp_path)
-    second = memory_on(tmp_path)
-    assert [item.id for item in (await show(second, linked)).connections if item.type == "part_of"] == [hit.note.id]
-    assert (await second.attend(lambda ports: recall_node(ports, hit.note.id))).note.content == "The winch needs oil."
-    await second.aclose()
-    await first.ports.index.aclose()
+    async with aclosing(memory_on(tmp_path)) as second:
+        ends = [item.id for item in (await show(second, linked)).connections if item.type == "part_of"]
+        assert ends == [hit.note.id]
+        assert (await show(second, hit.note.id)).note.content == "The winch needs oil."
 
 
 async def test_an_id_that_was_written_into_its_file_is_not_given_to_another_at_the_same_place(tmp_path: Path) -> None:

@@ -125,11 +125,11 @@ class Batch:
 
         Without a flush: what uses such an id flushes the journal itself.
         """
-        fresh = {
-            row.file.path: row.note.id
+        fresh = [
+            {"note": row.note.id, "path": row.file.path}
             for row in rows
             if not row.file.has_id and given_id(self._known.get(row.file.path)) != row.note.id
-        }
+        ]
         if not fresh or self._ports.store.reading_only:
             return
         try:
@@ -238,7 +238,7 @@ def unchanged(row: FileRow | None, entry: Entry) -> bool:
 def given_ids(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Ids that files were given and may not carry yet, by path, as these lines of the journal tell.
 
-    {"op": "given", "given": {path: id}}
+    {"op": "given", "given": [{"note": id, "path": path below memories/}]}
     """
     void = void_changes(records)
     given: dict[str, str] = {}
@@ -246,10 +246,17 @@ def given_ids(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         if record.get("op") == ADOPT and record.get("change") not in void:
             carried = {file["note"] for file in record.get("files", ())}
             given = {path: note for path, note in given.items() if note not in carried}
-        told = record.get(GIVEN)
-        if record.get("op") == GIVEN and isinstance(told, Mapping):
-            given |= {path: note for path, note in told.items() if isinstance(note, str) and is_note_id(note)}
+        told = record.get(GIVEN) if record.get("op") == GIVEN else None
+        given |= {item["path"]: item["note"] for item in (told if isinstance(told, list) else ()) if _is_given(item)}
     return given
+
+
+def _is_given(item: object) -> bool:
+    """Whether this is an entry of ours: a checksum does not say who wrote a line."""
+    if not isinstance(item, Mapping):
+        return False
+    note = item.get("note")
+    return isinstance(note, str) and is_note_id(note) and isinstance(item.get("path"), str)
 
 
 def note_of(row: FileRow | None) -> str | None:
