@@ -198,7 +198,7 @@ MUTATIONS = (
              "            self._read_latest()\n            path =", "            path =",
              (f"{_JOURNAL}test_two_journals_in_threads_of_their_own_never_give_a_number_twice",)),
     Mutation("edits-ignored", 1, "an edit by hand is not taken in", "engine/reconcile.py",
-             "                await self._take_in_news(news)", "                pass",
+             "            await self._take_in_news(news)", "            pass",
              (f"{_EDITS}test_an_edited_body_is_found_by_its_new_words_and_no_more_by_its_old_ones",)),
     Mutation("retry-unguarded", 3, "the same call at the same moment stores two notes", "engine/remember.py",
              "keys = {note.id, *guards, *", "keys = {note.id, *",

@@ -235,7 +235,7 @@ def unchanged(row: FileRow | None, entry: Entry) -> bool:
     )  # fmt: skip
 
 
-def given_ids(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def given_ids(records: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Ids that files were given and may not carry yet, by path, as these lines of the journal tell.
 
     {"op": "given", "given": [{"note": id, "path": path below memories/}]}
