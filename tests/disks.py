@@ -397,6 +397,6 @@ def one_by_one(*, backwards: bool) -> Callable[..., Awaitable[None]]:
 
 @contextmanager
 def without_exchange() -> Iterator[None]:
-    """A kernel that cannot exchange two names."""
-    with mock.patch.object(filesystem, "_exchange", return_value=None):
+    """A kernel that can neither exchange two names nor refuse to take one that is taken."""
+    with mock.patch.object(filesystem, "_renameat2", return_value=None):
         yield

@@ -33,6 +33,8 @@ _LOCKS = "tests/unit/test_locks.py::"
 _LONG = "tests/crash/test_long_journal.py::"
 _ENCODING = "tests/unit/test_encoding.py::"
 _FRONTMATTER = "tests/unit/test_frontmatter.py::"
+_IN_PLACE = "tests/crash/test_saves_in_place.py::"
+_AFTERWARDS = f"{_IN_PLACE}test_what_an_editor_saves_after_the_change_stands_or_is_filed_and_reported"
 _EDITS = "tests/contract/test_hand_edits.py::"
 _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
@@ -146,11 +148,11 @@ MUTATIONS = (
              f"{_FLUSH}                yield committed", "yield committed", (CUT_REWRITE,)),
     Mutation("aside-unflushed", 2, "names of new texts that wait aside are not flushed", "store/writer.py",
              "        if len(steps) > 1:  # whoever", "        if False:  # whoever", (CUT_THREE,)),
-    Mutation("history-unflushed", 2, "the name of a replaced text is not flushed", "store/writer.py",
-             "        self._files.move(fresh, kept)\n        self._files.flush_folder(kept.parent)",
-             "        self._files.move(fresh, kept)", (CUT_REWRITE,)),
+    Mutation("history-unflushed", 2, "the name of a replaced text is not flushed", "store/swapped.py",
+             "        self._files.flush_folder(kept.parent)\n        return text", "        return text",
+             (CUT_REWRITE,)),
     Mutation("old-history-unflushed", 2, "the name of a text that a dead process kept is not flushed",
-             "store/writer.py",
+             "store/swapped.py",
              "self._files.flush_folder(kept.parent)  # whoever laid", "pass  # whoever laid", (CUT_KILLED_REWRITE,)),
     Mutation("take-back-unflushed", 2, "what was put back is not flushed", "store/writer.py",
              "            for folder in _parents(exchanged):\n                self._files.flush_folder(folder)\n", "",
@@ -175,7 +177,8 @@ MUTATIONS = (
     Mutation("half-changes-forgotten", 2, "a half-made change is not carried through", "store/settle.py",
              'if done and state == "pending":', "if False:", (FORTY,)),
     Mutation("settled-text-removed", 2, "settling removes the note and not the text aside", "store/settle.py",
-             "files.remove(folder.inside(file.aside))", "files.remove(folder.absolute(file.path))", (CUT_THREE,)),
+             "        files.remove(aside)\n\n\ndef _carry",
+             "        files.remove(folder.absolute(file.path))\n\n\ndef _carry", (CUT_THREE,)),
     Mutation("orphans-stay", 2, "what dead processes laid aside is not removed", "store/notes.py",
              "        await self._sweep()\n", "", (CUT_BACKWARDS,)),
     Mutation("refused-stays", 2, "a change that the index refused stays on the disk", "store/writer.py",
@@ -219,7 +222,7 @@ MUTATIONS = (
              (("tests/crash/test_open_changes.py::"
               "test_a_lock_taken_while_the_journal_is_busy_has_no_open_change_behind_it"),)),
     Mutation("edits-ignored", 1, "an edit by hand is not taken in", "engine/reconcile.py",
-             "                await self._take_in_news(news)", "                pass",
+             "            await self._take_in_news(news)", "            pass",
              (f"{_EDITS}test_an_edited_body_is_found_by_its_new_words_and_no_more_by_its_old_ones",)),
     Mutation("retry-unguarded", 3, "the same call at the same moment stores two notes", "engine/remember.py",
              "keys = {note.id, *wanted.guards, *", "keys = {note.id, *",
@@ -280,6 +283,32 @@ MUTATIONS = (
     Mutation("edit-overwritten", 4, "a save between two steps is lost", "store/writer.py",
              "            if before is not None and content_hash(", "            if False and content_hash(",
              (f"{EDITOR}[a rewrite-by_rename]",)),
+    Mutation("saving-ignored", 4, "a file is rewritten while another program saves it", "store/stillness.py",
+             "        if left > 0:", "        if False:",
+             (f"{_IN_PLACE}test_what_is_being_saved_is_not_rewritten_until_it_is_still[rewrite-cut]",)),
+    Mutation("swapped-removed", 4, "what was swapped out goes while somebody has it open", "store/swapped.py",
+             "            if alone:\n                self._files.remove(path)\n                return True",
+             "            self._files.remove(path)\n            return True",
+             (f"{_AFTERWARDS}[rewrite-opened-saved once-alive-who has a file open is known]",)),
+    Mutation("swapped-forgotten", 4, "a start does not look at what was swapped out", "store/notes.py",
+             "                if plan is not None:\n                    self._swapped.found",
+             "                if False:\n                    self._swapped.found",
+             (f"{_AFTERWARDS}[rewrite-opened-saved once-killed-who has a file open is known]",)),
+    Mutation("emptied-forgotten", 4, "the last text of an emptied file is kept nowhere", "engine/intake.py",
+             "        await self._keep_texts(holders)\n", "",
+             (("tests/contract/test_saves_in_place.py::"
+              "test_the_text_of_a_file_that_was_emptied_or_cut_goes_to_the_history_and_that_is_said[empty]"),)),
+    Mutation("given-forgotten", 4, "an id that was given is written nowhere", "engine/intake.py",
+             "            await self._keep_given(update.notes)\n", "",
+             (("tests/crash/test_given_ids.py::"
+              "test_a_link_to_a_hand_made_file_holds_after_a_kill_without_the_index"),)),
+    Mutation("unwritten-unread", 4, "nothing answers where nothing can be written", "engine/reconcile.py",
+             "        if not reason or not self.ports.store.is_there:", "        if True:",
+             (("tests/crash/test_reading_only.py::"
+              "test_a_folder_that_may_not_be_written_is_read_whether_there_is_an_index_or_not[gone-all]"),)),
+    Mutation("name-taken", 4, "a rename replaces what somebody saved in that moment", "store/filesystem.py",
+             "os.fsencode(target), _RENAME_NOREPLACE)", "os.fsencode(target), 0)",
+             ("tests/unit/test_filesystem.py::test_a_move_never_replaces_what_appears_in_that_moment[renamed]",)),
     # 5. Corrections win.
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/outdate.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),

@@ -107,7 +107,15 @@ class ProtectedNoteError(HoldfastError):
 
 
 class ConflictError(HoldfastError):
-    """The note was changed on disk between reading and writing; both texts are kept."""
+    """The note was changed on disk between reading and writing, or is being saved; both texts are kept.
+
+    Args:
+        settles_in: seconds after which it is worth while to try again, where that is not at once.
+    """
+
+    def __init__(self, sentence: str, remedy: str = "", *, settles_in: float = 0.0) -> None:
+        super().__init__(sentence, remedy)
+        self.settles_in = settles_in
 
 
 class StorageError(HoldfastError):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import resource
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,20 +14,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Effort
+from mounts import MOUNTING, UNPRIVILEGED, can_mount, fill
 from processes import HOLDFAST, Stdio, stdio
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of a running process can be set on Linux")
 
-MOUNTING = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)))
 LARGE = 6000  # bytes, more than a page
-
-# Root may write everywhere, unless it gives that up for good before it becomes the server.
-UNPRIVILEGED = """
-import ctypes, os, sys
-for capability in (1, 2, 3):  # to override permissions, in three ways
-    os.geteuid() == 0 and ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
-os.execv(sys.executable, [sys.executable, "-m", "holdfast"])
-"""
 
 
 @dataclass
@@ -157,13 +146,6 @@ def test_in_a_folder_that_may_not_be_written_a_store_is_refused_until_it_may(
         killed_and_checked(environment, ledger)
 
 
-def can_mount() -> bool:
-    if shutil.which(MOUNTING[0]) is None:
-        return False
-    probe = [*MOUNTING, "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
-    return subprocess.run(probe, check=False, capture_output=True).returncode == 0
-
-
 @pytest.mark.skipif(not can_mount(), reason="this user may not mount a small disk of its own")
 def test_a_disk_that_is_really_full_refuses_notes_whole_and_takes_them_when_there_is_room(
     environment: dict[str, str], tally: Counter[str], tmp_path: Path, effort: Effort
@@ -189,17 +171,3 @@ def test_a_disk_that_is_really_full_refuses_notes_whole_and_takes_them_when_ther
         with stdio(environment | {"HOLDFAST_HOME": str(tmp_path / "taken out")}) as server:
             server.begin()
             ledger.check(server)
-
-
-def fill(ballast: Path, spare: int) -> None:
-    """Use up all but so many bytes of the disk, on which the server may still write what it puts off."""
-    with ballast.open("wb") as file:
-        while True:
-            status = os.statvfs(ballast.parent)
-            try:
-                os.posix_fallocate(file.fileno(), 0, status.f_bavail * status.f_bsize - spare)
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
-            else:
-                return

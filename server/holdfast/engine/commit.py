@@ -23,11 +23,12 @@ async def load_current(ports: Ports, indexed: IndexedNote) -> Stored:
     """The note's file as it is now. The caller holds its lock.
 
     Raises:
-        ConflictError: the file is not what the index knows; look again, then repeat.
+        ConflictError: the file is not what the index knows, or is being saved; look again, then repeat.
     """
     found = await ports.store.load([indexed.path], {indexed.path: indexed.note.id})
     if len(found) != 1 or not isinstance(found[0], Stored) or found[0].hash != indexed.hash:
         raise ConflictError("The note's file has changed on disk.", "Nothing was written; repeat the call.")
+    ports.store.check_still(found[0])
     return found[0]
 
 

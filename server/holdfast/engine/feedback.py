@@ -94,6 +94,7 @@ async def submit_feedback(ports: Ports, caller: Caller, request: Feedback) -> Ra
     if request.source not in get_args(FeedbackSource):
         raise InvalidArgumentError("source is unknown.", "Use explicit or implicit.")
     note_id = (await resolve(ports.index, request.node_id)).note.id
+    ports.store.check_writing()
     event = await _event(ports, caller, note_id, request.event_id)
     async with ports.store.hold({note_id}):
         known = await ports.index.read(lambda view: view.feedback(note_id))

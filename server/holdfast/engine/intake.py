@@ -5,18 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
 
 from holdfast.engine.commit import note_row
 from holdfast.engine.ports import Ports
+from holdfast.errors import StorageError
 from holdfast.index.projection import FileRow, NoteRow
 from holdfast.index.rows import IndexedNote
 from holdfast.index.update import Update
+from holdfast.model.ids import is_note_id
+from holdfast.model.memory import Link
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name, is_canonical
+from holdfast.store.past import void_changes
 from holdfast.store.stored import Stored, Unreadable
 
 TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
 _NEVER = 0  # as a file's time of change: equal to none
+GIVEN, ADOPT = "given", "adopt"
+GIVEN_LINES = (f'"op":"{GIVEN}"', f'"op":"{ADOPT}"', '"void":')  # of the journal
 _TWIN = "it has the same id as"
 _KINDS = {
     "link": "it is a symbolic link, and those are not followed",
@@ -24,6 +33,8 @@ _KINDS = {
     "name": "its name is not valid UTF-8",
     "closed": "it cannot be read: ",
 }
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,7 @@ class Batch:
         self._paths: Collection[str] = ()
         self._rivals: Mapping[str, Entry] = {}  # files elsewhere that the index has for notes of this batch
         self._read_at = time.time_ns()
+        self._unread: set[str] = set()  # paths of files that hold no note any more
 
     @property
     def ids(self) -> set[str]:
@@ -81,12 +93,14 @@ class Batch:
         for item in (*same.values(), *await load(self._ports, rest, given)):
             if isinstance(item, Unreadable):
                 self._mark(item.path, item.signature, item.reason, self._note_at(item.path))
+                self._unread.add(item.path)
             else:
                 self.stored[item.path] = item
 
     async def apply(self) -> set[str]:
         """Write the batch to the index; returns files that must be looked at again because of it."""
         holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
+        await self._keep_texts(holders)
         place = {note_id: row.path for note_id, row in holders.items()}
         self._rivals = await self._ports.store.look(set(place.values()) - set(self._paths))
         rows = {row.note.id: row for row in self._winners(place)}
@@ -101,9 +115,53 @@ class Batch:
             files=self._problems,
         )
         if update != Update(notes=[], gone=[], gone_files=[], files=[]):
+            await self._keep_given(update.notes)
             await self._ports.index.apply(update)
         moved = {note_id for note_id, row in rows.items() if place.get(note_id, row.file.path) != row.file.path}
         return await self._follow_up(gone | moved)
+
+    async def _keep_given(self, rows: Sequence[NoteRow]) -> None:
+        """Write down ids that files do not carry yet: whoever makes the index anew must give the same ones.
+
+        Without a flush: what uses such an id flushes the journal itself.
+        """
+        fresh = [
+            {"note": row.note.id, "path": row.file.path}
+            for row in rows
+            if not row.file.has_id and given_id(self._known.get(row.file.path)) != row.note.id
+        ]
+        if not fresh or self._ports.store.reading_only:
+            return
+        try:
+            await self._ports.store.record({"op": GIVEN, GIVEN: fresh})
+        except StorageError as error:  # they may be read all the same
+            log.warning("given_ids_not_kept", reason=str(error))
+
+    async def _keep_texts(self, holders: Mapping[str, IndexedNote]) -> None:
+        """Put the texts of files that are empty or no notes now into the history: only the index still knows them."""
+        blank = {path for path, stored in self.stored.items() if not stored.note.content.strip()}
+        lost = [
+            holder
+            for path in blank | self._unread
+            if (holder := holders.get(note_of(self._known.get(path)) or "")) is not None
+            and holder.path == path
+            and holder.note.content.strip()
+        ]
+        if not lost:
+            return
+        links = await self._ports.index.links([holder.note.id for holder in lost])
+        for holder in lost:
+            own = [
+                Link(link.target, link.type, link.weight, link.reason, holder.note.created)
+                for link in links
+                if link.source == holder.note.id
+            ]
+            try:
+                await self._ports.store.keep_text(
+                    replace(holder.note, connections=tuple(own)), holder.path, holder.hash
+                )
+            except StorageError as error:  # it may be read all the same
+                log.warning("text_not_kept", reason=str(error))
 
     def _winners(self, place: Mapping[str, str]) -> Iterator[NoteRow]:
         """The notes of this batch. Of files with one id the canonically named one is the note, else the smallest path.
@@ -175,6 +233,30 @@ def unchanged(row: FileRow | None, entry: Entry) -> bool:
     return row is not None and (row.modified, row.changed, row.size, row.inode) == (
         mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
     )  # fmt: skip
+
+
+def given_ids(records: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Ids that files were given and may not carry yet, by path, as these lines of the journal tell.
+
+    {"op": "given", "given": [{"note": id, "path": path below memories/}]}
+    """
+    void = void_changes(records)
+    given: dict[str, str] = {}
+    for record in records:
+        if record.get("op") == ADOPT and record.get("change") not in void:
+            carried = {file["note"] for file in record.get("files", ())}
+            given = {path: note for path, note in given.items() if note not in carried}
+        told = record.get(GIVEN) if record.get("op") == GIVEN else None
+        given |= {item["path"]: item["note"] for item in (told if isinstance(told, list) else ()) if _is_given(item)}
+    return given
+
+
+def _is_given(item: object) -> bool:
+    """Whether this is an entry of ours: a checksum does not say who wrote a line."""
+    if not isinstance(item, Mapping):
+        return False
+    note = item.get("note")
+    return isinstance(note, str) and is_note_id(note) and isinstance(item.get("path"), str)
 
 
 def note_of(row: FileRow | None) -> str | None:

@@ -123,7 +123,8 @@ async def integrity_check(ports: Ports, scope: str = "all") -> Report:
     topology = graph.topology
     natural = topology.orphan_nodes <= MOST_ORPHANS and topology.sudden_cores == 0
     safe = now_md and memory_md and natural and graph.sound
-    return Report(now_md, memory_md, topology, safe, tuple(checked), (*changed, *graph.problems))
+    unwritable = (Problem("the memory folder", ports.reading_notice),) if ports.reading_notice else ()
+    return Report(now_md, memory_md, topology, safe, tuple(checked), (*unwritable, *changed, *graph.problems))
 
 
 async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] = ()) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ from holdfast.index.note_index import IndexLostError
 Answer = TypeVar("Answer")
 
 ATTEMPTS = 4
+UNFORCED = 2  # of these; the later ones scan, whatever is known
+SETTLE_SECONDS = 2.5  # how long a request waits in all for what another program saves
 START_SECONDS = 1.0  # nothing happens in the background before a client has had its first answers
 IDLE_SECONDS = 30.0
 ELSEWHERE_SECONDS = 5.0  # another process encodes the queue: it may die
@@ -169,22 +171,33 @@ class Memory:
         return await self._answer(verb, anew=False)
 
     async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool) -> Answer:
-        for attempt in range(ATTEMPTS):
+        attempt, patience = 0, SETTLE_SECONDS
+        while True:
+            attempt += 1
             try:
                 stages = Stages()
-                await self._reconciler.fresh(force=attempt > 1, anew=anew)
+                await self._reconciler.fresh(force=attempt > UNFORCED, anew=anew)
+                self._report_conflicts()
                 stages.ended("fresh")
                 stages.tell("index_is_fresh")
                 return await self._run(verb)
             except IndexLostError as error:
-                if attempt == ATTEMPTS - 1:
+                if attempt == ATTEMPTS:
                     raise StorageError(
                         "The index is deleted again and again while it is used.", "Leave .holdfast/ alone for a moment."
                     ) from error
-            except ConflictError:
-                if attempt == ATTEMPTS - 1:
+            except ConflictError as conflict:
+                if conflict.settles_in > patience or attempt == ATTEMPTS:
                     raise
-        raise AssertionError("unreachable: the last attempt answers or raises")
+                patience -= conflict.settles_in
+                attempt -= conflict.settles_in > 0
+                await self.ports.sleep(conflict.settles_in)
+
+    def _report_conflicts(self) -> None:
+        """Have the next recall say what became of texts that met a change."""
+        for sentence in self.ports.store.take_reports():
+            log.warning("saved_while_changed", report=sentence)
+            self.ports.tips.add(Tip(sentence, sentence))
 
     async def _run(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
         self._verbs += 1
@@ -214,7 +227,7 @@ class Memory:
                     await self._reconciler.fresh()
                 await self._reconciler.backstop()
                 await self._reconciler.keep_up()
-                due = await self._reconciler.adopt()
+                due = earlier(await self._reconciler.adopt(), await self.ports.store.look_again())
             except PASSING as error:
                 _report(error)
             if not self._backing_up and anyio.current_time() >= self._look_for_backups_at:
@@ -288,6 +301,11 @@ class Memory:
     async def _look_around(self) -> None:
         if self.ports.nearby is not None and (found := await self.ports.nearby()):
             self.ports.tips.add(Tip("nearby", found))
+
+
+def earlier(*seconds: float | None) -> float | None:
+    """The least of those that are known."""
+    return min((each for each in seconds if each is not None), default=None)
 
 
 def _report(error: Exception) -> None:

@@ -44,7 +44,8 @@ async def use_node(ports: Ports, caller: Caller, node_id: str) -> Node:
         MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such note to show.
     """
     found = await recall_node(ports, node_id)
-    await confirm_use(ports, caller, found.note.id)
+    if not ports.reading_notice:
+        await confirm_use(ports, caller, found.note.id)
     return found
 
 
@@ -73,8 +74,13 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
         tuple(connections),
         tuple({note.id: note for note in current}.values())[:MOST_NEIGHBOURS],
         await ports.index.changes(found.note.id),
-        () if _is_own(found.note.id, node_id) else (f"The note of that id was merged into {found.note.id}.",),
+        tuple(_notices(ports, found.note.id, node_id)),
     )
+
+
+def _notices(ports: Ports, note_id: str, given: str) -> list[str]:
+    notices = [ports.reading_notice] if ports.reading_notice else []
+    return notices if _is_own(note_id, given) else [*notices, f"The note of that id was merged into {note_id}."]
 
 
 def _is_own(note_id: str, given: str) -> bool:

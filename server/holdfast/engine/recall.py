@@ -126,7 +126,8 @@ async def kept_event(
     if asking.vector is not None:
         event = replace(event, vector_set=asking.vector.key, vector=asking.vector.vector)
     ports.events.publish(_told(event))
-    return event_id, "" if await ports.recalls.add(event) else "This recall was not kept, so it cannot be rated later."
+    is_kept = await ports.recalls.add(event) or ports.reading_notice
+    return event_id, "" if is_kept else "This recall was not kept, so it cannot be rated later."
 
 
 def _told(event: RecallEvent) -> MemoryRecalledEvent:
@@ -175,7 +176,7 @@ def time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
 
 def standing_notices(view: View, ports: Ports, vector: QueryVector | None) -> list[str]:
     """What stands in the way of a whole answer."""
-    notices = []
+    notices = [ports.reading_notice] if ports.reading_notice else []
     pending = count_unencoded(view, ports, vector)
     if pending:
         these = "1 note has" if pending == 1 else f"{pending} notes have"

@@ -11,7 +11,7 @@ import structlog
 
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
-from holdfast.engine.intake import Ahead, Batch, given_id, is_young, load, note_of, unchanged
+from holdfast.engine.intake import GIVEN_LINES, Ahead, Batch, given_id, given_ids, is_young, load, note_of, unchanged
 from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
 from holdfast.engine.replay import follow
@@ -57,6 +57,7 @@ class Reconciler:
     _looked_at: float = -1e9
     _cost: float = 0.0
     _followed: int = 0  # bytes of the journal when the index was last brought up to its end
+    _given: dict[str, str] = field(default_factory=dict)  # ids of files that may not carry them, from the journal
 
     async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
         """Return with an index that is there, built, and knows every file as it was when this was called.
@@ -72,18 +73,52 @@ class Reconciler:
         """
         asked = time.monotonic()
         async with self._lock:
-            await self._open_store(anew=anew)
-            if self.ports.index.lost:
-                await self.verbs_done()
-                await self._open_index()
-                return
-            missed, self._missed = self._missed, True
-            news = None if force or missed else await self._news()
-            if news:
-                await self._take_in_news(news)
-            elif news is None and (force or missed or self._due(asked)):
-                await self._look()
-            self._missed = False
+            await self._write_again()
+            try:
+                await self._refresh(asked, force=force, anew=anew)
+            except (StorageError, IndexLostError):
+                if not await self._reads_only():
+                    raise
+                await self._refresh(asked, force=True, anew=False)
+
+    async def _refresh(self, asked: float, *, force: bool, anew: bool) -> None:
+        await self._open_store(anew=anew)
+        if self.ports.index.lost:
+            await self.verbs_done()
+            await self._open_index()
+            return
+        missed, self._missed = self._missed, True
+        news = None if force or missed else await self._news()
+        if news:
+            await self._take_in_news(news)
+        elif news is None and (force or missed or self._due(asked)):
+            await self._look()
+        self._missed = False
+
+    async def _reads_only(self) -> bool:
+        """Whether nothing can be written; requests are then answered from the files, with an index elsewhere.
+
+        Raises:
+            StorageError: the folder cannot be read either, or there is no place for an index.
+        """
+        reason = await self.ports.store.why_not_written()
+        if not reason or not self.ports.store.is_there:
+            return False
+        log.warning("reading_only", reason=reason)
+        await self.verbs_done()
+        await self.ports.store.read_only(reason)
+        await self.ports.index.stand_in()
+        return True
+
+    async def _write_again(self) -> None:
+        """Go on as usual when the folder can be written again."""
+        if not self.ports.store.reading_only or await self.ports.store.why_not_written():
+            return
+        log.warning("writing_again")
+        await self.verbs_done()
+        await self.ports.index.leave_stand_in()
+        await self.ports.store.write_again()
+        self._opened = False
 
     async def open_store(self) -> None:
         """Open the folder if nobody has, for requests that are about itself and not about its notes."""
@@ -94,6 +129,8 @@ class Reconciler:
 
     async def _open_store(self, *, anew: bool) -> None:
         """Open the folder once. When it vanishes later its disk may be unmounted: nobody makes it anew unwarned."""
+        if self.ports.store.reading_only:
+            return
         if self._opened and await self._is_there():
             self._warned = False
             return
@@ -170,7 +207,8 @@ class Reconciler:
     async def keep_up(self) -> None:
         """Tell the index how far the journal is known when it has grown, so that no start has much to read."""
         grown = self.ports.store.journal_bytes - self._followed
-        if grown >= GROWN_BYTES and not self.ports.index.lost:  # no request waits for this
+        writes = not self.ports.store.reading_only
+        if grown >= GROWN_BYTES and writes and not self.ports.index.lost:  # no request waits for this
             await self.ports.store.tell_outcomes()
             self._followed += grown
             await follow(self.ports)
@@ -181,6 +219,7 @@ class Reconciler:
         try:
             built = await self.ports.index.open()
             self._seen, self._young = {}, set()
+            self._given = {} if built else given_ids(await self.ports.store.past.told(GIVEN_LINES))
             await follow(self.ports, slices=1)  # what a process that was killed had not told the index, too
             await self._look()
             if not built:
@@ -255,7 +294,8 @@ class Reconciler:
         paths = [path for batch in batches for path in batch if path in entries and entries[path].kind == "file"]
         now = time.time_ns()
         known = await self.ports.index.files(paths) if paths else {}
-        given = {path: found for path, row in known.items() if (found := given_id(row))}
+        rows = {path: found for path, row in known.items() if (found := given_id(row))}
+        given = {path: self._given.get(path, "") for path in paths} | rows
         return Ahead(now, {item.path: item for item in await load(self.ports, paths, given)})
 
     async def _take_in_locked(self, entries: Mapping[str, Entry], paths: Collection[str], ahead: Ahead) -> set[str]:

@@ -23,6 +23,7 @@ from holdfast.index.readers import MORE, Readers
 from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
 from holdfast.index.schema import drop_indexes, make_indexes, migrate
 from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vectors, queue_again, set_rows
+from holdfast.index.standin import drop_stand_in, make_stand_in
 from holdfast.index.update import Update, apply_update
 from holdfast.index.view import MOST_TERMS, WIDE_POOL, IndexView
 from holdfast.model.ids import id_range
@@ -57,7 +58,7 @@ class NoteIndex:
     """
 
     def __init__(self, path: Path, *, extension: bool = True, readers: int | None = None) -> None:
-        self._path = path
+        self._path = self._own_path = path
         self._usual_readers = readers or os.cpu_count() or 1
         self._extension = extension
         self._writer: Database | None = None
@@ -159,6 +160,22 @@ class NoteIndex:
                 Path(f"{self._path}{end}").unlink(missing_ok=True)
         except OSError as error:
             raise _refusal(error.strerror) from error
+
+    async def stand_in(self) -> None:
+        """Close, and work on a copy in a temporary folder from the next `open` on.
+
+        Raises:
+            StorageError: there is none.
+        """
+        await self.leave_stand_in()
+        self._path = await anyio.to_thread.run_sync(make_stand_in, self._own_path)
+
+    async def leave_stand_in(self) -> None:
+        """Close, and work on the own file again from the next `open` on."""
+        await self.aclose()
+        stand_in, self._path = self._path, self._own_path
+        if stand_in != self._own_path:
+            await anyio.to_thread.run_sync(drop_stand_in, stand_in)
 
     async def erase(self) -> None:
         """Take the database away with all that was ever in it; it is built anew from the notes.

@@ -15,16 +15,20 @@ import re
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+
+from holdfast.store.leases import lone_reader
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 KEPT = ".old"  # ends the second name of a file that is being replaced
 _LATEST_NS = (1 << 63) - 1  # the year 2262; the index's whole numbers end there
-_RENAME_EXCHANGE = 2
+_RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EMLINK, errno.EISDIR})
 _AT_FDCWD = -100
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})  # one place cannot be looked at; others can
@@ -123,10 +127,15 @@ class FileSystem:
             os.fsync(file.fileno())
 
     def move(self, source: Path, target: Path) -> None:
-        """Give `source` a name that nobody holds."""
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "name is taken", str(target))
-        source.rename(target)
+        """Give `source` a name that nobody holds; what somebody else puts there in that moment is never replaced."""
+        rename = _renameat2()
+        if rename is not None and rename(os.fsencode(source), os.fsencode(target), _RENAME_NOREPLACE):
+            return
+        if _linked(source, target):
+            self.flush_folder(target.parent)  # or a power cut could keep the next step alone
+            source.unlink()
+        else:
+            _move_after_look(source, target)
 
     def swap(self, new: Path, current: Path) -> None:
         """Put `new` in the place of `current`; what stood there is then found under `new`'s name.
@@ -134,8 +143,8 @@ class FileSystem:
         Atomic where the kernel can exchange two names. Elsewhere the old file is kept by a second name first,
         which leaves an editor a few microseconds in which its save is not kept.
         """
-        exchange = _exchange()
-        if exchange is not None and exchange(os.fsencode(new), os.fsencode(current)):
+        rename = _renameat2()
+        if rename is not None and rename(os.fsencode(new), os.fsencode(current), _RENAME_EXCHANGE):
             return
         kept = new.with_name(new.name + KEPT)
         os.link(current, kept)
@@ -150,6 +159,14 @@ class FileSystem:
         except OSError:
             kept.replace(current)
             raise
+
+    def lone_reader(self, path: Path) -> AbstractContextManager[bool | None]:
+        """See `holdfast.store.leases.lone_reader`."""
+        return lone_reader(path)
+
+    def now_ns(self) -> int:
+        """The time now by the clock that files are dated by."""
+        return time.time_ns()
 
     def set_time(self, path: Path, modified_ns: int) -> None:
         """Give a file another one's time of change."""
@@ -365,22 +382,45 @@ def _signature(status: os.stat_result) -> Signature:
     return Signature(modified, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
+def _linked(source: Path, target: Path) -> bool:
+    """Give a file a second name, which fails where that is taken. False for what is no file, or cannot have one."""
+    if source.is_symlink() or source.is_dir():
+        return False
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return False
+    return True
+
+
+def _move_after_look(source: Path, target: Path) -> None:
+    """For folders, and where a file can have one name only: a rename replaces no folder that holds something."""
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, "name is taken", str(target))
+    source.rename(target)
+
+
 @functools.cache
-def _exchange() -> Callable[[bytes, bytes], bool] | None:
-    """Linux's renameat2(RENAME_EXCHANGE) through libc, or None where there is none."""
+def _renameat2() -> Callable[[bytes, bytes, int], bool] | None:
+    """Linux's call of that name through libc, with its flags, or None where there is none.
+
+    It says False where this file system cannot do what the flag asks for.
+    """
     if sys.platform != "linux":
         return None
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if rename is None:
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
         return None
-    rename.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    call.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
 
-    def exchange(first: bytes, second: bytes) -> bool:
-        if rename(_AT_FDCWD, first, _AT_FDCWD, second, _RENAME_EXCHANGE) == 0:
+    def rename(first: bytes, second: bytes, flag: int) -> bool:
+        if call(_AT_FDCWD, first, _AT_FDCWD, second, flag) == 0:
             return True
         code = ctypes.get_errno()
         if code in (errno.EINVAL, errno.ENOSYS):
-            return False  # this file system cannot
+            return False
         raise OSError(code, os.strerror(code), os.fsdecode(second))
 
-    return exchange
+    return rename

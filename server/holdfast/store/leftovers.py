@@ -20,6 +20,7 @@ def laid_aside(folder: Folder, files: FileSystem) -> list[Path]:
 def discard(path: Path, folder: Folder, files: FileSystem) -> None:
     """Remove such a file; a text that is kept nowhere else is filed with the conflicts."""
     if path.suffix == KEPT and not files.exists(folder.history / f"{hash_of(files, path)}.md"):
+        files.make_folder(folder.conflicts)
         files.move(path, folder.conflict_path(path.name.strip("."), "swap"))
     else:
         files.remove(path)

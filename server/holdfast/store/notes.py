@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio.to_thread
 
 from holdfast.errors import StorageError
+from holdfast.model.memory import Note
 from holdfast.model.pages import is_page, is_page_key
 from holdfast.store import erasing
-from holdfast.store.codec import with_id
+from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
 from holdfast.store.folder import SUFFIX, Folder
-from holdfast.store.intents import Intent, OpenIntents, hash_of
+from holdfast.store.intents import Intent, OpenIntents, PlannedFile, hash_of, intent_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.leftovers import discard, laid_aside
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
@@ -28,12 +31,16 @@ from holdfast.store.position import START, Read, read_position
 from holdfast.store.reading import read_note
 from holdfast.store.restoring import carry_out
 from holdfast.store.settle import settle
+from holdfast.store.stillness import Stillness
 from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
+from holdfast.store.swapped import LOOK_SECONDS, SwappedOut, change_named, conflict_report
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
 Answer = TypeVar("Answer")
 
+BRIEF_SECONDS = 0.1  # how long looking again waits for a note that somebody else holds
+PROBE_BYTES = 1 << 16  # a disk that has no room for these is full
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
 _OF_PAGES = (b'"note":"page:', b'"pages', b'"void":')  # what no other line has
@@ -61,8 +68,13 @@ class NoteFiles:
         self._journal = Journal(folder, files, clock)
         self._intents = OpenIntents()
         self._watch = Watch(folder.memories)
-        self._writer = Writer(folder, files, self._journal, self._intents, self._watch, change_id)
-        self.conflicts: list[str] = []  # texts that lost a race, found while settling
+        self._swapped = SwappedOut(folder, files)
+        self._stillness = Stillness(files)
+        self._writer = Writer(
+            folder, files, self._journal, self._intents, self._watch, self._swapped, self._stillness, change_id
+        )
+        self._closed_part = folder.derived  # where the last try to write ended
+        self._closed_to_writing = ""  # why nothing can be written; empty where it can
         self._exchanged = False  # a backup took the folder's place since that was last asked
         self.past = Past(folder, files, self._journal)
 
@@ -70,6 +82,42 @@ class NoteFiles:
     def open_changes(self) -> int:
         """How many announced changes have no outcome yet: others are at them, or they cannot be settled."""
         return len(self._intents.all())
+
+    @property
+    def reading_only(self) -> str:
+        """Why nothing can be written, in a few words; empty where it can."""
+        return self._closed_to_writing
+
+    async def write_again(self) -> None:
+        """Take writing for possible; `open` follows."""
+        self._closed_to_writing = ""
+
+    async def read_only(self, reason: str) -> None:
+        """From now on nothing is written and no lock is needed, until `write_again`."""
+        self._closed_to_writing = reason
+
+    async def why_not_written(self) -> str:
+        """Try whether every part of the folder can be written to; why not, empty where it can."""
+        return await anyio.to_thread.run_sync(self._probe)
+
+    def _probe(self) -> str:
+        folder = self._folder
+        parts = (folder.derived, folder.home, folder.memories, folder.journal, folder.locks)
+        for part in sorted(parts, key=lambda each: each != self._closed_part):  # the last one first
+            self._closed_part = part
+            probe = part / f".chg_probe.{os.getpid()}.tmp"  # what is left of it goes with the next start
+            try:
+                if self._files.exists(part):
+                    self._files.create(probe, bytes(PROBE_BYTES))
+                    self._files.remove(probe)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                with suppress(OSError):
+                    self._files.remove(probe)
+                where = "the memory folder" if part != folder.derived else f"{part.name}/ in the memory folder"
+                return f"{where} cannot be written: {error.strerror or type(error).__name__}"
+        return ""
 
     async def open(self, known: str = "") -> None:
         """Make the folder where it is missing, and settle every change that a crash left open.
@@ -118,7 +166,7 @@ class NoteFiles:
             StorageError: the journal cannot be written; the folder is let go of all the same.
         """
         try:
-            if self.is_there:  # a folder that is gone is not begun anew for that
+            if self.is_there and not self._closed_to_writing:  # a folder that is gone is not begun anew for that
                 await self._writer.write_outcomes()
         finally:
             self._stripes.close()
@@ -135,6 +183,9 @@ class NoteFiles:
         """
         wanted = set(keys)
         while True:
+            if self._closed_to_writing:
+                yield frozenset()
+                return
             await self.finish_restore()
             async with self._stripes.hold(wanted):
                 if self._is_interrupted():
@@ -153,6 +204,9 @@ class NoteFiles:
         """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
         wanted = set(keys)
         while True:
+            if self._closed_to_writing:
+                yield frozenset()
+                return
             await self.finish_restore()
             async with self._stripes.hold_free(wanted, patience) as held:
                 if self._is_interrupted():
@@ -172,6 +226,9 @@ class NoteFiles:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
+        if self._closed_to_writing:
+            yield
+            return
         async with self._whole.hold():
             if self._is_interrupted():
                 async with self._stripes.hold_all():
@@ -182,6 +239,7 @@ class NoteFiles:
     async def quiet(self) -> AsyncIterator[None]:
         """Own every key, with every change settled: what lies in the folder is whole, and stays as it is."""
         while True:
+            self.check_writing()
             await self.finish_restore()
             async with self._stripes.hold_all():
                 if self._is_interrupted():
@@ -225,12 +283,29 @@ class NoteFiles:
 
     def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
         """Be the only process that encodes the queue, with its own model or a remote one; yields whether it is."""
-        return self._encoding[remote].hold_if_free()
+        return nullcontext(True) if self._closed_to_writing else self._encoding[remote].hold_if_free()  # noqa: FBT003
+
+    def check_writing(self) -> None:
+        """Make sure that changes can be written at all.
+
+        Raises:
+            StorageError: nothing can be written now.
+        """
+        if self._closed_to_writing:
+            raise StorageError(
+                f"Nothing can be stored now: {self._closed_to_writing}.",
+                "Nothing was changed; what is stored can be read. Check free space and permissions, then call again.",
+            )
 
     def commit(
         self, op: str, changes: Sequence[Change | PageChange], detail: Record
     ) -> AbstractAsyncContextManager[Committed]:
-        """Write a change of one or more notes and pages; see `Writer.commit`."""
+        """Write a change of one or more notes and pages; see `Writer.commit`.
+
+        Raises:
+            StorageError: nothing can be written now.
+        """
+        self.check_writing()
         return self._writer.commit(op, changes, detail)
 
     async def pages(self, paths: Iterable[str]) -> dict[str, Page]:
@@ -257,6 +332,7 @@ class NoteFiles:
 
     async def drop_page(self, path: str) -> None:
         """Take away a page that is one of many and worth no history."""
+        self.check_writing()
         await _on_disk(self._files.remove, self._folder.inside(path))
 
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
@@ -311,8 +387,66 @@ class NoteFiles:
         async with self._writer.commit("adopt", [change], {}) as done:
             return replace(done.stored[0], has_id=True)
 
+    def check_still(self, stored: Stored) -> None:
+        """Make sure that nobody is in the middle of saving a note's file.
+
+        Raises:
+            ConflictError: it changed within the last second, and not by us.
+            StorageError: it cannot be looked at.
+        """
+        try:
+            self._stillness.check(self._folder.absolute(stored.path), stored.hash)
+        except OSError as error:
+            raise _unreadable(error) from error
+
+    async def look_again(self) -> float | None:
+        """Look at what changes took away while an editor had it open; returns seconds until that is worth while again.
+
+        Raises:
+            StorageError: the disk refused; it is looked at again.
+        """
+        for path, plan in self._swapped.waiting:
+            if await _on_disk(self._swapped.is_due, path, plan):
+                async with self.hold_free({plan.note}, BRIEF_SECONDS) as held:
+                    if not held:
+                        await _on_disk(self._look_again, path, plan)
+        return LOOK_SECONDS if self._swapped.waiting else None
+
+    def take_reports(self) -> list[str]:
+        """What the user is to be told of texts that met a change, each once."""
+        reports, self._swapped.reports = self._swapped.reports, []
+        return reports
+
+    async def keep_text(self, note: Note, path: str, text: str) -> None:
+        """Keep the last text of a file that holds none any more in the history, and report it.
+
+        Args:
+            note: what was known of it; the file may have said more.
+            path: the file, relative to `memories/`.
+            text: the hash of what it held.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        self.check_writing()
+        kept = await _on_disk(self._keep_text, note, text)
+        report = f"memories/{path} is empty or no note any more; its last text is in {self._folder.told(kept)}."
+        self._swapped.reports.append(report)
+
+    def _keep_text(self, note: Note, text: str) -> Path:
+        kept = self._folder.history / f"{text}.md"
+        if self._files.exists(kept):
+            return kept
+        data = new_document(note).render()
+        return kept.with_stem(self._swapped.keep_text(data, f"chg_{content_hash(data)}.{note.id}"))
+
     async def record(self, record: Record, *, flush: bool = False) -> int:
-        """Add a line to the journal, without waiting for the disk unless asked to."""
+        """Add a line to the journal, without waiting for the disk unless asked to.
+
+        Raises:
+            StorageError: nothing can be written now, or the disk refused.
+        """
+        self.check_writing()
         return await self._journal.append(record, flush=flush)
 
     async def tell_outcomes(self) -> None:
@@ -380,6 +514,7 @@ class NoteFiles:
         try:
             while records := await self._journal.news():
                 self._intents.learn(records)
+                self._stillness.learn(records)
         except OSError as error:
             raise _unreadable(error) from error
 
@@ -391,14 +526,32 @@ class NoteFiles:
             await self._learn()
             spoken_of = {file.aside for intent in self._intents.all() for file in intent.files}
             for path in await _on_disk(laid_aside, self._folder, self._files):
-                if self._folder.told(path) not in spoken_of:
+                plan = await _on_disk(self._plan_of, path)
+                if plan is not None:
+                    self._swapped.found(path, plan)
+                    await _on_disk(self._look_again, path, plan)
+                elif self._folder.told(path) not in spoken_of:
                     await _on_disk(discard, path, self._folder, self._files)
+
+    def _plan_of(self, path: Path) -> PlannedFile | None:
+        """What the journal says of a file that a change took away and that waits; None for any other."""
+        named = change_named(path.name)
+        if named is None:
+            return None
+        change, number = named
+        intents = [intent for record in self._journal.records([change.encode()]) if (intent := intent_of(record))]
+        planned = [intent.files for intent in intents if intent.change == change and number < len(intent.files)]
+        return planned[0][number] if planned else None
+
+    def _look_again(self, path: Path, plan: PlannedFile) -> None:
+        if self._swapped.is_due(path, plan):
+            self._swapped.give_back(path, plan)
 
     async def _settle(self, intent: Intent) -> Iterable[str]:
         """Carry a change through or call it void; returns the notes that it made or changed."""
-        outcome = await _on_disk(settle, intent, self._folder, self._files)
+        outcome = await _on_disk(settle, intent, self._folder, self._files, self._swapped)
         self._intents.forget(intent.change)
-        self.conflicts += outcome.conflicts
+        self._swapped.reports += [conflict_report("a note or page", kept) for kept in outcome.conflicts]
         word = "done" if outcome.done else "void"
         try:
             await self._journal.append({word: [intent.change]}, flush=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.intents import Intent, PlannedFile, hash_of, state_of
+from holdfast.store.swapped import SwappedOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Settlement:
     conflicts: tuple[str, ...] = ()
 
 
-def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
+def settle(intent: Intent, folder: Folder, files: FileSystem, swapped: SwappedOut) -> Settlement:
     """Finish or forget one change whose writer is gone. The caller holds the locks of all its notes.
 
     One file in its new state carries all the others with it; where none is, the change never happened.
@@ -49,10 +50,21 @@ def settle(intent: Intent, folder: Folder, files: FileSystem) -> Settlement:
     for parent in touched:
         if files.exists(parent):
             files.flush_folder(parent)
-    for file in intent.files:
-        if file.after is not None:
-            files.remove(folder.inside(file.aside))
+    for number, (file, state) in enumerate(states.items()):
+        replaced = done and (file.after is None or state in ("applied", "pending"))
+        _clear(file, f".{intent.change}.{number}.tmp", folder, files, swapped if replaced else None)
     return Settlement(intent.change, done, tuple(conflicts))
+
+
+def _clear(file: PlannedFile, hidden: str, folder: Folder, files: FileSystem, swapped: SwappedOut | None) -> None:
+    """Take away what lies aside: what was replaced, where `swapped` is given, else a new text."""
+    aside = folder.inside(file.aside)
+    if swapped is not None and file.after is None:
+        swapped.let_go_to_trash(aside, file, hidden)
+    elif swapped is not None:
+        swapped.let_go(aside, file)
+    elif file.after is not None:
+        files.remove(aside)
 
 
 def _carry_through(file: PlannedFile, target: Path, aside: Path, files: FileSystem) -> None:

@@ -23,7 +23,9 @@ from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import Document, parse
 from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
+from holdfast.store.stillness import Stillness
 from holdfast.store.stored import LARGEST_FILE, Change, Committed, PageChange, Stored
+from holdfast.store.swapped import SwappedOut
 from holdfast.store.watch import Watch
 
 Answer = TypeVar("Answer")
@@ -34,12 +36,14 @@ FLUSH_THREADS = 8
 class _Step:
     """One file of a change, ready to be written. `document` and `data` are None for a deletion.
 
-    `change` is None for a page. `grown` says that a page's new text begins with the old one.
+    `hidden` is a name that only this change gives. `change` is None for a page. `grown` says that a page's new text
+    begins with the old one.
     """
 
     plan: PlannedFile
     target: Path
     aside: Path
+    hidden: str
     data: bytes | None
     change: Change | None = None
     document: Document | None = None
@@ -55,6 +59,8 @@ class Writer:
         journal: where intents are announced.
         unsettled: where a change goes that the disk let neither end nor be taken back; the next holder settles it.
         watch: is told what we change ourselves, so that it is no news.
+        swapped: takes what was replaced, in which an editor may still write.
+        stillness: says whether a file may be rewritten now.
         change_id: gives a new id for each change.
     """
 
@@ -65,6 +71,8 @@ class Writer:
         journal: Journal,
         unsettled: OpenIntents,
         watch: Watch,
+        swapped: SwappedOut,
+        stillness: Stillness,
         change_id: Callable[[], str],
     ) -> None:
         self._folder = folder
@@ -72,6 +80,8 @@ class Writer:
         self._journal = journal
         self._unsettled = unsettled
         self._watch = watch
+        self._swapped = swapped
+        self._stillness = stillness
         self._change_id = change_id
         self._threads = anyio.CapacityLimiter(FLUSH_THREADS)
         self._flushes: Batcher[Path, None] = Batcher(self._flush_folders)
@@ -85,12 +95,15 @@ class Writer:
 
         Raises:
             LimitExceededError: a note's file would be too long; nothing was changed.
-            ConflictError: a file is no longer what `before` says; nothing was changed.
+            ConflictError: a file is no longer what `before` says, or is being saved; nothing was changed.
             StorageError: the disk refused a step; nothing was changed, or it says that this is not known.
         """
         change = self._change_id()
         try:
             steps = [self._step(change, number, item) for number, item in enumerate(changes)]
+            for step in steps:
+                if step.plan.before is not None:
+                    self._stillness.check(step.target, step.plan.before)
         except OSError as error:
             raise _refusal(error) from error
         announced: list[Record] = []
@@ -115,6 +128,9 @@ class Writer:
                 raise
             finally:
                 self._watch.landed((step.target for step in steps), known)
+            for step in steps:
+                if step.plan.after is not None:
+                    self._stillness.wrote(step.plan.after)
             old = [step for step in steps if step.plan.before]
             self._end("done", change, announced, whole=not old or await self._run(self._clear, old))
 
@@ -147,6 +163,7 @@ class Writer:
         if isinstance(change, PageChange):
             return self._page_step(change_id, number, change)
         before, after = change.before, change.after
+        hidden = f".{change_id}.{number}.tmp"
         if after is not None:
             document = _document(change, after)
             data = change.raw
@@ -155,7 +172,7 @@ class Writer:
                 _check_size(data)
             path = before.path if before else self._free_path(after, change_id, change.path)
             target = self._folder.absolute(path)
-            aside = target.with_name(f".{change_id}.{number}.tmp")
+            aside = target.with_name(hidden)
             note = after.id
         elif before is not None:
             document, data, path, note = None, None, before.path, before.note.id
@@ -170,11 +187,12 @@ class Writer:
             after=None if data is None else content_hash(data),
             aside=self._folder.told(aside),
         )
-        return _Step(plan, target, aside, data, change, document)
+        return _Step(plan, target, aside, hidden, data, change, document)
 
     def _page_step(self, change_id: str, number: int, change: PageChange) -> _Step:
         before, target = change.before, self._folder.inside(change.path)
-        aside = target.with_name(f".{change_id}.{number}.tmp")
+        hidden = f".{change_id}.{number}.tmp"
+        aside = target.with_name(hidden)
         plan = PlannedFile(
             note=page_key(change.path),
             path=change.path,
@@ -184,7 +202,7 @@ class Writer:
             size=len(change.after),
         )
         grown = before is not None and change.after.startswith(before.data)
-        return _Step(plan, target, aside, change.after, grown=grown)
+        return _Step(plan, target, aside, hidden, change.after, grown=grown)
 
     def _free_path(self, note: Note, change_id: str, wanted: str | None) -> str:
         """The name asked for or the canonical one of a new note, or another where a person's file has that one."""
@@ -235,16 +253,7 @@ class Writer:
             raise _conflict()
         if step.grown:
             return
-        kept = self._folder.history / f"{before}.md"
-        if self._files.size(kept) == len(data):
-            self._files.flush_folder(kept.parent)  # whoever laid it there may have died before it came to that
-            return
-        self._files.make_folder(kept.parent)
-        fresh = kept.with_name(f".{step.aside.name.strip('.')}.tmp")
-        self._files.create(fresh, data)
-        self._files.remove(kept)
-        self._files.move(fresh, kept)
-        self._files.flush_folder(kept.parent)
+        self._swapped.keep_text(data, step.aside.name)
 
     def _exchange_all(self, steps: Sequence[_Step], exchanged: list[_Step], announced: Record) -> Committed:
         """Put every new text in place; a conflict if one took the place of anything but `before`."""
@@ -278,7 +287,7 @@ class Writer:
                 self._files.flush_folder(folder)
         except OSError:
             return False
-        return self._clear(steps)
+        return self._clear_refused(steps, exchanged)
 
     def _undo(self, step: _Step) -> None:
         if step.plan.before is None:
@@ -294,10 +303,24 @@ class Writer:
             self._files.move(step.aside, kept)
 
     def _clear(self, steps: Sequence[_Step]) -> bool:
-        """Remove what lies aside; False where something stays, for whoever settles the change."""
+        """Let go of what was replaced or deleted; False where the disk refuses, for whoever settles the change."""
         try:
             for step in steps:
-                if step.data is not None:
+                if step.data is None:
+                    self._swapped.let_go_to_trash(step.aside, step.plan, step.hidden)
+                else:
+                    self._swapped.let_go(step.aside, step.plan)
+        except OSError:
+            return False
+        return True
+
+    def _clear_refused(self, steps: Sequence[_Step], exchanged: Sequence[_Step]) -> bool:
+        """As `_clear`, for new texts that were taken back, or never put in place."""
+        try:
+            for step in steps:
+                if step in exchanged and step.data is not None:
+                    self._swapped.let_go(step.aside, step.plan)
+                elif step.data is not None:
                     self._files.remove(step.aside)
         except OSError:
             return False

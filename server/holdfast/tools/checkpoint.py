@@ -10,6 +10,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from holdfast.engine import now
+from holdfast.engine.ports import Caller, Ports
 from holdfast.tools.agent import READS, Desk
 from holdfast.tools.errors import answered
 from holdfast.tools.results import NowResult, schema_of
@@ -41,8 +42,12 @@ def _add_now_read(server: FastMCP, desk: Desk) -> None:
     @server.tool(name="now_read", description=NOW_READ, annotations=READS, output_schema=schema_of(NowResult))
     async def _now_read(context: Context) -> ToolResult:
         caller = desk.caller(context)
-        found = await answered(desk.memory.attend(lambda ports: now.now_read(ports, caller)))
-        return omi_object({} if found is None else found.shape(), ())
+        found, notices = await answered(desk.memory.attend(lambda ports: _read(ports, caller)))
+        return omi_object({} if found is None else found.shape(), notices)
+
+
+async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple[str, ...]]:
+    return await now.now_read(ports, caller), (ports.reading_notice,) if ports.reading_notice else ()
 
 
 def _add_now_update(server: FastMCP, desk: Desk) -> None:
