@@ -66,19 +66,19 @@ async def commit(
     async with ports.store.commit(op, changes, said) as done:
         for path in seen:
             ports.sights.pop(path, None)
-        if not done.notes:  # pages are in no index
-            return done
-        told = remembered({**said, "seq": done.seq, "change": done.change_id})
-        await ports.index.apply(
-            Update(
-                remembered=[told] if told else [],
-                notes=[note_row(stored) for stored in done.stored],
-                gone=done.gone,
-                history=[HistoryRow(note, done.seq, done.change_id, op, at) for note in done.notes],
-                vectors=_made(done, vectors or {}),
-                runs=_runs({**said, "seq": done.seq}),
+        if done.notes:  # pages are in no index
+            told = remembered({**said, "seq": done.seq, "change": done.change_id})
+            await ports.index.apply(
+                Update(
+                    remembered=[told] if told else [],
+                    notes=[note_row(stored) for stored in done.stored],
+                    gone=done.gone,
+                    history=[HistoryRow(note, done.seq, done.change_id, op, at) for note in done.notes],
+                    vectors=_made(done, vectors or {}),
+                    runs=_runs({**said, "seq": done.seq}),
+                )
             )
-        )
+    ports.made.append(done.change_id)
     return done
 
 

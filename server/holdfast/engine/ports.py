@@ -328,6 +328,7 @@ class Ports:
     due: DueSignal = field(default_factory=DueSignal)
     tips: Tips = field(default_factory=Tips)
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
+    made: list[str] = field(default_factory=list)  # ids of the changes that the request under way has made
 
     @property
     def now(self) -> str:

@@ -245,17 +245,18 @@ class Journal:
                 self._files.flush_folder(self._folder.journal)
                 self._durable = name
         except OSError as error:
-            self._undo_append(path, size)
-            raise _refused(error) from error
+            raise (_refused if self._undo_append(path, size) else _unknown)(error) from error
         self._read[name] = size + len(data)
         return given
 
-    def _undo_append(self, path: Path, size: int) -> None:
+    def _undo_append(self, path: Path, size: int) -> bool:
+        """Cut off what was added; False where the disk refuses that too, and a whole line may stay."""
         try:
             if self._files.size(path) > size:
                 self._files.truncate(path, size)
         except OSError:
-            return  # what was torn is cut off before the next append
+            return False
+        return True
 
     def _months(self) -> list[str]:
         return [name for name in self._files.list_folder(self._folder.journal) if _MONTH.fullmatch(name)]
@@ -309,6 +310,13 @@ def _refused(error: OSError) -> StorageError:
     return StorageError(
         f"The journal cannot be written: {error.strerror}.",
         "Nothing was stored. Check free space and permissions of the memory folder.",
+    )
+
+
+def _unknown(error: OSError) -> StorageError:
+    return StorageError(
+        f"The journal failed while it was written, and again while that was taken back: {error.strerror}.",
+        "It may be there or not; look before you repeat it.",
     )
 
 

@@ -11,9 +11,10 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from holdfast.engine.gated import Confirmations
+from holdfast.engine.gated import Confirmations, afterwards
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
+from holdfast.store.vault import Restored
 from holdfast.tools.admin_encoding import add_encoding
 from holdfast.tools.admin_looks import Listing, add_looks
 from holdfast.tools.admin_moves import add_moves
@@ -24,7 +25,7 @@ from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import beside, schema_of
 from holdfast.tools.server import MemoryServer
 
 BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
@@ -98,11 +99,12 @@ def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | No
 def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
     @server.tool(name="admin_backup", description=BACKUP, annotations=MAKES, output_schema=schema_of(BackupResult))
     async def _admin_backup(context: Context) -> ToolResult:
-        backup = await answered(desk.memory.attend(lambda ports: back_up(ports, desk.caller(context))))
+        done = await answered(back_up(desk.memory, desk.caller(context)))
+        backup = done.answer
         missing = len(backup.left_out)
         notices = [f"{missing} things in the folder are no readable files and not in it."] if missing else []
         told = f"Backup {backup.backup_id}: {backup.file_count:,} files, {backup.file_size:,} bytes."
-        return _said(
+        answer = _said(
             " ".join([told, *notices]),
             BackupResult(
                 backup_id=backup.backup_id,
@@ -113,6 +115,7 @@ def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
                 notices=notices,
             ),
         )
+        return beside(answer, done.notices)
 
 
 def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
@@ -130,25 +133,11 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
         confirm: Annotated[str | None, Field(description="The token of the first call.")] = None,
     ) -> ToolResult:
         who = desk.caller(context)
-        outcome = await answered(
-            desk.memory.attend_folder(lambda ports: restore_backup(ports, who, tokens, backup_id, confirm))
-        )
-        if isinstance(outcome, DryRun):
-            return _would(outcome)
-        await answered(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
-        return _said(
-            f"Restored {outcome.files:,} files of {outcome.backup.backup_id}. "
-            f"What was there is in {outcome.safety.backup_id}.",
-            RestoreResult(
-                backup_id=outcome.backup.backup_id,
-                dry_run=False,
-                effect=None,
-                confirm=None,
-                safety_backup_id=outcome.safety.backup_id,
-                files=outcome.files,
-                notices=[],
-            ),
-        )
+        done = await answered(restore_backup(desk.memory, who, tokens, backup_id, confirm))
+        if isinstance(done.answer, DryRun):
+            return beside(_would(done.answer), done.notices)
+        _, failed = await afterwards(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
+        return beside(_restored(done.answer), (*done.notices, *failed))
 
 
 def _add_accept_integrity(server: FastMCP[Any], desk: Desk) -> None:
@@ -166,6 +155,22 @@ def _add_accept_integrity(server: FastMCP[Any], desk: Desk) -> None:
         accepted = await answered(desk.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
         told = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
         return _said(told, AcceptResult(accepted=list(accepted)))
+
+
+def _restored(outcome: Restored) -> ToolResult:
+    return _said(
+        f"Restored {outcome.files:,} files of {outcome.backup.backup_id}. "
+        f"What was there is in {outcome.safety.backup_id}.",
+        RestoreResult(
+            backup_id=outcome.backup.backup_id,
+            dry_run=False,
+            effect=None,
+            confirm=None,
+            safety_backup_id=outcome.safety.backup_id,
+            files=outcome.files,
+            notices=[],
+        ),
+    )
 
 
 def _would(outcome: DryRun) -> ToolResult:
