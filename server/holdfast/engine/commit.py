@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from holdfast.engine.due import maintenance_row
 from holdfast.engine.encoding import Encoded
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.remembered import remembered
-from holdfast.errors import ConflictError
+from holdfast.errors import ConflictError, StorageError
 from holdfast.index.lifecycle import JobRun
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.rows import IndexedNote
@@ -38,6 +39,18 @@ async def check_known(ports: Ports, made: Collection[str]) -> None:
     """
     if made and (await ports.index.notes(made)).keys() != set(made):
         raise ConflictError("Another server died in the middle of a change.", "Repeat the call.")
+
+
+@contextmanager
+def behind_the_journal() -> Iterator[None]:
+    """What follows a line of the journal that is a record by itself: the line stays, whatever fails."""
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(
+            f"It is in the journal, and the index could not take it in: {error.sentence}",
+            "It counts when the index is next built; look before you repeat it.",
+        ) from error
 
 
 async def commit(
