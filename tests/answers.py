@@ -124,8 +124,7 @@ def answer_of(told: Told) -> dict[str, Any]:
 
 async def make_world(ask: Asks, home: Path, source: Path) -> Given:
     """A folder with something for every kind to act upon."""
-    source.mkdir()
-    (source / "abroad.md").write_text("The lock keeper speaks Frisian\n")
+    lay_out_source(source)
 
     async def kept(content: str, **more: Any) -> str:
         return str(answer_of(await ask("remember", content=content, **more))["id"])
@@ -146,11 +145,20 @@ async def make_world(ask: Asks, home: Path, source: Path) -> Given:
     world["proposals"] = [await _proposed(ask, kept, word) for word in ("chandler", "cooper")]
     await ask("recall", query="when does the harbour open")
     await ask("now_update", current_task="sail", recent_completions=["moored"])
-    now = next(home.glob("now/*.md"))
-    now.write_text(now.read_text() + "\nA line by hand\n")
+    edit_by_hand(home)
     world["backup"] = answer_of(await ask("admin_backup"))["backup_id"]
     await kept("What came after the backup was a gale")
     return world
+
+
+def lay_out_source(source: Path) -> None:
+    source.mkdir()
+    (source / "abroad.md").write_text("The lock keeper speaks Frisian\n")
+
+
+def edit_by_hand(home: Path) -> None:
+    now = next(home.glob("now/*.md"))
+    now.write_text(now.read_text() + "\nA line by hand\n")
 
 
 async def _proposed(ask: Asks, kept: Callable[..., Awaitable[str]], word: str) -> str:
@@ -215,8 +223,8 @@ def difference(before: State, after: State) -> Shape:
             word = "gone" if path not in after.files else "new" if path not in before.files else "changed"
             found[top if word == "new" else path, word] += 1
     for op in after.lines.keys() | before.lines.keys():
-        if after.lines[op] != before.lines[op]:
-            found["line", op] += after.lines[op] - before.lines[op]
+        if after.lines[op] > before.lines[op]:  # what is carried on may say so twice
+            found["line", op] = 1
     return found
 
 
@@ -237,6 +245,8 @@ def verdict_of(kind: Kind, told: Told) -> str:
 def possible(kind: Kind, told: Told, whole: Shape) -> list[Shape]:
     """What the folder may look like after this answer."""
     verdict = verdict_of(kind, told)
+    if kind.tool == "admin_restore_backup" and verdict == "refused":
+        return [{}, {("vault", "new"): 1}]  # the backup that is made first may stay
     if kind.tool != "admin_resolve_proposal":
         return {"done": [whole], "refused": [{}], "unknown": [{}, whole]}[verdict]
     applied = {key: count for key, count in whole.items() if not key[0].startswith("proposals/")}

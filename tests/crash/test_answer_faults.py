@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import itertools
+import mmap
 import os
 import shutil
+import struct
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +39,13 @@ from answers import (
     verdict_of,
 )
 from conftest import Effort
-from disks import CHANGING, STEPS, Failing
+from disks import CHANGING, STEPS, Failing, seeded
 from holdfast.app import build_memory, build_server
 from holdfast.errors import HoldfastError
 from holdfast.settings import load_settings
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
+from processes import HOLDFAST, stdio
 from worlds import ask, living
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
@@ -51,7 +56,7 @@ FAULTS = ((errno.EIO, False), (errno.ENOSPC, False), (errno.EIO, True), (errno.E
 
 @pytest.fixture(autouse=True)
 def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _handle: None)
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)  # in this process; what is flushed is not the matter here
 
 
 @dataclass(frozen=True)
@@ -98,9 +103,13 @@ async def settled(home: Path) -> None:
         there = {str(path.relative_to(home / "memories")): path for path in (home / "memories").rglob("*.md")}
         assert {path for _, path, _ in known} == there.keys()
         assert all(content_hash(there[path].read_bytes()) == value for _, path, value in known)
-    assert [
-        path for path in home.rglob(".*") if path.name != ".holdfast" and not {"vault", "trash"} & set(path.parts)
-    ] == []
+    assert left_aside(home) == []
+
+
+def left_aside(home: Path) -> list[Path]:
+    """What nobody takes away any more; the vault and the trash are tidied by whoever next needs them."""
+    hidden = [path for path in home.rglob(".*") if path.name != ".holdfast"]
+    return [path for path in hidden if not {"vault", "trash"} & set(path.parts)]
 
 
 async def called(home: Path, kind: Kind, ids: Given, files: FileSystem) -> Told:
@@ -156,6 +165,94 @@ async def test_no_answer_says_that_nothing_happened_when_something_did_nor_the_o
         assert found in possible(kind, told, whole), moment
         tally[f"faults answered: {verdict}"] += 1
         shutil.rmtree(home)
+
+
+# The same with a server of its own whose system calls fail: of the index too, and of what goes past `FileSystem`
+
+
+LIBRARY = Path(__file__).parents[1] / "faults.c"
+COMPILER = shutil.which("cc")
+CONTROL = struct.Struct("6i")
+
+
+class Calls:
+    """The system calls of a server process that has the library loaded; see faults.c."""
+
+    def __init__(self, path: Path) -> None:
+        path.write_bytes(bytes(CONTROL.size))
+        with path.open("r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), CONTROL.size)
+
+    def arm(self, left: int, error: int, *, stays: bool) -> None:
+        self._shared[:] = CONTROL.pack(0, left, error, stays, 0, 0)
+        self._shared[:4] = struct.pack("i", 1)
+
+    def disarm(self) -> tuple[bool, int]:
+        """Whether one failed, and how many there were."""
+        self._shared[:4] = bytes(4)
+        *_, fired, seen = CONTROL.unpack(self._shared[:])
+        return bool(fired), seen
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if COMPILER is None or sys.platform != "linux":
+        pytest.skip("NOT TESTED: failing system calls of a real server need Linux and a C compiler (cc)")
+    made = tmp_path_factory.mktemp("library") / "faults.so"
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", made, LIBRARY, "-ldl"], check=True)
+    return made
+
+
+async def served(
+    environment: dict[str, str], library: Path, kind: Kind, ids: Given, fault: tuple[int, int, bool]
+) -> tuple[Told, bool, int]:
+    """One call of a server whose `fault`-th system call fails; it is killed when it has answered."""
+    place = Path(environment["HOME"])
+    calls = Calls(place / "control")
+    more = {
+        "LD_PRELOAD": str(library), "FAULTS_CONTROL": str(place / "control"),
+        "FAULTS_BELOW": environment["HOLDFAST_HOME"], "HOLDFAST_VAULT_ENABLED": "false",
+    }  # fmt: skip
+    with stdio(environment | more, command=(*HOLDFAST, "--admin")) as server:
+        server.begin()
+
+        async def asks(tool: str, /, **arguments: Any) -> Told:
+            return server.tool(tool, **arguments)
+
+        await asks("recall", query="harbour")
+        arguments = await kind.prepared(asks, ids)
+        number, error, stays = fault
+        calls.arm(number, error, stays=stays)
+        told = await asks(kind.tool, **arguments)
+        return told, *calls.disarm()
+
+
+@kinds
+async def test_a_real_server_whose_system_calls_fail_answers_what_is_true(
+    kind: Kind, world: World, library: Path, environment: dict[str, str], tally: Counter[str], effort: Effort
+) -> None:
+    home = copied(world.home, Path(environment["HOLDFAST_HOME"]))
+    told, _, count = await served(environment, library, kind, world.ids, (1 << 30, 0, False))
+    assert verdict_of(kind, told) == "done", told
+    await settled(home)
+    whole = difference(world.before, state_of(home))
+    assert count > 3
+    for number, fault in itertools.product(numbers(count, kind.tool, effort), FAULTS):
+        if not effort.long and (number + FAULTS.index(fault)) % 4:
+            continue
+        shutil.rmtree(home)
+        copied(world.home, home)
+        told, fired, _ = await served(environment, library, kind, world.ids, (number, *fault))
+        await settled(home)
+        found = difference(world.before, state_of(home))
+        verdict = verdict_of(kind, told)
+        assert found in possible(kind, told, whole), (number, fault, verdict, told["content"])
+        tally[f"system calls failed: {verdict}"] += fired
+
+
+def numbers(count: int, name: str, effort: Effort) -> Sequence[int]:
+    """Which of so many calls fail: all, or some of them."""
+    return range(count) if effort.long else sorted(seeded(len(name)).sample(range(count), 2))
 
 
 def moments(effort: Effort) -> Iterator[tuple[int, int, bool]]:

@@ -17,7 +17,7 @@ from holdfast.engine.ports import Ports
 from holdfast.engine.proposals import Proposal, list_proposals
 from holdfast.engine.reviews import Action, Merged, list_merges, resolve_proposal
 from holdfast.tools.agent import READS, Desk
-from holdfast.tools.errors import answered, readable
+from holdfast.tools.errors import LONGEST_FAILURE, answered, readable
 from holdfast.tools.fence import fenced, new_mark, on_one_line
 from holdfast.tools.maintenance import ItemOutcome, outcome_of
 from holdfast.tools.results import Noted, beside, schema_of
@@ -105,7 +105,7 @@ def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
         who = desk.caller(context)
         done = await answered(resolve_proposal(desk.memory, who, proposal_id, action))
         outcome = done.answer
-        told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason)}"
+        told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason, LONGEST_FAILURE)}"
         undo = f" Undo handle: {outcome.change_id}" if outcome.change_id else ""
         return beside(ToolResult(content=told + undo, structured_content=dict(outcome_of(outcome))), done.notices)
 

@@ -193,6 +193,9 @@ class IntegrityResult(TypedDict):
     details: IntegrityDetails
 
 
+LONGEST_NOTICE = 1000
+
+
 class Noted(TypedDict):
     """An answer that may have something said beside it; the key is left out where there is nothing."""
 
@@ -207,7 +210,7 @@ def beside(answer: ToolResult, notices: Sequence[str]) -> ToolResult:
     structured = dict(answer.structured_content or {})
     structured["notices"] = [*structured.get("notices", ()), *notices]
     return ToolResult(
-        content="\n".join([*texts, *(f"Note: {on_one_line(notice)}" for notice in notices)]),
+        content="\n".join([*texts, *(f"Note: {on_one_line(notice, LONGEST_NOTICE)}" for notice in notices)]),
         structured_content=structured,
     )
 
