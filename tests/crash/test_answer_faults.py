@@ -107,9 +107,9 @@ async def settled(home: Path) -> None:
 
 
 def left_aside(home: Path) -> list[Path]:
-    """What nobody takes away any more; the vault and the trash are tidied by whoever next needs them."""
+    """What nobody takes away any more; vault, trash and exports are tidied by whoever next needs them."""
     hidden = [path for path in home.rglob(".*") if path.name != ".holdfast"]
-    return [path for path in hidden if not {"vault", "trash"} & set(path.parts)]
+    return [path for path in hidden if not {"vault", "trash", "exports"} & set(path.parts)]
 
 
 async def called(home: Path, kind: Kind, ids: Given, files: FileSystem) -> Told:
