@@ -167,6 +167,40 @@ async def test_no_answer_says_that_nothing_happened_when_something_did_nor_the_o
         shutil.rmtree(home)
 
 
+async def test_a_file_that_is_to_get_its_id_keeps_every_byte_and_has_one_id_or_none(
+    world: World, tmp_path: Path, tally: Counter[str], effort: Effort
+) -> None:
+    """Nobody asked for that, so nobody is answered: the folder alone must be right."""
+    text = "# The pilot\n\nThe pilot boards at the outer buoy.\n"
+    for number, error, stays in moments(effort):
+        home = copied(world.home, tmp_path / f"home{number}{stays}{error}")
+        place_by_hand(home / "memories" / "pilot.md", text)
+        files = Failing(number, stays=stays, steps=STEPS if effort.long else CHANGING, error=error)
+        with suppress(HoldfastError):
+            async with living(home, files=files) as memory:
+                await ask(memory, "pilot")
+                files.armed = True
+                with suppress(HoldfastError, OSError):
+                    await memory._reconciler.adopt()
+                files.armed = False
+        await settled(home)
+        [found] = (path.read_text() for path in (home / "memories").rglob("*pilot*.md"))
+        assert found.endswith(text)
+        assert found.count("id:") <= 1
+        if not files.fired:
+            assert "id:" in found
+            assert number > 0
+            return
+        tally["faults while an id was written"] += 1
+        shutil.rmtree(home)
+
+
+def place_by_hand(path: Path, text: str) -> None:
+    """A file that nobody has touched for a while."""
+    path.write_text(text)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
 # The same with a server of its own whose system calls fail: of the index too, and of what goes past `FileSystem`
 
 
