@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
@@ -14,7 +15,6 @@ from typing_extensions import TypedDict
 from holdfast.engine.gated import Confirmations, afterwards
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
-from holdfast.store.vault import Restored
 from holdfast.tools.admin_encoding import add_encoding
 from holdfast.tools.admin_looks import Listing, add_looks
 from holdfast.tools.admin_moves import add_moves
@@ -137,7 +137,21 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
         if isinstance(done.answer, DryRun):
             return beside(_would(done.answer), done.notices)
         _, failed = await afterwards(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
-        return beside(_restored(done.answer), (*done.notices, *failed))
+        outcome = done.answer
+        return _said(
+            f"Restored {outcome.files:,} files of {outcome.backup.backup_id}. "
+            f"What was there is in {outcome.safety.backup_id}.",
+            RestoreResult(
+                backup_id=outcome.backup.backup_id,
+                dry_run=False,
+                effect=None,
+                confirm=None,
+                safety_backup_id=outcome.safety.backup_id,
+                files=outcome.files,
+                notices=[],
+            ),
+            (*done.notices, *failed),
+        )
 
 
 def _add_accept_integrity(server: FastMCP[Any], desk: Desk) -> None:
@@ -155,22 +169,6 @@ def _add_accept_integrity(server: FastMCP[Any], desk: Desk) -> None:
         accepted = await answered(desk.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
         told = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
         return _said(told, AcceptResult(accepted=list(accepted)))
-
-
-def _restored(outcome: Restored) -> ToolResult:
-    return _said(
-        f"Restored {outcome.files:,} files of {outcome.backup.backup_id}. "
-        f"What was there is in {outcome.safety.backup_id}.",
-        RestoreResult(
-            backup_id=outcome.backup.backup_id,
-            dry_run=False,
-            effect=None,
-            confirm=None,
-            safety_backup_id=outcome.safety.backup_id,
-            files=outcome.files,
-            notices=[],
-        ),
-    )
 
 
 def _would(outcome: DryRun) -> ToolResult:
@@ -207,5 +205,5 @@ async def _look(_ports: object) -> None:
     """Nothing but what comes before every request: an index that is whole."""
 
 
-def _said(text: str, structured: Any) -> ToolResult:
-    return ToolResult(content=text, structured_content=structured)
+def _said(text: str, structured: Any, notices: Sequence[str] = ()) -> ToolResult:
+    return beside(ToolResult(content=text, structured_content=structured), notices)
