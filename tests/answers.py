@@ -232,7 +232,7 @@ def verdict_of(kind: Kind, told: Told) -> str:
     """done, refused (nothing happened) or unknown, as a reader of the answer takes it."""
     text = " ".join(block["text"] for block in told["content"])
     items = (told.get("structuredContent") or {}).get("outcomes", []) if kind.outcomes else []
-    failed = told.get("isError") or any(item["status"] != "applied" for item in items)
+    failed = told.get("isError") or any(item["status"] != "applied" for item in items if item["item"] != "judged")
     if kind.tool == "admin_resolve_proposal" and not told.get("isError"):
         failed = told["structuredContent"]["status"] not in ("applied", "skipped")
     if not failed:
@@ -245,8 +245,9 @@ def verdict_of(kind: Kind, told: Told) -> str:
 def possible(kind: Kind, told: Told, whole: Shape) -> list[Shape]:
     """What the folder may look like after this answer."""
     verdict = verdict_of(kind, told)
-    if kind.tool == "admin_restore_backup" and verdict == "refused":
-        return [{}, {("vault", "new"): 1}]  # the backup that is made first may stay
+    if kind.tool == "admin_restore_backup" and verdict != "done":
+        spare = {("vault", "new"): 1}  # the backup that is made first may stay
+        return [{}, spare] if verdict == "refused" else [{}, spare, whole]
     if kind.tool != "admin_resolve_proposal":
         return {"done": [whole], "refused": [{}], "unknown": [{}, whole]}[verdict]
     applied = {key: count for key, count in whole.items() if not key[0].startswith("proposals/")}
