@@ -7,14 +7,14 @@ import signal
 import subprocess
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from processes import MODERN, Stdio, http
+from processes import HOLDFAST, MODERN, Stdio, http
 from served import ERAS
 
 HANG = 120.0  # only a failure takes as long
@@ -74,9 +74,9 @@ class Server(ABC):
 class Piped(Server):
     """Over stdio; answers are heard by a thread of their own."""
 
-    def __init__(self, environment: dict[str, str], era: str = ERAS[1]) -> None:
+    def __init__(self, environment: dict[str, str], era: str = ERAS[1], command: Sequence[str] = HOLDFAST) -> None:
         super().__init__(environment)
-        self._stdio = Stdio(environment, era)
+        self._stdio = Stdio(environment, era, command)
         self._stdio.begin()
         self._turn = threading.Lock()
         self._waiting: dict[int, Future[Answer]] = {}

@@ -58,7 +58,9 @@ class Failing(Watched):
     that was killed.
     """
 
-    def __init__(self, at: int, *, stays: bool, steps: Sequence[str] = STEPS, torn: bool = True) -> None:
+    def __init__(
+        self, at: int, *, stays: bool, steps: Sequence[str] = STEPS, torn: bool = True, error: int | None = None
+    ) -> None:
         super().__init__()
         self.before = self._fail
         self.armed = False
@@ -67,7 +69,7 @@ class Failing(Watched):
         self._stays = stays
         self._steps = steps
         self._torn = torn
-        self._error = ERRORS[at % len(ERRORS)]
+        self._error = ERRORS[at % len(ERRORS)] if error is None else error
 
     def _fail(self, name: str, arguments: tuple[Any, ...]) -> None:
         if not self.armed or not (name in self._steps or (self._stays and self.fired)):

@@ -28,6 +28,17 @@ FORTY = "tests/crash/test_kill.py::test_a_kill_while_one_note_replaces_forty_lea
 NUMBER = "tests/crash/test_processes.py::test_a_number_that_a_killed_process_gave_to_a_note_is_not_given_again"
 FOUR = "tests/crash/test_processes.py::test_four_processes_on_one_folder_lose_and_double_nothing_and_see_each_other"
 
+TRUTHFUL = (
+    "tests/crash/test_answer_faults.py::"
+    "test_no_answer_says_that_nothing_happened_when_something_did_nor_the_other_way_round"
+)
+_CALLS = "tests/contract/test_admin_calls.py::"
+ONE_MEMORY = "tests/crash/test_linearizable.py::test_what_several_servers_answer_is_what_one_memory_would_have_said"
+REAL_CUT = (
+    "tests/crash/test_real_power_cuts.py::"
+    "test_what_was_acknowledged_is_there_after_the_power_went_and_what_was_refused_is_not[ordered]"
+)
+
 _JOURNAL = "tests/unit/test_journal.py::"
 _LOCKS = "tests/unit/test_locks.py::"
 _LONG = "tests/crash/test_long_journal.py::"
@@ -192,6 +203,8 @@ MUTATIONS = (
     Mutation("signal-drops-calls", 2, "a signal ends what is under way", "engine/memory.py",
              "        while self._under_way:\n", "        while False:\n",
              (f"{_RUNNING}test_what_is_under_way_is_carried_out_before_a_memory_stops",)),
+    Mutation("note-unflushed", 2, "a new text is not flushed before it has its name", "store/filesystem.py",
+             "                os.fsync(handle)\n        except OSError:", "        except OSError:", (REAL_CUT,)),
     # 3. Many processes, one memory.
     Mutation("locks-shared", 3, "two processes hold one lock", "store/locks.py",
              "fcntl.LOCK_EX", "fcntl.LOCK_SH", (f"{_LOCKS}test_processes_do_not_lose_each_others_updates",)),
@@ -261,6 +274,8 @@ MUTATIONS = (
              "    async with ports.store.hold({belief.note.id, cited.note.id}) as made:",
              "    async with ports.store.hold(()) as made:",
              ("tests/crash/test_beliefs.py::test_eight_servers_that_update_one_belief_lose_nothing",)),
+    Mutation("recall-behind", 3, "recall answers from a state before the last change", "index/snapshot.py",
+             "        if latest == self.seen:", "        if self.size and latest - self.seen < 2:", (ONE_MEMORY,)),
     Mutation("belief-in-two", 3, "a belief and its evidence change one after the other", "engine/believe.py",
              "            changes.append(Change(source, citing))\n",
              '            await commit(ports, caller, "belief_update", [Change(source, citing)])\n',
@@ -481,6 +496,21 @@ MUTATIONS = (
              "OTHER if tool is None else tool.name", "name",
              (f"{_LOG}test_at_info_each_request_has_one_line_with_an_id_and_nothing_of_what_was_said",)),
     # What a person behind the gate can rely on.
+    Mutation("answer-replaced", "admin", "a deed is told as none where its outcome is not journalled",
+             "engine/gated.py", '        log.warning("call_not', '        raise error\n        log.warning("call_not',
+             (f"{_CALLS}test_an_answer_stands_and_says_so_where_its_outcome_cannot_be_journalled",)),
+    Mutation("token-by-try", "admin", "each try of a call spends its token", "engine/gated.py",
+             "                self._given[token] = entry\n", "                pass\n",
+             (f"{_CALLS}test_a_token_is_spent_once_for_a_call_however_often_it_is_tried[conflict]",)),
+    Mutation("change-denied", "admin", "a request that made a change says that nothing happened", "engine/memory.py",
+             "            if not ports.made:\n", "            if True:\n",
+             (f"{_CALLS}test_a_request_that_made_a_change_and_failed_behind_it_says_that_it_stays",)),
+    Mutation("purge-denied", "admin", "a purge that is begun says that nothing was changed", "store/restoring.py",
+             "        if _is_decided(disk, plan):", "        if False:", (f"{TRUTHFUL}[purge]",)),
+    Mutation("line-denied", 2, "a line that could not be cut off again is told as not written", "store/journal.py",
+             "        except OSError:\n            return False\n        return True\n",
+             "        except OSError:\n            return True\n        return True\n",
+             (f"{TRUTHFUL}[submit_feedback]",)),
     Mutation("undo-over-edits", "admin", "an undo takes away what was written since", "engine/undo.py",
              "    if current is None or current.hash != file.after:", "    if current is None:",
              (f"{_UNDO}test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done",)),

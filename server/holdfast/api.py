@@ -171,7 +171,7 @@ class CheckpointTools:
 
     def vault_backup(self) -> str:
         """Back the memory up into its `vault/`; returns the backup's id."""
-        return self._opened.ask(lambda ports: back_up(ports, _CALLER)).backup_id
+        return self._opened.portal.call(back_up, self._opened.memory, _CALLER).answer.backup_id
 
     def close(self) -> None:
         """Let go of the memory; nothing can be asked of it after that."""

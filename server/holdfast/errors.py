@@ -31,6 +31,8 @@ Neither ever repeats the text of a note or the value of an argument.
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class HoldfastError(Exception):
     """Base of all errors that are shown to a caller.
@@ -47,6 +49,12 @@ class HoldfastError(Exception):
 
     def __str__(self) -> str:
         return f"{self.sentence} {self.remedy}".strip()
+
+    def also(self, *notices: str) -> Self:
+        """The same error, with more to say behind the remedy."""
+        more = self.__class__.__new__(self.__class__)
+        HoldfastError.__init__(more, self.sentence, " ".join(part for part in (self.remedy, *notices) if part))
+        return more
 
     @property
     def public(self) -> str:

@@ -14,6 +14,7 @@ class Attending(Protocol):
     """See `holdfast.engine.memory.Memory.attend`."""
 
     async def attend(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer: ...
+    async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer: ...
 
 
 async def world(ports: Ports) -> Ports:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ from holdfast.engine.due import maintenance_row
 from holdfast.engine.encoding import Encoded
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.remembered import remembered
-from holdfast.errors import ConflictError
+from holdfast.errors import ConflictError, StorageError
 from holdfast.index.lifecycle import JobRun
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
 from holdfast.index.rows import IndexedNote
@@ -40,6 +41,18 @@ async def check_known(ports: Ports, made: Collection[str]) -> None:
     """
     if made and (await ports.index.notes(made)).keys() != set(made):
         raise ConflictError("Another server died in the middle of a change.", "Repeat the call.")
+
+
+@contextmanager
+def behind_the_journal() -> Iterator[None]:
+    """What follows a line of the journal that is a record by itself: the line stays, whatever fails."""
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(
+            f"It is in the journal, and the index could not take it in: {error.sentence}",
+            "It counts when the index is next built; look before you repeat it.",
+        ) from error
 
 
 async def commit(
@@ -72,19 +85,19 @@ async def commit(
     async with ports.quota.room(changes, usage), ports.store.commit(op, changes, said) as done:
         for path in seen:
             ports.sights.pop(path, None)
-        if not done.notes:  # pages are in no index
-            return done
-        told = remembered({**said, "seq": done.seq, "change": done.change_id})
-        await ports.index.apply(
-            Update(
-                remembered=[told] if told else [],
-                notes=[note_row(stored) for stored in done.stored],
-                gone=done.gone,
-                history=[HistoryRow(note, done.seq, done.change_id, op, at) for note in done.notes],
-                vectors=_made(done, vectors or {}),
-                runs=_runs({**said, "seq": done.seq}),
+        if done.notes:  # pages are in no index
+            told = remembered({**said, "seq": done.seq, "change": done.change_id})
+            await ports.index.apply(
+                Update(
+                    remembered=[told] if told else [],
+                    notes=[note_row(stored) for stored in done.stored],
+                    gone=done.gone,
+                    history=[HistoryRow(note, done.seq, done.change_id, op, at) for note in done.notes],
+                    vectors=_made(done, vectors or {}),
+                    runs=_runs({**said, "seq": done.seq}),
+                )
             )
-        )
+    ports.made.append(done.change_id)
     return done
 
 

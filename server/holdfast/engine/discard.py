@@ -9,7 +9,7 @@ from holdfast.engine.encoding import encode_note
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
-from holdfast.engine.undo import find_change, plan
+from holdfast.engine.undo import clear_trash, find_change, plan
 from holdfast.errors import (
     AmbiguousIdError,
     ConflictError,
@@ -75,8 +75,8 @@ async def delete_note(
         return WouldDelete(found.note, len(links) - out, out, tokens.give(about, ports.clock()))
     async with ports.store.hold({found.note.id}):
         stored = await load_current(ports, found)
-        tokens.take(confirm, about, ports.clock())
-        done = await commit(ports, caller, DELETE, [Change(stored, None)], detail={"admin": DELETE})
+        with tokens.using(confirm, about, ports.clock()):
+            done = await commit(ports, caller, DELETE, [Change(stored, None)], detail={"admin": DELETE})
     return Deleted(stored.note, done.change_id)
 
 
@@ -109,7 +109,7 @@ async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBac
             stored = await load_current(ports, heir)
             changes.append(Change(stored, _without(stored.note, note_id, ports.now)))
         done = await commit(ports, caller, RESTORE, changes, {note_id: encoded}, {"admin": RESTORE})
-        await ports.store.past.drop(deletion.file)
+        await clear_trash(ports, [deletion.file])
     return BroughtBack(past.note, done.change_id)
 
 

@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 import anyio
 
 from holdfast.engine.arguments import without_secrets
+from holdfast.engine.commit import behind_the_journal
 from holdfast.engine.encoding import vector_in
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
@@ -106,7 +107,8 @@ async def submit_feedback(ports: Ports, caller: Caller, request: Feedback) -> Ra
         row = FeedbackRow(note_id, about.event, 0, request.signal, explicit, ports.now, about.question)
         row = replace(row, seq=await ports.store.record(_record(row, caller)))
         try:
-            await ports.index.apply(_update(row, about))
+            with behind_the_journal():
+                await ports.index.apply(_update(row, about))
         except IndexLostError:  # a second attempt would find its own line and call it a repetition
             return Rated(note_id, True, None, "Recorded; it counts as soon as the index is rebuilt.", ())  # noqa: FBT003
         return await _rated(ports, note_id, about, recorded=True)

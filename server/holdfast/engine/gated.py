@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Generic, TypeVar
 
+import structlog
+
+from holdfast.engine.attending import Attending
 from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import HoldfastError, InvalidArgumentError
+from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError
+from holdfast.index.note_index import IndexLostError
 from holdfast.model.ids import is_note_id
 
 Answer = TypeVar("Answer")
+
+log = structlog.get_logger()
 
 LIFETIME = timedelta(minutes=5)
 MOST_OPEN = 100
@@ -53,6 +60,22 @@ class Confirmations:
                 "Call once without confirm, then with the token it gives.",
             )
 
+    @contextmanager
+    def using(self, token: str, about: tuple[str, ...], now: datetime) -> Iterator[None]:
+        """As `take`, for what the block does. A try that did nothing and is made again keeps the token.
+
+        Raises:
+            InvalidArgumentError: as `take` does.
+        """
+        entry = self._given.get(token)
+        self.take(token, about, now)
+        try:
+            yield
+        except (ConflictError, IndexLostError):
+            if entry is not None:
+                self._given[token] = entry
+            raise
+
 
 def named(node_id: str) -> dict[str, object]:
     """What the journal may tell of an argument that should be a note's id: nothing, if it is none."""
@@ -76,29 +99,66 @@ async def looked(ports: Ports, caller: Caller, name: str, detail: Mapping[str, o
     await ports.store.record({**line, "outcome": "done"})
 
 
+@dataclass(frozen=True, slots=True)
+class AdminCall:
+    """Who calls which tool, and what it is about: ids, never text. An `anywhere` call needs no sound index."""
+
+    caller: Caller
+    op: str
+    about: Mapping[str, object] = field(default_factory=dict)
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Journalled(Generic[Answer]):
+    """What an admin call came to, and what is to be said beside it."""
+
+    answer: Answer
+    notices: tuple[str, ...] = ()
+
+
 async def journalled(
-    ports: Ports,
-    caller: Caller,
-    op: str,
-    detail: Mapping[str, object],
-    call: Callable[[], Awaitable[Answer]],
+    memory: Attending,
+    call: AdminCall,
+    verb: Callable[[Ports], Awaitable[Answer]],
     told: Callable[[Answer], Mapping[str, object]] = lambda _: {},
-) -> Answer:
-    """Run an admin call and tell the journal that it was made, by whom and how it ended.
+) -> Journalled[Answer]:
+    """Make an admin call, and tell the journal once, however many tries it took, how it ended.
+
+    A change of notes, a purge and a restore have lines of their own, written before the deed. This one is written
+    after it: where that fails, the answer stands and says so.
 
     Args:
-        ports: the world.
-        caller: who calls.
-        op: the tool.
-        detail: what the call is about: ids, never text.
-        call: what it does.
+        memory: the memory.
+        call: who calls what.
+        verb: what it does.
         told: more keys for the line, of an answer.
     """
-    line = {"admin": op, "op": op, "by": caller.principal, "source": caller.source, **detail}
     try:
-        answer = await call()
+        answer = await (memory.attend_folder(verb) if call.anywhere else memory.attend(verb))
     except HoldfastError as error:
-        await ports.store.record({**line, "outcome": type(error).__name__})
+        notices = await write_outcome(memory, call, {"outcome": type(error).__name__})
+        if notices:
+            raise error.also(*notices) from error
         raise
-    await ports.store.record({**line, "outcome": "done", **told(answer)})
-    return answer
+    return Journalled(answer, await write_outcome(memory, call, {"outcome": "done", **told(answer)}))
+
+
+async def write_outcome(memory: Attending, call: AdminCall, outcome: Mapping[str, object]) -> tuple[str, ...]:
+    """Tell the journal how a call ended; returns what to say where that cannot be told."""
+    who = call.caller
+    line = {"admin": call.op, "op": call.op, "by": who.principal, "source": who.source, **call.about, **outcome}
+    try:
+        await memory.attend_folder(lambda ports: ports.store.record(line))
+    except HoldfastError as error:
+        log.warning("call_not_journalled", tool=call.op, error=type(error).__name__)
+        return (f"How this call ended could not be written to the audit log: {error.sentence}",)
+    return ()
+
+
+async def afterwards(work: Awaitable[Answer]) -> tuple[Answer | None, tuple[str, ...]]:
+    """What is only done after the deed: its failure is something to say, and takes nothing back."""
+    try:
+        return await work, ()
+    except HoldfastError as error:
+        return None, (f"It is done; what comes after it failed: {error.sentence}",)

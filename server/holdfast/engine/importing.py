@@ -10,7 +10,7 @@ from holdfast.engine.arguments import MOST_TAGS, space
 from holdfast.engine.arrivals import Ready, Threads, clean_page, made_ready, why
 from holdfast.engine.attending import Attending, world
 from holdfast.engine.commit import check_known, commit, load_current
-from holdfast.engine.gated import Confirmations, journalled
+from holdfast.engine.gated import AdminCall, Confirmations, Journalled, journalled, write_outcome
 from holdfast.engine.ports import Caller, Moving, Ports, View
 from holdfast.engine.remember import ATTEMPTS, AUTO_REASONS, is_selfless, same_guard, self_change
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
@@ -83,6 +83,7 @@ class Imported:
 
     report: Report
     confirm: str | None
+    notices: tuple[str, ...] = ()
 
 
 async def import_memory(
@@ -95,20 +96,31 @@ async def import_memory(
             imported has changed since it was given.
         StorageError, ConflictError: what was imported until then stays; call again to go on.
     """
+    call = AdminCall(caller, IMPORT, {"dry_run": True} if request.confirm is None else {})
+    report = Report()
     try:
-        done = await _import(memory, caller, tokens, request, progress)
+        confirm = await _import(memory, caller, tokens, request, progress, report)
     except HoldfastError as error:
-        await _journal(memory, caller, request, {"outcome": type(error).__name__})
-        raise
-    report = done.report
+        notices = await write_outcome(memory, call, {"outcome": type(error).__name__})
+        raise _broken_off(error, report, request, notices) from error
     told = {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
-    await _journal(memory, caller, request, {"outcome": "done", **told})
-    return done
+    return Imported(report, confirm, await write_outcome(memory, call, {"outcome": "done", **told}))
+
+
+def _broken_off(error: HoldfastError, report: Report, request: ImportFrom, notices: Sequence[str]) -> HoldfastError:
+    """The error of an import, which may have brought some notes before it."""
+    if request.confirm is None or not (report.notes or report.pages):
+        return error.also(*notices)
+    return StorageError(
+        f"The import broke off after {report.notes:,} notes and {report.pages:,} pages: {error.sentence}",
+        "What came stays. Call once without confirm, then with the token it gives: it goes on where it was.",
+    ).also(*notices)
 
 
 async def _import(
-    memory: Attending, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress
-) -> Imported:
+    memory: Attending, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress, report: Report
+) -> str | None:
+    """Do it, or try it, and fill the report; a try gives a token."""
     ports = await memory.attend(world)
     of = space("space", request.space) if request.space and request.space.strip() else ""
     source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
@@ -116,29 +128,21 @@ async def _import(
         about = (caller.principal, IMPORT, request.path, request.kind or "", of, source.mark)
         if request.confirm is not None:
             tokens.take(request.confirm, about, ports.clock())
-        report = await _Importing(memory, ports, caller, writes=request.confirm is not None).run(source, progress)
-        return Imported(report, None if request.confirm is not None else tokens.give(about, ports.clock()))
+        await _Importing(memory, ports, caller, report, writes=request.confirm is not None).run(source, progress)
+        return None if request.confirm is not None else tokens.give(about, ports.clock())
     finally:
         await source.aclose()
 
 
-async def _journal(memory: Attending, caller: Caller, request: ImportFrom, told: Mapping[str, object]) -> None:
-    """The call's line: an import is many requests, so none of them is around it."""
-    line = {"admin": IMPORT, "op": IMPORT, "by": caller.principal, "source": caller.source}
-    dry = {"dry_run": True} if request.confirm is None else {}
-    await memory.attend(lambda ports: ports.store.record({**line, **dry, **told}))
-
-
-async def export_memory(ports: Ports, caller: Caller, name: str | None) -> Exported:
+async def export_memory(memory: Attending, caller: Caller, name: str | None) -> Journalled[Exported]:
     """Write the folder as it is now to `exports/`.
 
     Raises:
         InvalidArgumentError: the name cannot be used.
         StorageError: the disk refused; there is no new export.
     """
-    return await journalled(
-        ports, caller, EXPORT, {}, lambda: _moving(ports).export(name), lambda made: {"export": made.path}
-    )
+    call = AdminCall(caller, EXPORT, anywhere=True)
+    return await journalled(memory, call, lambda ports: _moving(ports).export(name), lambda made: {"export": made.path})
 
 
 def _moving(ports: Ports) -> Moving:
@@ -181,17 +185,17 @@ def _not_joined(same: Note, item: Ready) -> list[str]:
 class _Importing:
     """One run over a source. Notes are stored a few at a time, each time whole: it can end anywhere."""
 
-    def __init__(self, memory: Attending, ports: Ports, caller: Caller, *, writes: bool) -> None:
+    def __init__(self, memory: Attending, ports: Ports, caller: Caller, report: Report, *, writes: bool) -> None:
         self._memory = memory
         self._ports = ports
         self._caller = caller
         self._writes = writes
-        self._report = Report()
+        self._report = report
         self._threads = Threads()
         self._own: frozenset[str] = frozenset()  # ids that the source's notes have there
         self._first: dict[str, tuple[Note, ...]] = {}  # by what they say, the notes of this source
 
-    async def run(self, source: Source, progress: Progress) -> Report:
+    async def run(self, source: Source, progress: Progress) -> None:
         self._report.kind = source.kind
         self._own = source.own
         done = 0
@@ -199,7 +203,6 @@ class _Importing:
             await self._take(items)
             done += sum(not isinstance(item, LeftOut) or item.broken for item in items)
             await progress(min(done, source.total), source.total)
-        return self._report
 
     async def _take(self, items: Sequence[Item]) -> None:
         ready: list[Ready] = []

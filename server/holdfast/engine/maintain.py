@@ -10,6 +10,7 @@ from functools import partial
 
 from holdfast.engine.attending import Attending, world
 from holdfast.engine.candidates import Round, look
+from holdfast.engine.commit import behind_the_journal
 from holdfast.engine.due import mark_maintained
 from holdfast.engine.judging import (
     ConsolidationVerdict,
@@ -132,21 +133,42 @@ async def judge(
         for kind, given in _named(verdicts)
         for number, verdict in enumerate(given)
     ]
+    if dry_run:
+        return outcomes
     judged = [entry for outcome in outcomes for entry in outcome.judged]
-    judged += await _declined(memory, verdicts, shown)
-    judged = await memory.attend(partial(_unknown, judged=judged))
-    if judged and not dry_run:
-        record: dict[str, object] = {
-            "op": "judge",
-            "at": ports.now,
-            "by": caller.principal,
-            "source": caller.source,
-        }
-        record |= {"maintenance": work.batch_id, JUDGED: judged}
-        await memory.attend(lambda ports: _keep(ports, record, flush=True))
-    if outcomes and not dry_run:
-        await memory.attend(lambda ports: mark_maintained(ports, caller, work.batch_id))
+    try:
+        judged += await _declined(memory, verdicts, shown)
+        await _keep_judged(memory, work, judged)
+        if outcomes:
+            await memory.attend(lambda ports: mark_maintained(ports, caller, work.batch_id))
+    except HoldfastError as error:
+        if not outcomes:
+            raise
+        return [*(_unless_lost(outcome, error) for outcome in outcomes), _not_kept(error)]
     return outcomes
+
+
+async def _keep_judged(memory: Attending, work: Work, judged: Sequence[list[str]]) -> None:
+    """Remember what was judged without a change."""
+    fresh = await memory.attend(partial(_unknown, judged=judged))
+    if not fresh:
+        return
+    who = {"by": work.caller.principal, "source": work.caller.source}
+    record: dict[str, object] = {"op": "judge", "at": work.ports.now, **who, "maintenance": work.batch_id}
+    await memory.attend(lambda ports: _keep(ports, record | {JUDGED: fresh}, flush=True))
+
+
+def _unless_lost(outcome: Outcome, error: HoldfastError) -> Outcome:
+    """The outcome, where something but the judgement is kept; the judgement alone is not."""
+    if not outcome.judged or outcome.change_id or outcome.proposal_id:
+        return outcome
+    return replace(outcome, status="rejected", reason=error.public)
+
+
+def _not_kept(error: HoldfastError) -> Outcome:
+    """An item of its own: the other ones stand."""
+    reason = f"{type(error).__name__}: What was judged without a change may not be kept: {error.sentence}"
+    return Outcome("judged", "rejected", reason)
 
 
 async def apply_verdict(work: Work, verdict: Verdict) -> Outcome:
@@ -257,4 +279,5 @@ async def _keep(ports: Ports, record: dict[str, object], *, flush: bool) -> None
     seq = await ports.store.record(record, flush=flush)
     told = remembered({**record, "seq": seq})
     if told is not None:
-        await ports.index.apply(Update(remembered=[told]))
+        with behind_the_journal():
+            await ports.index.apply(Update(remembered=[told]))

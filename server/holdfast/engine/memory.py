@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import anyio
@@ -115,8 +116,8 @@ class Memory:
         Raises:
             HoldfastError: whatever the verb raises.
         """
-        with self._counted():
-            return await self._answer(verb, anew=anew)
+        with self._counted(), self._truthful() as ports:
+            return await self._answer(verb, ports, anew=anew)
 
     async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
         """Answer one request that is about the folder as such, whatever has become of its notes and of the index.
@@ -124,9 +125,9 @@ class Memory:
         Raises:
             HoldfastError: whatever the verb raises.
         """
-        with self._counted():
+        with self._counted(), self._truthful() as ports:
             await self._reconciler.open_store()
-            return await verb(self.ports)
+            return await verb(ports)
 
     @property
     def is_busy(self) -> bool:
@@ -168,9 +169,23 @@ class Memory:
         """
         if self._stopping:
             raise StorageError("The server is stopping.")
-        return await self._answer(verb, anew=False)
+        return await self._answer(verb, replace(self.ports, made=[]), anew=False)
 
-    async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool) -> Answer:
+    @contextmanager
+    def _truthful(self) -> Iterator[Ports]:
+        """The ports of one request. What fails once it has made a change cannot say that nothing was done."""
+        ports = replace(self.ports, made=[])
+        try:
+            yield ports
+        except HoldfastError as error:
+            if not ports.made:
+                raise
+            raise StorageError(
+                f"The change {', '.join(ports.made)} was made, and then something failed: {error.sentence}",
+                "It stays; look before you repeat it.",
+            ) from error
+
+    async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]], ports: Ports, *, anew: bool) -> Answer:
         attempt, patience = 0, SETTLE_SECONDS
         while True:
             attempt += 1
@@ -180,7 +195,7 @@ class Memory:
                 self._report_conflicts()
                 stages.ended("fresh")
                 stages.tell("index_is_fresh")
-                return await self._run(verb)
+                return await self._run(verb, ports)
             except IndexLostError as error:
                 if attempt == ATTEMPTS:
                     raise StorageError(
@@ -199,10 +214,10 @@ class Memory:
             log.warning("saved_while_changed", report=sentence)
             self.ports.tips.add(Tip(sentence, sentence))
 
-    async def _run(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
+    async def _run(self, verb: Callable[[Ports], Awaitable[Answer]], ports: Ports) -> Answer:
         self._verbs += 1
         try:
-            return await verb(self.ports)
+            return await verb(ports)
         finally:
             self._verbs -= 1
             self._verb_done.set()
@@ -246,9 +261,9 @@ class Memory:
     async def _look_over(self) -> None:
         """Once, behind the first requests: note how pages look that nothing is known of, and say what is wrong."""
         try:
-            await self._answer(note_sights, anew=False)
+            await self._answer(note_sights, self.ports, anew=False)
             if self.ports.check_on_start:
-                await self._answer(look_over, anew=False)
+                await self._answer(look_over, self.ports, anew=False)
         except PASSING as error:
             _report(error)
 

@@ -363,6 +363,7 @@ class Ports:
     computing: Computing = field(default_factory=Computing)
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
+    made: list[str] = field(default_factory=list)  # ids of the changes that the request under way has made
 
     @property
     def reading_notice(self) -> str:

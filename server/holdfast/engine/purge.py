@@ -72,7 +72,7 @@ async def purge(
         await stack.enter_async_context(ports.store.alone())
         await stack.enter_async_context(ports.store.quiet())
         remains = await _remains(ports, note_id)
-        tokens.take(confirm, _about(caller, note_id, remains), ports.clock())
+        stack.enter_context(tokens.using(confirm, _about(caller, note_id, remains), ports.clock()))
         kept = await _kept(ports, note_id, remains)
         paths = tuple(await ports.index.files_of([note_id]))
         await ports.forget([text_to_encode(title, content) for title, content in remains.texts])

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import anyio
 
-from holdfast.engine.gated import journalled
+from holdfast.engine.attending import Attending
+from holdfast.engine.gated import AdminCall, Journalled, journalled
 from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.vectorsets import identified, progress
@@ -34,14 +35,14 @@ class Reencoding:
         return self.done >= self.notes
 
 
-async def reencode(ports: Ports, caller: Caller) -> Reencoding:
+async def reencode(memory: Attending, caller: Caller) -> Journalled[Reencoding]:
     """Queue every note for the encoder that the settings name. What was queued before counts as not done.
 
     Raises:
         EncoderError: no encoder is set, or its provider cannot be asked which model it has.
     """
 
-    async def begin() -> Reencoding:
+    async def begin(ports: Ports) -> Reencoding:
         encoder = ports.encoder
         if encoder is None:
             raise EncoderError("No encoder is set.", "Set HOLDFAST_ENCODER; auto needs nothing else.")
@@ -50,7 +51,7 @@ async def reencode(ports: Ports, caller: Caller) -> Reencoding:
         await ports.index.apply(Update(opened=[SetRow(own.key, own.described)], requeued=[own.key]))
         return await _state(ports, own.key)
 
-    return await journalled(ports, caller, "admin_reencode", {}, begin, lambda begun: {"notes": begun.notes})
+    return await journalled(memory, AdminCall(caller, "admin_reencode"), begin, lambda begun: {"notes": begun.notes})
 
 
 async def follow(memory: Memory, begun: Reencoding) -> AsyncIterator[Reencoding]:

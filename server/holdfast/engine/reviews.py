@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from holdfast.engine.gated import journalled
+from holdfast.engine.attending import Attending
+from holdfast.engine.gated import AdminCall, Journalled, journalled
 from holdfast.engine.judging import Outcome, RefusedError, Work
 from holdfast.engine.maintain import apply_verdict
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.proposals import Proposal, drop_proposal, find_proposal
 from holdfast.engine.undo import undone_by
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.store.past import void_changes
 
 Action = Literal["approve", "reject", "approved", "rejected"]  # the second two are Ormah's
@@ -31,7 +32,7 @@ class Merged:
     undone: bool
 
 
-async def resolve_proposal(ports: Ports, caller: Caller, proposal_id: str, action: str) -> Outcome:
+async def resolve_proposal(memory: Attending, caller: Caller, proposal_id: str, action: str) -> Journalled[Outcome]:
     """Apply a verdict that waits, or drop it; it waits on only where it cannot be applied to the notes as they are.
 
     Raises:
@@ -42,19 +43,31 @@ async def resolve_proposal(ports: Ports, caller: Caller, proposal_id: str, actio
     if action not in get_args(Action):
         raise InvalidArgumentError("action is unknown.", "Use approve or reject.")
     is_rejected = action.startswith("reject")
-    proposal = await find_proposal(ports, proposal_id)
+    known = await memory.attend(lambda ports: find_proposal(ports, proposal_id))
 
-    async def call() -> Outcome:
+    async def resolve(ports: Ports) -> Outcome:
+        proposal = await find_proposal(ports, proposal_id)
         if is_rejected:
             outcome = Outcome(proposal.id, "skipped", "Rejected; nothing was changed.", proposal_id=proposal.id)
         else:
             outcome = await _approve(ports, caller, proposal)
+        if outcome.change_id is not None:
+            return await _dropped(ports, proposal, outcome)
         if outcome.status in ("applied", "skipped"):
             await drop_proposal(ports, proposal)
         return outcome
 
-    about = {"proposal": proposal.id, "action": action, "notes": sorted(proposal.hashes)}
-    return await journalled(ports, caller, "admin_resolve_proposal", about, call, _told)
+    about = {"proposal": known.id, "action": action, "notes": sorted(known.hashes)}
+    return await journalled(memory, AdminCall(caller, "admin_resolve_proposal", about), resolve, _told)
+
+
+async def _dropped(ports: Ports, proposal: Proposal, outcome: Outcome) -> Outcome:
+    """Take an applied proposal off the list; where that fails it is applied all the same."""
+    try:
+        await drop_proposal(ports, proposal)
+    except StorageError as error:
+        return replace(outcome, reason=f"{outcome.reason} It still waits; reject it later: {error.sentence}")
+    return outcome
 
 
 async def _approve(ports: Ports, caller: Caller, proposal: Proposal) -> Outcome:

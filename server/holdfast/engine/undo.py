@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import structlog
+
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, encode_note
 from holdfast.engine.gated import Confirmations
 from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import ChangeNotFoundError, InvalidArgumentError, UndoConflictError
+from holdfast.errors import ChangeNotFoundError, InvalidArgumentError, StorageError, UndoConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import SELF_ID
 from holdfast.model.pages import is_page_key
@@ -18,6 +20,8 @@ from holdfast.store.erasing import NO_HASH
 from holdfast.store.intents import Intent, PlannedFile, intent_of
 from holdfast.store.past import void_changes
 from holdfast.store.stored import Change
+
+log = structlog.get_logger()
 
 _OUTCOMES = ('"void":', '"undoes":')  # lines that tell what became of changes
 MERGES = ("merge", "consolidate")
@@ -96,8 +100,7 @@ async def undo(ports: Ports, caller: Caller, change_id: str) -> Outcome:
         done = await commit(
             ports, caller, "undo", planned.changes, vectors, {"undoes": found.intent.change, "admin": "admin_undo"}
         )
-        for file in planned.from_trash:
-            await ports.store.past.drop(file)
+        await clear_trash(ports, planned.from_trash)
     return Undone(found.intent.change, done.change_id, planned.notes)
 
 
@@ -129,8 +132,17 @@ async def undo_merge(
     about = (caller.principal, "admin_undo_merge", found.intent.change, *(file.path for file in found.intent.files))
     if confirm is None:
         return WouldUndo(found.intent.change, planned.notes, tokens.give(about, ports.clock()))
-    tokens.take(confirm, about, ports.clock())
-    return await undo(ports, caller, found.intent.change)
+    with tokens.using(confirm, about, ports.clock()):
+        return await undo(ports, caller, found.intent.change)
+
+
+async def clear_trash(ports: Ports, files: Sequence[PlannedFile]) -> None:
+    """Take out of the trash what was brought back; a file that stays there for once does no harm."""
+    try:
+        for file in files:
+            await ports.store.past.drop(file)
+    except StorageError as error:
+        log.warning("trash_not_cleared", reason=str(error))
 
 
 async def find_change(ports: Ports, change_id: str) -> PastChange:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from holdfast.engine.gated import Confirmations, journalled
+from holdfast.engine.attending import Attending
+from holdfast.engine.gated import AdminCall, Confirmations, Journalled, journalled
 from holdfast.engine.ports import Caller, Ports, Vault
 from holdfast.errors import StorageError
 from holdfast.store.manifest import Backup
@@ -24,9 +25,10 @@ class DryRun:
     confirm: str
 
 
-async def back_up(ports: Ports, caller: Caller) -> Backup:
+async def back_up(memory: Attending, caller: Caller) -> Journalled[Backup]:
     """Make a backup now."""
-    return await journalled(ports, caller, "admin_backup", {}, lambda: _vault(ports).back_up("asked for"), _told)
+    call = AdminCall(caller, "admin_backup")
+    return await journalled(memory, call, lambda ports: _vault(ports).back_up("asked for"), _told)
 
 
 async def back_up_daily(ports: Ports) -> Backup | None:
@@ -42,8 +44,8 @@ async def list_backups(ports: Ports) -> list[Backup]:
 
 
 async def restore_backup(
-    ports: Ports, caller: Caller, tokens: Confirmations, backup_id: str, confirm: str | None
-) -> DryRun | Restored:
+    memory: Attending, caller: Caller, tokens: Confirmations, backup_id: str, confirm: str | None
+) -> Journalled[DryRun | Restored]:
     """Check a backup and say what restoring it would do; with the token that this gives, do it.
 
     Raises:
@@ -53,19 +55,18 @@ async def restore_backup(
     """
     op = "admin_restore_backup"
 
-    async def dry_run() -> DryRun:
+    async def dry_run(ports: Ports) -> DryRun | Restored:
         backup = await _vault(ports).verify(backup_id)
         effect = await _vault(ports).effect(backup_id)
         return DryRun(backup, effect, tokens.give((caller.principal, op, backup_id, backup.checksum), ports.clock()))
 
-    async def execute() -> Restored:
-        about = next((b.checksum for b in await _vault(ports).backups() if b.backup_id == backup_id), "")
-        tokens.take(confirm or "", (caller.principal, op, backup_id, about), ports.clock())
-        return await _vault(ports).restore(backup_id, {"by": caller.principal, "source": caller.source})
+    async def execute(ports: Ports) -> DryRun | Restored:
+        checksum = next((b.checksum for b in await _vault(ports).backups() if b.backup_id == backup_id), "")
+        with tokens.using(confirm or "", (caller.principal, op, backup_id, checksum), ports.clock()):
+            return await _vault(ports).restore(backup_id, {"by": caller.principal, "source": caller.source})
 
-    if confirm is None:
-        return await journalled(ports, caller, op, {"dry_run": True}, dry_run, _told)
-    return await journalled(ports, caller, op, {}, execute, _told)
+    about, verb = ({"dry_run": True}, dry_run) if confirm is None else ({}, execute)
+    return await journalled(memory, AdminCall(caller, op, about, anywhere=True), verb, _told)
 
 
 def _told(answer: object) -> dict[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,8 @@ async def carry_out(folder: Folder, disk: FileSystem, journal: Journal) -> None:
     seq = await journal.append({"op": "purge", **erasure.said, "note": erasure.note})
     await journal.append({"settled": seq})
     await run_sync(disk.remove, folder.purge_plan)
-    await run_sync(disk.flush_folder, folder.purge_plan.parent)
+    with suppress(OSError):  # it is erased: a plan that comes back by a power cut finds nothing to do
+        await run_sync(disk.flush_folder, folder.purge_plan.parent)
 
 
 def remains_of(note: str, paths: Sequence[str], folder: Folder, disk: FileSystem, journal: Journal) -> Remains:

@@ -7,6 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -91,13 +92,23 @@ class Exporter:
             await _on_disk(write, picture, manifest, staging / ".whole")
             await _on_disk(self._keep, staging / ".whole", target)
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), suppress(StorageError):  # the next export a day later takes it away
                 await _on_disk(self._files.remove_tree, staging)
         return Exported(self._folder.told(target), manifest)
 
     def _keep(self, made: Path, target: Path) -> None:
         self._files.move(made, target)
-        self._files.flush_folder(target.parent)
+        try:
+            self._files.flush_folder(target.parent)
+        except OSError as error:
+            try:
+                self._files.move(target, made)
+            except OSError:
+                raise StorageError(
+                    f"The export was written, and the disk failed while it got its name: {error.strerror}.",
+                    "It may be there or not: look into exports/, look before you repeat it.",
+                ) from error
+            raise
 
     def _weigh(self, picture: Picture, created: str) -> Manifest:
         """The manifest of what the picture shows; what cannot be read is left out of both."""

@@ -300,9 +300,9 @@ class Journal:
                 self._files.flush_folder(self._folder)
                 self._durable = name
         except OSError as error:
-            self._undo_append(path, size)
+            undone = self._undo_append(path, size)
             self._place = replace(self._place, seq=self._place.seq + len(entries))  # a half-undone line has them
-            raise _refused(error) from error
+            raise (_refused if undone else _unknown)(error) from error
         first = self._place.seq + 1
         settled = max(entry.record.get("settled", 0) for entry in entries)
         self._place = self._behind(name, size + len(data), lines, settled)
@@ -322,12 +322,14 @@ class Journal:
             settled=max(place.settled, settled),
         )
 
-    def _undo_append(self, path: Path, size: int) -> None:
+    def _undo_append(self, path: Path, size: int) -> bool:
+        """Cut off what was added; False where the disk refuses that too, and a whole line may stay."""
         try:
             if self._files.size(path) > size:
                 self._files.truncate(path, size)
         except OSError:
-            return  # what was torn is cut off before the next append
+            return False
+        return True
 
     def _months(self) -> list[str]:
         return months_in(self._folder, self._files)
@@ -389,4 +391,11 @@ def _refused(error: OSError) -> StorageError:
     return StorageError(
         f"The journal cannot be written: {error.strerror}.",
         "Nothing was stored. Check free space and permissions of the memory folder.",
+    )
+
+
+def _unknown(error: OSError) -> StorageError:
+    return StorageError(
+        f"The journal failed while it was written, and again while that was taken back: {error.strerror}.",
+        "It may be there or not; look before you repeat it.",
     )

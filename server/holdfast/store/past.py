@@ -21,6 +21,7 @@ from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import Intent, PlannedFile, intent_of
 from holdfast.store.journal import Journal, Record
+from holdfast.store.restoring import going_forward
 
 Answer = TypeVar("Answer")
 
@@ -116,8 +117,9 @@ class Past:
 
         Once begun it is carried on by whoever next needs the folder.
         """
-        await _on_disk(write_plan, erasure, self._folder, self._files)
-        await carry_out(self._folder, self._files, self._journal)
+        with going_forward("purge", self._files, self._folder.purge_plan):
+            await anyio.to_thread.run_sync(write_plan, erasure, self._folder, self._files)
+            await carry_out(self._folder, self._files, self._journal)
 
     def _replaced(self, file: PlannedFile, created: str) -> PastText:
         kept = self._folder.history / f"{file.before}.md"

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import structlog
 from anyio.to_thread import run_sync
 
 from holdfast.errors import StorageError
@@ -21,6 +23,8 @@ from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.journal import Journal, Record, line_of, read_line
 from holdfast.store.manifest import REPLACED
+
+log = structlog.get_logger()
 
 STAGING = re.compile(r"\.restore_[0-9a-f]{16}\.tmp")
 NEW, ADDED, OLD = "new", "added", "old"  # in the staging folder: what replaces, what is added, what was replaced
@@ -68,6 +72,34 @@ def read_plan(data: bytes) -> Plan:
     return plan
 
 
+@contextmanager
+def going_forward(what: str, disk: FileSystem, plan: Path) -> Iterator[None]:
+    """Carry out something that is decided once its plan is there: an error says on which side of that it came.
+
+    Raises:
+        StorageError: nothing was changed, or it is begun and carried on by the next request.
+    """
+    try:
+        yield
+    except (OSError, StorageError) as error:
+        reason = error.sentence if isinstance(error, StorageError) else f"{error.strerror or type(error).__name__}."
+        if _is_decided(disk, plan):
+            raise StorageError(
+                f"The {what} is begun, and the disk failed in the middle: {reason}",
+                "The next request carries it on; look before you repeat it.",
+            ) from error
+        raise StorageError(
+            f"The {what} could not begin: {reason}", "Nothing was changed. Check the free space and the permissions."
+        ) from error
+
+
+def _is_decided(disk: FileSystem, plan: Path) -> bool:
+    try:
+        return disk.exists(plan)
+    except OSError:
+        return True  # or nobody knows
+
+
 async def carry_out(folder: Folder, disk: FileSystem, journal: Journal) -> int:
     """Do what the plan in the vault says, from wherever it stands. The caller holds every lock.
 
@@ -79,9 +111,17 @@ async def carry_out(folder: Folder, disk: FileSystem, journal: Journal) -> int:
     seq = await journal.append(plan.record())
     await journal.append({"settled": seq})  # no change of before is open any more: its files are not there
     await run_sync(disk.remove, folder.restore_plan)
-    await run_sync(disk.flush_folder, folder.vault)
-    await run_sync(_clear, plan, folder, disk)
+    await run_sync(_tidy, plan, folder, disk)
     return seq
+
+
+def _tidy(plan: Plan, folder: Folder, disk: FileSystem) -> None:
+    """The restore is done; what cannot be taken away now is taken away before the next one."""
+    try:
+        disk.flush_folder(folder.vault)
+        _clear(plan, folder, disk)
+    except OSError as error:
+        log.warning("restore_not_tidied", reason=error.strerror)
 
 
 def _put_in_place(plan: Plan, folder: Folder, disk: FileSystem) -> None:

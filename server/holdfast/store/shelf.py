@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from holdfast.errors import BackupNotFoundError, IntegrityError
+from holdfast.errors import BackupNotFoundError, IntegrityError, StorageError
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.manifest import BACKUP_ID, HEAD, Backup, Manifest, read_head, read_manifest
@@ -56,7 +56,20 @@ class Shelf:
         self._files.move(aside, self.archive(backup_id))
         self._files.flush_folder(self._folder.vault)
         self._files.move(fresh, self._sidecar(backup_id))
-        self._files.flush_folder(self._folder.vault)
+        try:
+            self._files.flush_folder(self._folder.vault)
+        except OSError as error:
+            self._take_back(backup_id, error)
+            raise
+
+    def _take_back(self, backup_id: str, error: OSError) -> None:
+        try:
+            self.remove(backup_id)
+        except OSError:
+            raise StorageError(
+                f"The vault failed while a backup was put into it, and again while it was taken out: {error.strerror}.",
+                "It may be there or not: see admin://vault, look before you repeat it.",
+            ) from error
 
     def holds(self, backup_id: str, name: str, hashes: Collection[str]) -> bool:
         """Whether a file of a backup has `name` in its own, or one of these hashes; or nobody can tell."""

@@ -8,13 +8,14 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import anyio
+import structlog
 from anyio.to_thread import run_sync
 
 from holdfast.errors import StorageError
@@ -27,10 +28,12 @@ from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock
 from holdfast.store.manifest import CONFIG, REPLACED, Backup, Manifest, Packed
 from holdfast.store.notes import NoteFiles
 from holdfast.store.picture import Picture, add_history, marks, picturing, replaced, take_picture
-from holdfast.store.restoring import ADDED, NEW, Plan
+from holdfast.store.restoring import ADDED, NEW, Plan, going_forward
 from holdfast.store.shelf import Shelf
 
 Answer = TypeVar("Answer")
+
+log = structlog.get_logger()
 
 SLICE_SECONDS = 0.005  # how long one piece of the work keeps a thread
 BRIEF_SECONDS = 0.05  # how long a daily backup waits for whoever works in the vault
@@ -161,7 +164,7 @@ class Vault:
                 return await self._exchange(manifest, staging, said)
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _on_disk(self._drop_unless_planned, staging)
+                    await _tidied(self._drop_unless_planned, staging)
 
     @asynccontextmanager
     async def resting(self) -> AsyncIterator[None]:
@@ -189,8 +192,11 @@ class Vault:
                 elif replaced(picture.marks) != await _on_disk(marks, self._folder):
                     await _on_disk(self._shelf.remove, safety.backup_id)
                     continue
-                with anyio.CancelScope(shield=True):
-                    await _on_disk(self._write_plan, self._plan(manifest, safety, staging, said))
+                with (
+                    anyio.CancelScope(shield=True),
+                    going_forward("restore", self._files, self._folder.restore_plan),
+                ):
+                    await run_sync(self._write_plan, self._plan(manifest, safety, staging, said))
                     await self._notes.carry_out()
             return Restored(manifest.backup, safety, manifest.backup.file_count)
         raise AssertionError("unreachable: the last attempt is made with every lock held")
@@ -275,7 +281,7 @@ class Vault:
         await self._notes.finish_restore()
         await _on_disk(self._shelf.tidy)
         backup, _ = await self._make(reason, pause)
-        await _on_disk(self._shelf.prune, instant(self._clock() - timedelta(days=self._days)))
+        await _tidied(self._shelf.prune, instant(self._clock() - timedelta(days=self._days)))
         return backup
 
     async def _make(self, reason: str, pause: float, *, is_quiet: bool = False) -> tuple[Backup, Picture]:
@@ -289,12 +295,16 @@ class Vault:
                 picture = await _on_disk(take_picture, self._folder, self._files, staging, ahead)
             await _on_disk(add_history, self._folder, self._files, picture)
             backup = await self._pack(backup_id, instant(now), reason, picture, pause)
-            names = iter(self._files.list_folder(staging))
-            await _in_slices(lambda: self._remove_next(staging, names), pause)
+            await self._clear(staging, pause)
         finally:
             with anyio.CancelScope(shield=True):
-                await _on_disk(self._files.remove_tree, staging)
+                await _tidied(self._files.remove_tree, staging)
         return backup, picture
+
+    async def _clear(self, staging: Path, pause: float) -> None:
+        with suppress(StorageError):  # what stays is taken away by the next backup
+            names = iter(await _on_disk(self._files.list_folder, staging))
+            await _in_slices(lambda: self._remove_next(staging, names), pause)
 
     async def _look_ahead(self, staging: Path, pause: float) -> Picture:
         """A picture that is taken while others write, so that the true one takes the locks for little more."""
@@ -382,6 +392,14 @@ async def _in_slices(step: Callable[[], bool], pause: float) -> None:
     """Repeat a step until it is through, off the event loop and so that others get their turn."""
     while await _on_disk(_in_slice, step):  # noqa: ASYNC110 - nothing is waited for
         await anyio.sleep(pause)
+
+
+async def _tidied(call: Callable[..., object], *arguments: Any) -> None:
+    """Take away what is not needed any more; what cannot be is taken away another time."""
+    try:
+        await run_sync(call, *arguments)
+    except OSError as error:
+        log.warning("vault_not_tidied", reason=error.strerror)
 
 
 async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:

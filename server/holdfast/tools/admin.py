@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
@@ -11,7 +12,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from holdfast.engine.gated import Confirmations
+from holdfast.engine.gated import Confirmations, afterwards
 from holdfast.engine.integrity import accept_integrity
 from holdfast.engine.vault import DryRun, back_up, list_backups, restore_backup
 from holdfast.model.words import counted
@@ -26,7 +27,7 @@ from holdfast.tools.agent import Desk
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
 from holdfast.tools.leniency import ReadTexts
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import beside, schema_of
 from holdfast.tools.server import MemoryServer
 
 BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
@@ -100,11 +101,12 @@ def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | No
 def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
     @server.tool(name="admin_backup", description=BACKUP, annotations=MAKES, output_schema=schema_of(BackupResult))
     async def _admin_backup(context: Context) -> ToolResult:
-        backup = await answered(desk.memory.attend(lambda ports: back_up(ports, desk.caller(context))))
+        done = await answered(back_up(desk.memory, desk.caller(context)))
+        backup = done.answer
         missing = len(backup.left_out)
         notices = [f"Left out, for it is no readable file: {counted(missing, 'thing')}."] if missing else []
         told = f"Backup {backup.backup_id}: {counted(backup.file_count, 'file')}, {counted(backup.file_size, 'byte')}."
-        return _said(
+        answer = _said(
             " ".join([told, *notices]),
             BackupResult(
                 backup_id=backup.backup_id,
@@ -115,6 +117,7 @@ def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
                 notices=notices,
             ),
         )
+        return beside(answer, done.notices)
 
 
 def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
@@ -132,12 +135,11 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
         confirm: Annotated[str | None, Field(description="The token of the first call.")] = None,
     ) -> ToolResult:
         who = desk.caller(context)
-        outcome = await answered(
-            desk.memory.attend_folder(lambda ports: restore_backup(ports, who, tokens, backup_id, confirm))
-        )
-        if isinstance(outcome, DryRun):
-            return _would(outcome)
-        await answered(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
+        done = await answered(restore_backup(desk.memory, who, tokens, backup_id, confirm))
+        if isinstance(done.answer, DryRun):
+            return beside(_would(done.answer), done.notices)
+        _, failed = await afterwards(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
+        outcome = done.answer
         return _said(
             f"Restored {counted(outcome.files, 'file')} of {outcome.backup.backup_id}. "
             f"What was there is in {outcome.safety.backup_id}.",
@@ -150,6 +152,7 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
                 files=outcome.files,
                 notices=[],
             ),
+            (*done.notices, *failed),
         )
 
 
@@ -204,5 +207,5 @@ async def _look(_ports: object) -> None:
     """Nothing but what comes before every request: an index that is whole."""
 
 
-def _said(text: str, structured: Any) -> ToolResult:
-    return ToolResult(content=text, structured_content=structured)
+def _said(text: str, structured: Any, notices: Sequence[str] = ()) -> ToolResult:
+    return beside(ToolResult(content=text, structured_content=structured), notices)

@@ -7,13 +7,13 @@ from typing import Any
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
 from mcp_types import ToolAnnotations
-from typing_extensions import TypedDict
 
+from holdfast.engine.gated import afterwards
 from holdfast.engine.reencode import Reencoding, follow, reencode
 from holdfast.model.words import counted
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import answered
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import Noted, beside, schema_of
 
 REENCODE = """Make the vectors of all notes anew with the encoder of the settings, when search by meaning seems wrong. \
 Notes stay findable meanwhile. It goes on in the background; who asks for progress hears of it up to fifty seconds. A \
@@ -22,7 +22,7 @@ change of the encoder needs no call: its vectors are made by themselves."""
 _AGAIN = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
-class ReencodeResult(TypedDict):
+class ReencodeResult(Noted):
     vector_set: str
     model: str
     notes: int
@@ -38,11 +38,14 @@ def add_encoding(server: FastMCP[Any], desk: Desk) -> None:
     )
     async def _admin_reencode(context: Context) -> ToolResult:
         who = desk.caller(context)
-        state = await answered(desk.memory.attend(lambda ports: reencode(ports, who)))
+        begun = await answered(reencode(desk.memory, who))
+        state = begun.answer
+        failed: tuple[str, ...] = ()
         if _is_waited_for(context):
             await context.report_progress(state.done, state.notes)
-            state = await answered(_followed(desk, context, state))
-        return _told(state)
+            last, failed = await afterwards(_followed(desk, context, state))
+            state = last or state
+        return beside(_told(state), (*begun.notices, *failed))
 
 
 async def _followed(desk: Desk, context: Context, begun: Reencoding) -> Reencoding:

@@ -17,7 +17,7 @@ from holdfast.model.words import counted
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import answered
 from holdfast.tools.fence import fenced, new_mark, on_one_line
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import Noted, beside, schema_of
 
 IMPORT = """Bring in the notes of another memory: an Ormah or OMI folder, the reference memory server's JSONL file, a \
 folder of markdown such as an Obsidian vault, an export of Holdfast. The first call reads everything, says what would \
@@ -37,7 +37,7 @@ class LeftOutResult(TypedDict):
     reason: str
 
 
-class ImportResult(TypedDict):
+class ImportResult(Noted):
     kind: str
     dry_run: bool
     confirm: str | None
@@ -55,7 +55,7 @@ class ImportResult(TypedDict):
     unmapped: list[LeftOutResult]
 
 
-class ExportResult(TypedDict):
+class ExportResult(Noted):
     path: str
     created: str
     files: int
@@ -85,7 +85,8 @@ def _add_import(server: FastMCP[Any], desk: Desk) -> None:
         async def progress(done: int, total: int) -> None:
             await context.report_progress(done, total)
 
-        return _imported(await answered(import_memory(desk.memory, desk.caller(context), tokens, request, progress)))
+        done = await answered(import_memory(desk.memory, desk.caller(context), tokens, request, progress))
+        return beside(_imported(done), done.notices)
 
 
 def _add_export(server: FastMCP[Any], desk: Desk) -> None:
@@ -97,11 +98,12 @@ def _add_export(server: FastMCP[Any], desk: Desk) -> None:
         ] = None,
     ) -> ToolResult:
         who = desk.caller(context)
-        made = await answered(desk.memory.attend_folder(lambda ports: export_memory(ports, who, path)))
+        done = await answered(export_memory(desk.memory, who, path))
+        made = done.answer
         head = made.manifest.backup
         missing = len(head.left_out)
         said = f" Left out, for it is no readable file: {counted(missing, 'thing')}." if missing else ""
-        return ToolResult(
+        answer = ToolResult(
             content=f"Exported {counted(head.file_count, 'file')}, {counted(head.size, 'byte')}, to {made.path}.{said}",
             structured_content=ExportResult(
                 path=made.path,
@@ -111,6 +113,7 @@ def _add_export(server: FastMCP[Any], desk: Desk) -> None:
                 left_out=list(head.left_out),
             ),
         )
+        return beside(answer, done.notices)
 
 
 def _is_here(context: Context) -> bool:

@@ -13,13 +13,13 @@ from typing_extensions import TypedDict
 
 from holdfast.engine.discard import BroughtBack, Deleted, WouldDelete, delete_note, restore_note
 from holdfast.engine.edit import Connect, Edit, Edited, connect_notes, update_note
-from holdfast.engine.gated import Confirmations, journalled, named
+from holdfast.engine.gated import AdminCall, Confirmations, journalled, named
 from holdfast.engine.undo import Affected, AlreadyUndone, Outcome, Undone, WouldUndo, undo, undo_merge
 from holdfast.model.memory import EdgeType, NoteType, Tier
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import answered
 from holdfast.tools.fence import on_one_line
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import Noted, beside, schema_of
 
 UPDATE = """Change a stored note in place, when the user asks to correct or re-file it. What is left out stays. Not \
 for news: store those with remember and `supersedes`, so that the old note stays known. Can be undone with the \
@@ -55,7 +55,7 @@ class EditResult(TypedDict):
     notices: list[str]
 
 
-class DeleteResult(TypedDict):
+class DeleteResult(Noted):
     id: str
     title: str
     dry_run: bool
@@ -65,7 +65,7 @@ class DeleteResult(TypedDict):
     change_id: str | None
 
 
-class RestoreNoteResult(TypedDict):
+class RestoreNoteResult(Noted):
     id: str
     title: str
     change_id: str
@@ -77,7 +77,7 @@ class UndoneNote(TypedDict):
     effect: str
 
 
-class UndoResult(TypedDict):
+class UndoResult(Noted):
     undoes: str
     status: str
     change_id: str | None
@@ -106,15 +106,9 @@ def _add_update(server: FastMCP[Any], desk: Desk) -> None:
         space: Annotated[str | None, Field(description='"global" for none.')] = None,
     ) -> ToolResult:
         who, edit = desk.caller(context), Edit(node_id, content, type, tier, tags, title, space)
-        return _edited(
-            await answered(
-                desk.memory.attend(
-                    lambda ports: journalled(
-                        ports, who, "admin_update_memory", named(node_id), lambda: update_note(ports, who, edit), _told
-                    )
-                )
-            )
-        )
+        call = AdminCall(who, "admin_update_memory", named(node_id))
+        done = await answered(journalled(desk.memory, call, lambda ports: update_note(ports, who, edit), _told))
+        return beside(_edited(done.answer), done.notices)
 
 
 def _add_connect(server: FastMCP[Any], desk: Desk) -> None:
@@ -129,20 +123,9 @@ def _add_connect(server: FastMCP[Any], desk: Desk) -> None:
         weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
     ) -> ToolResult:
         who, asked = desk.caller(context), Connect(source_id, target_id, edge, weight)
-        return _edited(
-            await answered(
-                desk.memory.attend(
-                    lambda ports: journalled(
-                        ports,
-                        who,
-                        "admin_connect_memories",
-                        named(source_id),
-                        lambda: connect_notes(ports, who, asked),
-                        _told,
-                    )
-                )
-            )
-        )
+        call = AdminCall(who, "admin_connect_memories", named(source_id))
+        done = await answered(journalled(desk.memory, call, lambda ports: connect_notes(ports, who, asked), _told))
+        return beside(_edited(done.answer), done.notices)
 
 
 def _add_delete(server: FastMCP[Any], desk: Desk) -> None:
@@ -153,19 +136,11 @@ def _add_delete(server: FastMCP[Any], desk: Desk) -> None:
     )
     async def _admin_delete_memory(context: Context, node_id: NodeId, confirm: Confirm = None) -> ToolResult:
         who = desk.caller(context)
-        outcome = await answered(
-            desk.memory.attend(
-                lambda ports: journalled(
-                    ports,
-                    who,
-                    "admin_delete_memory",
-                    named(node_id),
-                    lambda: delete_note(ports, who, tokens, node_id, confirm),
-                    _told,
-                )
-            )
+        call = AdminCall(who, "admin_delete_memory", named(node_id))
+        done = await answered(
+            journalled(desk.memory, call, lambda ports: delete_note(ports, who, tokens, node_id, confirm), _told)
         )
-        return _deleted(outcome)
+        return beside(_deleted(done.answer), done.notices)
 
 
 def _add_restore(server: FastMCP[Any], desk: Desk) -> None:
@@ -177,22 +152,9 @@ def _add_restore(server: FastMCP[Any], desk: Desk) -> None:
     )
     async def _admin_restore_memory(context: Context, node_id: NodeId) -> ToolResult:
         who = desk.caller(context)
-        outcome = await answered(
-            desk.memory.attend(
-                lambda ports: journalled(
-                    ports,
-                    who,
-                    "admin_restore_memory",
-                    named(node_id),
-                    lambda: restore_note(ports, who, node_id),
-                    _told,
-                )
-            )
-        )
-        return _said(
-            f"Brought back: {outcome.note.id} ({on_one_line(outcome.note.title)}). {_handle(outcome.change_id)}",
-            RestoreNoteResult(id=outcome.note.id, title=outcome.note.title, change_id=outcome.change_id),
-        )
+        call = AdminCall(who, "admin_restore_memory", named(node_id))
+        done = await answered(journalled(desk.memory, call, lambda ports: restore_note(ports, who, node_id), _told))
+        return beside(_brought_back(done.answer), done.notices)
 
 
 def _add_undo(server: FastMCP[Any], desk: Desk) -> None:
@@ -202,12 +164,9 @@ def _add_undo(server: FastMCP[Any], desk: Desk) -> None:
         change_id: Annotated[str, Field(description="From the answer of a tool, or admin_list_audit_log.")],
     ) -> ToolResult:
         who = desk.caller(context)
-        outcome = await answered(
-            desk.memory.attend(
-                lambda ports: journalled(ports, who, "admin_undo", {}, lambda: undo(ports, who, change_id), _told)
-            )
-        )
-        return _undone(outcome)
+        call = AdminCall(who, "admin_undo")
+        done = await answered(journalled(desk.memory, call, lambda ports: undo(ports, who, change_id), _told))
+        return beside(_undone(done.answer), done.notices)
 
 
 def _add_undo_merge(server: FastMCP[Any], desk: Desk) -> None:
@@ -222,19 +181,11 @@ def _add_undo_merge(server: FastMCP[Any], desk: Desk) -> None:
         confirm: Confirm = None,
     ) -> ToolResult:
         who = desk.caller(context)
-        outcome = await answered(
-            desk.memory.attend(
-                lambda ports: journalled(
-                    ports,
-                    who,
-                    "admin_undo_merge",
-                    {},
-                    lambda: undo_merge(ports, who, tokens, merge_id, confirm),
-                    _told,
-                )
-            )
+        call = AdminCall(who, "admin_undo_merge")
+        done = await answered(
+            journalled(desk.memory, call, lambda ports: undo_merge(ports, who, tokens, merge_id, confirm), _told)
         )
-        return _undone(outcome)
+        return beside(_undone(done.answer), done.notices)
 
 
 def _told(answer: object) -> Mapping[str, object]:
@@ -294,6 +245,14 @@ def _deleted(outcome: WouldDelete | Deleted) -> ToolResult:
             confirm=outcome.confirm,
             change_id=None,
         ),
+    )
+
+
+def _brought_back(outcome: BroughtBack) -> ToolResult:
+    note = outcome.note
+    return _said(
+        f"Brought back: {note.id} ({on_one_line(note.title)}). {_handle(outcome.change_id)}",
+        RestoreNoteResult(id=note.id, title=note.title, change_id=outcome.change_id),
     )
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from holdfast.engine.audit import DEFAULT_ENTRIES, MOST_ENTRIES, AuditQuery, audit_log
-from holdfast.engine.gated import Confirmations, journalled, named
+from holdfast.engine.gated import AdminCall, Confirmations, afterwards, journalled, named
 from holdfast.engine.ports import Ports
 from holdfast.engine.purge import Kept, Purged, WouldPurge, purge
 from holdfast.engine.rebuild import count_notes, discard_index
@@ -21,7 +21,7 @@ from holdfast.model.words import counted
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import answered, read
 from holdfast.tools.fence import on_one_line
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import Noted, beside, schema_of
 
 AUDIT = """List what was done to the memory and by whom, newest first: changes with their change_id, feedback, admin \
 calls; never a note's text. For finding what to undo, not for searching notes."""
@@ -52,15 +52,15 @@ class AuditEntry(TypedDict):
     undone_by: str | None
 
 
-class AuditResult(TypedDict):
+class AuditResult(Noted):
     entries: list[AuditEntry]
 
 
-class RebuildResult(TypedDict):
-    notes: int
+class RebuildResult(Noted):
+    notes: int | None
 
 
-class PurgeResult(TypedDict):
+class PurgeResult(Noted):
     id: str
     dry_run: bool
     files: int
@@ -89,17 +89,13 @@ def _add_audit_log(server: FastMCP[Any], desk: Desk) -> None:
         operation: Annotated[str | None, Field(description="Such as remember, update, delete, merge, undo.")] = None,
     ) -> ToolResult:
         who, query = desk.caller(context), AuditQuery(limit, node_id, operation)
-        entries = await answered(
-            desk.memory.attend_folder(
-                lambda ports: journalled(
-                    ports, who, "admin_list_audit_log", named(node_id or ""), lambda: audit_log(ports, query)
-                )
-            )
+        call = AdminCall(who, "admin_list_audit_log", named(node_id or ""), anywhere=True)
+        done = await answered(journalled(desk.memory, call, lambda ports: audit_log(ports, query)))
+        told = ToolResult(
+            content="\n".join(map(_line, done.answer)) or "Nothing of that kind is in the journal.",
+            structured_content={"entries": done.answer},
         )
-        return ToolResult(
-            content="\n".join(map(_line, entries)) or "Nothing of that kind is in the journal.",
-            structured_content={"entries": entries},
-        )
+        return beside(told, done.notices)
 
 
 def _add_audit(server: FastMCP[Any], desk: Desk) -> None:
@@ -121,16 +117,14 @@ def _add_rebuild(server: FastMCP[Any], desk: Desk) -> None:
     )
     async def _admin_rebuild_index(context: Context) -> ToolResult:
         who = desk.caller(context)
-        await answered(
-            desk.memory.attend_folder(
-                lambda ports: journalled(ports, who, "admin_rebuild_index", {}, lambda: discard_index(ports))
-            )
-        )
-        notes = await answered(desk.memory.attend(count_notes))
-        return ToolResult(
-            content=f"The index was built anew from {counted(notes, 'note')}.",
-            structured_content=RebuildResult(notes=notes),
-        )
+        call = AdminCall(who, "admin_rebuild_index", anywhere=True)
+        done = await answered(journalled(desk.memory, call, discard_index))
+        notes, failed = await afterwards(desk.memory.attend(count_notes))
+        told = "The index is thrown away; the next request builds it anew."
+        if notes is not None:
+            told = f"The index was built anew from {counted(notes, 'note')}."
+        answer = ToolResult(content=told, structured_content=RebuildResult(notes=notes))
+        return beside(answer, (*done.notices, *failed))
 
 
 def _add_purge(server: FastMCP[Any], desk: Desk) -> None:
@@ -147,15 +141,11 @@ def _add_purge(server: FastMCP[Any], desk: Desk) -> None:
         async def run(ports: Ports) -> WouldPurge | Purged:
             return await purge(ports, who, tokens, node_id, confirm)
 
-        outcome = await answered(
-            desk.memory.attend(
-                lambda ports: journalled(ports, who, "admin_purge", named(node_id), lambda: run(ports), _told)
-            )
-        )
-        if isinstance(outcome, WouldPurge):
-            return _purged(outcome.kept, outcome.confirm)
-        await answered(desk.memory.attend(count_notes))  # whoever recalls next need not wait for the index
-        return _purged(outcome.kept, None)
+        done = await answered(journalled(desk.memory, AdminCall(who, "admin_purge", named(node_id)), run, _told))
+        if isinstance(done.answer, WouldPurge):
+            return beside(_purged(done.answer.kept, done.answer.confirm), done.notices)
+        _, failed = await afterwards(desk.memory.attend(count_notes))  # whoever recalls next need not wait for it
+        return beside(_purged(done.answer.kept, None), (*done.notices, *failed))
 
 
 def _told(answer: WouldPurge | Purged) -> Mapping[str, object]:

@@ -12,15 +12,15 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from holdfast.engine.gated import journalled
+from holdfast.engine.gated import AdminCall, journalled
 from holdfast.engine.ports import Ports
 from holdfast.engine.proposals import Proposal, list_proposals
 from holdfast.engine.reviews import Action, Merged, list_merges, resolve_proposal
 from holdfast.tools.agent import READS, Desk
-from holdfast.tools.errors import answered, readable
+from holdfast.tools.errors import LONGEST_FAILURE, answered, readable
 from holdfast.tools.fence import fenced, new_mark, on_one_line
 from holdfast.tools.maintenance import ItemOutcome, outcome_of
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import Noted, beside, schema_of
 
 LIST_PROPOSALS = """List merges, consolidations and retirements that maintenance proposed and that wait for a person, \
 oldest first."""
@@ -49,8 +49,12 @@ class ProposalItem(TypedDict):
     verdict: dict[str, Any]
 
 
-class ProposalsResult(TypedDict):
+class ProposalsResult(Noted):
     proposals: list[ProposalItem]
+
+
+class ResolvedResult(ItemOutcome, Noted):
+    """How the proposal ended."""
 
 
 class MergeRow(TypedDict):
@@ -63,7 +67,7 @@ class MergeRow(TypedDict):
     undone: bool
 
 
-class MergesResult(TypedDict):
+class MergesResult(Noted):
     merges: list[MergeRow]
 
 
@@ -82,20 +86,16 @@ def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
     )
     async def _admin_list_proposals(context: Context) -> ToolResult:
         who = desk.caller(context)
-        items = await answered(
-            desk.memory.attend(
-                lambda ports: journalled(ports, who, "admin_list_proposals", {}, lambda: _proposals(ports))
-            )
-        )
-        mark = new_mark()
+        done = await answered(journalled(desk.memory, AdminCall(who, "admin_list_proposals"), _proposals))
+        items, mark = done.answer, new_mark()
         lines = [f"{len(items)} waiting.", *(line for item in items for line in _lines(item, mark))]
-        return ToolResult(content="\n".join(lines), structured_content={"proposals": items})
+        return beside(ToolResult(content="\n".join(lines), structured_content={"proposals": items}), done.notices)
 
     @server.tool(
         name="admin_resolve_proposal",
         description=RESOLVE_PROPOSAL,
         annotations=ACTS,
-        output_schema=schema_of(ItemOutcome),
+        output_schema=schema_of(ResolvedResult),
     )
     async def _admin_resolve_proposal(
         context: Context,
@@ -103,10 +103,11 @@ def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
         action: Action,
     ) -> ToolResult:
         who = desk.caller(context)
-        outcome = await answered(desk.memory.attend(lambda ports: resolve_proposal(ports, who, proposal_id, action)))
-        told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason)}"
+        done = await answered(resolve_proposal(desk.memory, who, proposal_id, action))
+        outcome = done.answer
+        told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason, LONGEST_FAILURE)}"
         undo = f" Undo handle: {outcome.change_id}" if outcome.change_id else ""
-        return ToolResult(content=told + undo, structured_content=dict(outcome_of(outcome)))
+        return beside(ToolResult(content=told + undo, structured_content=dict(outcome_of(outcome))), done.notices)
 
     @server.resource(
         "admin://proposals",
@@ -127,13 +128,11 @@ def _add_merges(server: FastMCP[Any], desk: Desk) -> None:
     )
     async def _admin_list_merges(context: Context, limit: Annotated[int, Field(ge=1, le=500)] = 20) -> ToolResult:
         who = desk.caller(context)
-        merges = await answered(
-            desk.memory.attend(
-                lambda ports: journalled(ports, who, "admin_list_merges", {}, lambda: list_merges(ports, limit))
-            )
-        )
-        lines = [_merge_line(merge) for merge in merges] or ["No merges."]
-        return ToolResult(content="\n".join(lines), structured_content={"merges": [asdict(merge) for merge in merges]})
+        call = AdminCall(who, "admin_list_merges")
+        done = await answered(journalled(desk.memory, call, lambda ports: list_merges(ports, limit)))
+        lines = [_merge_line(merge) for merge in done.answer] or ["No merges."]
+        merges = [asdict(merge) for merge in done.answer]
+        return beside(ToolResult(content="\n".join(lines), structured_content={"merges": merges}), done.notices)
 
     @server.resource(
         "admin://merges",

@@ -15,7 +15,7 @@ from holdfast.engine.maintain import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts,
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict, shown_text
 from holdfast.tools.agent import ADDS, Desk
-from holdfast.tools.errors import answered, sentence_of
+from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fence import fenced, new_mark, on_one_line
 from holdfast.tools.results import schema_of
 
@@ -264,7 +264,9 @@ def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]
         counts[outcome.status] = counts.get(outcome.status, 0) + 1
     told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to apply"
     head = f"Dry run, nothing was written: {told}." if dry_run else f"Maintenance: {told}."
-    lines = [f"{item.item} {item.status}: {on_one_line(item.reason)}{_undo(item)}" for item in outcomes]
+    lines = [
+        f"{item.item} {item.status}: {on_one_line(item.reason, LONGEST_FAILURE)}{_undo(item)}" for item in outcomes
+    ]
     lines += [f"Note: {notice}" for notice in notices]
     structured = _nothing() | {"outcomes": [outcome_of(outcome) for outcome in outcomes], "notices": list(notices)}
     return ToolResult(content="\n".join([head, *lines]), structured_content=structured)

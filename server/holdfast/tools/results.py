@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from collections.abc import Sequence
+from typing import Any, Literal, NotRequired, cast
 
+from fastmcp.tools import ToolResult
+from mcp_types import TextContent
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+
+from holdfast.tools.fence import on_one_line
 
 
 class Indexed(TypedDict):
@@ -186,6 +191,28 @@ class IntegrityResult(TypedDict):
     topology: TopologyResult
     overall_safe: bool
     details: IntegrityDetails
+
+
+LONGEST_NOTICE = 1000
+
+
+class Noted(TypedDict):
+    """An answer that may have something said beside it; the key is left out where there is nothing."""
+
+    notices: NotRequired[list[str]]
+
+
+def beside(answer: ToolResult, notices: Sequence[str]) -> ToolResult:
+    """The answer with these notices, in its text and in its structure."""
+    if not notices:
+        return answer
+    texts = [block.text for block in answer.content if isinstance(block, TextContent)]
+    structured = dict(answer.structured_content or {})
+    structured["notices"] = [*structured.get("notices", ()), *notices]
+    return ToolResult(
+        content="\n".join([*texts, *(f"Note: {on_one_line(notice, LONGEST_NOTICE)}" for notice in notices)]),
+        structured_content=structured,
+    )
 
 
 def schema_of(result: type) -> dict[str, Any]:
