@@ -5,8 +5,8 @@
 # HOLDFAST_PUBLIC_URL or HOLDFAST_ALLOWED_HOSTS gives it, see docs/security.md:
 #   docker build --target http -t holdfast-http .
 #   docker run --rm -p 8765:8765 -v holdfast:/data -e HOLDFAST_AUTH_TOKENS -e HOLDFAST_PUBLIC_URL holdfast-http
-# BASE may name one exact image: --build-arg BASE=python@sha256:<digest>, as docs/development.md says.
-ARG BASE=python:3.13-slim
+# The digest is of 2026-09; docs/development.md says how to take a newer one.
+ARG BASE=python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 FROM ${BASE} AS base
 
 ENV PYTHONUNBUFFERED=1 \
