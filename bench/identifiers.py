@@ -58,7 +58,8 @@ NOTHING = (
     "who won the football match yesterday?", "write a poem about autumn", "translate this sentence into French",
     "which planet is the largest?", "how tall is the Eiffel tower?", "what should I wear to a wedding in May?",
     "recommend a novel by a Norwegian author", "how long do I boil an egg?", "what is the capital of Mongolia?",
-    "is it going to rain on Sunday?", "how do I get red wine out of a carpet?", "who painted the ceiling of the chapel?",
+    "is it going to rain on Sunday?", "how do I get red wine out of a carpet?",
+    "who painted the ceiling of the chapel?",
     "what is a good present for my aunt?", "how many legs does a lobster have?", "explain photosynthesis to a child",
     "which train goes to the airport?", "how do I train a puppy to sit?", "what does a dentist earn?",
     "how do bees make honey?", "what is the wifi password?", "when does the pharmacy close?",
@@ -131,7 +132,7 @@ SHAPES = {
         Shape("incident", numbered("INC00#"), (str.lower,)),
         Shape("spaced", numbered("OPS #"), (joined_by("-"), joined_by(""), str.lower)),
         Shape("uuid", lambda g: "-".join(drawn(HEX, n)(g) for n in (8, 4, 4, 4, 12))),
-        Shape("version", lambda g: f"v{g.randint(2, 9)}.{g.randint(10, 99)}.{g.randint(10, 99)}", (lambda word: word[1:],)),
+        Shape("version", numbered("v#.#.#", 10, 99), (lambda word: word[1:],)),
         Shape("dotted", numbered("@.@.ConfigLoader"), (str.lower,)),
         Shape("camel", lambda g: "".join(w.capitalize() for w in (numbered("@")(g), "queue", numbered("@")(g)))),
         Shape("image", numbered("registry/@:1.#", 10, 99)),
@@ -207,7 +208,7 @@ def questions(shape: Shape, length: int, words: Sequence[str], note: str) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Of some questions: how many have their note first, have it first as a strong hit, get nothing, get strong hits."""
+    """Of some questions: how many have their note first, first as a strong hit, get nothing, get strong hits."""
 
     asked: int
     first: int

@@ -348,6 +348,14 @@ MUTATIONS = (
     Mutation("dislike-silences", 6, "what is disliked takes a whole answer away", "model/ranking.py",
              "for item in shown) else []", "for item in shown[:limit]) else []",
              (f"{_FEEDBACK}test_dislikes_do_not_silence_an_answer_that_has_room_for_one_note_only",)),
+    Mutation("rare-word-silenced", 2, "a rare word that a note holds counts as any other", "model/ranking.py",
+             "    worth = max(worth, floor)\n", "",
+             (("tests/contract/test_recall_identifiers.py::"
+               "test_a_rare_word_finds_its_note_first_and_strong[50000-vectors]"),)),
+    Mutation("one-spelling", 2, "an identifier is found in its own spelling alone", "model/identifiers.py",
+             'ways = [parts, steps, ["".join(steps)], paired]', "ways = [parts]",
+             (("tests/contract/test_recall_identifiers.py::"
+               "test_an_identifier_is_found_in_any_spelling[PROJ-3227-asked0]"),)),
     Mutation("no-weak", 6, "what is doubtful is not marked", "model/ranking.py",
              "WEAK = 0.45", "WEAK = 0.0", (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
     Mutation("no-sentence", 6, "nothing found is not said", "tools/render.py",
