@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import structlog.testing
 
@@ -140,23 +141,25 @@ async def test_a_journal_that_is_not_the_one_that_was_read_is_read_anew(
 
 async def test_an_open_change_is_settled_however_much_was_written_after_it(tmp_path: Path) -> None:
     await make_template(tmp_path)
-    async with living(tmp_path) as memory:
-        note = (await keep(memory, "The tide table hangs in the kitchen.")).note.id
-        await die_half_way(tmp_path)
-        announced = read_line(month(tmp_path).read_bytes().splitlines()[-1])
-        assert announced is not None
+    memory = memory_on(tmp_path)  # nothing goes on in the background, which would settle it
+    note = (await keep(memory, "The tide table hangs in the kitchen.")).note.id
+    await die_half_way(tmp_path)
+    announced = read_line(month(tmp_path).read_bytes().splitlines()[-1])
+    assert announced is not None
+    async with anyio.create_task_group() as tasks:  # all at once: they share their way to the disk
         for number in range(1500):
-            await memory.ports.store.record(line(2 * number + 1, note) | {"padding": "x" * 300})
-        await memory._reconciler.keep_up()
-        known = await memory.ports.index.read(lambda view: view.known_journal())
-        place = read_position(known.place)
-        assert place is not None
-        assert 0 < place.seq < announced["seq"]
+            tasks.start_soon(memory.ports.store.record, line(2 * number + 1, note) | {"padding": "x" * 300})
+    await memory._reconciler.keep_up()
+    known = await memory.ports.index.read(lambda view: view.known_journal())
+    await memory.aclose()
+    place = read_position(known.place)
+    assert place is not None
+    assert 0 < place.seq < announced["seq"]
     async with living(tmp_path) as memory:
         await show(memory, note)
         found = {stored.note.id: stored.note.content for stored in (await load_all(memory.ports.store)).values()}  # type: ignore[arg-type]
         assert {IDS[name]: text for name, text in HALF_MADE.items()}.items() <= found.items()
-        assert await memory.ports.index.changes("mem_" + "a" * 16) == 2
+        assert await memory.ports.index.changes(IDS["a"]) == 2
 
 
 async def test_damaged_lines_are_told_with_their_place_once_and_counted_ever_after(tmp_path: Path) -> None:
