@@ -57,7 +57,7 @@ def line(seq: int, note: str) -> dict[str, Any]:
     at = f"{1900 + seq // 300:04}-{seq % 12 + 1:02}-{seq % 28 + 1:02}T12:00:00Z"
     if seq % 2:
         return {"seq": seq, "at": at, "op": "use", "by": "local", "source": "a test", "use": {"note": note}}
-    file = {"note": note, "path": "work/x.md", "before": BEFORE, "after": BEFORE, "aside": "memories/work/.x.tmp"}
+    file = {"note": note, "path": "harbour/x.md", "before": BEFORE, "after": BEFORE, "aside": "memories/harbour/.x.tmp"}
     void = [f"chg_{seq - 2:016d}"]
     return {"seq": seq, "at": at, "op": "edit", "change": f"chg_{seq:016d}", "files": [file], "void": void}
 
