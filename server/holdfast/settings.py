@@ -15,6 +15,7 @@ from typing import Any, Literal
 from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
 from holdfast.model.access import StaticToken, read_tokens
+from holdfast.model.forms import Answers
 from holdfast.model.spaces import space_name
 from holdfast.remarks import remarks_on
 
@@ -154,6 +155,8 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("redact", "refuse", "allow")),
     Setting("log_level", "warning", "debug, info, warning or error; logs go to stderr as JSON.",
             _one_of("debug", "info", "warning", "error")),
+    Setting("answers", "auto", "auto goes by the client: text for those whose model gets nothing else, else both forms; "
+            "text or structured (both forms) for all.", _one_of("auto", "text", "structured")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
     Setting("auth_tokens", "", "Who may call over HTTP: a list of {token or token_sha256, client_id, scopes, space}.",
@@ -234,6 +237,7 @@ class Settings:
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     now: datetime | None = None
+    answers: Answers = "auto"
     encoder_model: str = ""
     encoder_dimensions: int | None = None
     encoder_key: Late = Late("HOLDFAST_ENCODER_KEY")

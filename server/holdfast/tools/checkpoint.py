@@ -42,7 +42,7 @@ def _add_now_read(server: FastMCP, desk: Desk) -> None:
     async def _now_read(context: Context) -> ToolResult:
         caller = desk.caller(context)
         found = await answered(desk.memory.attend(lambda ports: now.now_read(ports, caller)))
-        return omi_object({} if found is None else found.shape(), ())
+        return omi_object({} if found is None else found.shape(), (), stored=True)
 
 
 def _add_now_update(server: FastMCP, desk: Desk) -> None:
