@@ -155,8 +155,8 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("redact", "refuse", "allow")),
     Setting("log_level", "warning", "debug, info, warning or error; logs go to stderr as JSON.",
             _one_of("debug", "info", "warning", "error")),
-    Setting("answers", "auto", "auto goes by the client: text for those whose model gets nothing else, else both forms; "
-            "text or structured (both forms) for all.", _one_of("auto", "text", "structured")),
+    Setting("answers", "auto", "auto: text alone for clients known to keep it from their model, else structured too; "
+            "text or structured for all.", _one_of("auto", "text", "structured")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Browser origins that may call over HTTP, as a list.", _names),
     Setting("auth_tokens", "", "Who may call over HTTP: a list of {token or token_sha256, client_id, scopes, space}.",

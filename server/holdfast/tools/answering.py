@@ -35,4 +35,5 @@ class ClientForm(Middleware):
         return ToolResult(content=result.for_model if isinstance(result, StoredResult) else result.content)
 
     def _form(self, context: Context | None) -> Form:
-        return form_for("" if context is None else client_name(context), self._answers)
+        asked = context is not None and context.request_context is not None  # or nobody asks over the protocol
+        return form_for(client_name(context) if context and asked else "", self._answers)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastmcp.tools import ToolResult
-from mcp_types import TextContent
+from mcp_types import ContentBlock, TextContent
 
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
 
@@ -43,7 +43,7 @@ def omi_value(shape: object, notices: Sequence[str], *, stored: bool = False, **
     return result(content=_blocks(shape, notices), structured_content={"result": shape}, meta=meta)
 
 
-def _blocks(shape: object, notices: Sequence[str]) -> list[TextContent]:
+def _blocks(shape: object, notices: Sequence[str]) -> list[ContentBlock]:
     texts = [json.dumps(shape, ensure_ascii=False)]
     if notices:
         texts.append("\n".join(f"Note: {on_one_line(notice, len(notice) + 1)}" for notice in notices))
