@@ -1,9 +1,10 @@
-"""How long a client waits: from starting the process to the answer of `tools/list`, beside `import fastmcp` alone.
+"""How long a client waits: from starting the process to the answers of `initialize`, `tools/list` and a first call.
 
     python bench/startup.py [--runs N] [--lines 500,50000,500000]
 
-Both are taken in turn, so that a machine that changes its speed changes both. Prints medians, their ratio, and the
-server's resident memory before and after the encoder is loaded.
+With early answers (see `holdfast.early`), without them, and beside `import fastmcp` alone. All are taken in turn, so
+that a machine that changes its speed changes all. Prints medians, and the server's resident memory before and after the
+encoder is loaded.
 
 Then the first answer of a server whose journal is long: from starting the process to the answer of `recall`, with the
 index there and with the index deleted, and the most memory that the process took; each beside the shortest journal.
@@ -38,11 +39,21 @@ HANDSHAKE: tuple[dict[str, Any], ...] = (
     },
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
     {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "now_read", "arguments": {}}},
 )
+ANSWERED = ("initialize", "tools/list", "a first call")
+WITHOUT = """
+import sys
+import holdfast.early
+holdfast.early.stored_answers = lambda *_, **__: None
+from holdfast.__main__ import main
+sys.exit(main())
+"""
+EARLY, LATE = (sys.executable, "-m", "holdfast"), (sys.executable, "-c", WITHOUT)
 
 RECALL: dict[str, Any] = {
     "jsonrpc": "2.0",
-    "id": 3,
+    "id": 5,
     "method": "tools/call",
     "params": {"name": "recall", "arguments": {"query": "what was noted about the bench"}},
 }
@@ -51,27 +62,30 @@ RECALL: dict[str, Any] = {
 class Server:
     """A server process spoken to line by line."""
 
-    def __init__(self, home: str, more: Mapping[str, str] | None = None) -> None:
+    def __init__(self, home: str, command: tuple[str, ...] = EARLY, more: Mapping[str, str] | None = None) -> None:
         environment = {**os.environ, "HOLDFAST_HOME": home, "HOLDFAST_SPACE": "bench", **(more or {})}
-        command = [sys.executable, "-m", "holdfast"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
         )
 
     def ask(self, *messages: dict[str, Any]) -> dict[str, Any]:
         """Send messages; return the answer to the last."""
+        self.send(*messages)
+        while (answer := self.read()).get("id") != messages[-1]["id"]:
+            pass
+        return answer
+
+    def send(self, *messages: dict[str, Any]) -> None:
         assert self._process.stdin
-        assert self._process.stdout
-        for message in messages:
-            self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.write("".join(json.dumps(message) + "\n" for message in messages))
         self._process.stdin.flush()
-        while True:
-            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-            if answer.get("id") == messages[-1]["id"]:
-                return answer
+
+    def read(self) -> dict[str, Any]:
+        assert self._process.stdout
+        return dict(json.loads(self._process.stdout.readline()))
 
     def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        request = {"jsonrpc": "2.0", "id": 3, "method": "tools/call"}
+        request = {"jsonrpc": "2.0", "id": 4, "method": "tools/call"}
         return self.ask({**request, "params": {"name": tool, "arguments": arguments}})
 
     def resident_megabytes(self) -> float:
@@ -90,13 +104,17 @@ class Server:
         self._process.stdout.close()
 
 
-def seconds_to_list(home: str) -> float:
+def seconds_to_answers(home: str, command: tuple[str, ...]) -> tuple[float, ...]:
+    """When each answer came, of requests that were sent at once."""
     began = time.perf_counter()
-    server = Server(home)
-    server.ask(*HANDSHAKE)
-    took = time.perf_counter() - began
+    server = Server(home, command)
+    server.send(*HANDSHAKE)
+    took = []
+    for _ in ANSWERED:
+        server.read()
+        took.append(time.perf_counter() - began)
     server.close()
-    return took
+    return tuple(took)
 
 
 def seconds_to_import() -> float:
@@ -173,16 +191,18 @@ def main() -> None:
     options = parser.parse_args()
     runs, sizes = options.runs, [int(lines) for lines in options.lines.split(",") if lines]
     with TemporaryDirectory() as home:
-        seconds_to_list(home)
+        seconds_to_answers(home, EARLY)
         seconds_to_import()  # bytecode is warm now
-        pairs = [(seconds_to_list(home), seconds_to_import()) for _ in range(runs)]
+        taken = [
+            (seconds_to_answers(home, EARLY), seconds_to_answers(home, LATE), seconds_to_import()) for _ in range(runs)
+        ]
         before, after = memory(home)
-    listed = statistics.median(pair[0] for pair in pairs)
-    imported = statistics.median(pair[1] for pair in pairs)
-    ratio = statistics.median(first / second for first, second in pairs)
-    print(f"spawn to tools/list   {listed:6.2f} s   median of {runs}")
-    print(f"import fastmcp        {imported:6.2f} s   median of {runs}, in turn with it")
-    print(f"ratio                 {ratio:6.2f}     median of pairs")
+    for place, name in enumerate(ANSWERED):
+        early, late = (statistics.median(run[way][place] for run in taken) for way in (0, 1))
+        print(f"spawn to {name:13}{early:6.2f} s   without early answers {late:.2f} s, median of {runs}")
+    print(
+        f"import fastmcp        {statistics.median(run[2] for run in taken):6.2f} s   median of {runs}, in turn with it"
+    )
     print(f"RSS before the encoder {before:5.0f} MB")
     print(f"RSS after the encoder  {after:5.0f} MB")
     with TemporaryDirectory(dir=Path.cwd(), prefix="bench-") as folder:  # on this disk: /tmp may be memory

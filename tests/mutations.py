@@ -63,6 +63,7 @@ _DOCTOR = "tests/contract/test_doctor.py::"
 _OMI = "tests/contract/test_omi_memory.py::"
 _BELIEFS = "tests/contract/test_belief_update.py::"
 _RUNNING = "tests/contract/test_running.py::"
+_FORMS, _EARLY = "tests/contract/test_forms.py::", "tests/contract/test_early.py::"
 _TENANCY = "tests/contract/test_tenancy.py::"
 _TENANTS = "tests/unit/test_tenants.py::"
 _LOG = "tests/contract/test_log.py::"
@@ -434,6 +435,28 @@ MUTATIONS = (
     Mutation("fence-known", "hostile", "a note can close its fence", "tools/fence.py",
              "    return secrets.token_hex(4)", '    return "00000000"',
              (f"{_RECALL}test_a_note_cannot_close_its_fence",)),
+    Mutation("form-both", "hostile", "a client that drops the text gets structured content", "model/forms.py",
+             "return TEXT if client in TEXT_CLIENTS else BOTH", "return BOTH",
+             (f"{_FORMS}test_a_client_that_drops_the_text_gets_nothing_but_text",)),
+    Mutation("form-schema", "hostile", "a client that gets text alone is shown schemas", "tools/answering.py",
+             'update={"output_schema": None}', "update={}",
+             (f"{_FORMS}test_a_client_that_drops_the_text_gets_nothing_but_text",)),
+    Mutation("form-json", "hostile", "OMI's values stand in no fence in text alone", "tools/answering.py",
+             "result.for_model if isinstance(result, StoredResult) else result.content", "result.content",
+             (f"{_FORMS}test_in_text_alone_what_was_stored_stands_once_in_a_fence_with_the_rule",)),
+    Mutation("early-stale", 8, "early answers are given for whatever is installed", "early.py",
+             'if stored["made_for"] != made_for():', "if False:",
+             (f"{_EARLY}test_answers_that_were_made_for_something_else_are_not_given",)),
+    Mutation("early-lost", 8, "what was heard early is not handed on", "running.py",
+             "heard = opening.finish() if opening else Heard()",
+             "heard = Heard(b'', opening.finish().answered) if opening else Heard()",
+             (f"{_EARLY}test_the_session_is_the_one_that_was_begun",)),
+    Mutation("early-twice", 8, "an early answer is given a second time", "stdio.py",
+             "if self._answered and self._was_given(text):", "if self._was_given(text) and False:",
+             (f"{_EARLY}test_a_client_that_gave_up_probing_is_served_in_the_older_era",)),
+    Mutation("era-stuck", 8, "a handshake after a probe is refused", "stdio.py",
+             "elif self._modern and _shakes_hands(line):", "elif False:",
+             (f"{_EARLY}test_a_client_that_gave_up_probing_is_served_in_the_older_era",)),
     Mutation("any-host", "hostile", "a page of another host is served", "web.py",
              "self._hosts(host), self._origins()", '["*"], ["*"]',
              (f"{_RUNNING}test_over_http_only_this_machine_and_its_own_pages_are_served",)),

@@ -119,6 +119,7 @@ def stdio(environment: dict[str, str], era: str = ERAS[0], command: Sequence[str
     try:
         yield server
         assert "Traceback" not in server.stderr
+        assert "early_answer_differs" not in server.stderr
     finally:
         server.process.kill()
         server.process.wait()

@@ -10,6 +10,7 @@ import sys
 
 from holdfast import __version__
 from holdfast.cli.commands import add_commands, run_command
+from holdfast.early import listening
 from holdfast.errors import HoldfastError, SettingsError
 from holdfast.settings import load_settings
 
@@ -51,6 +52,7 @@ def _run(options: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):  # until the server listens to them: nothing is promised yet
         signal.signal(number, lambda *_: os._exit(0))
     settings = load_settings(os.environ)
+    opening = None if options.http else listening(settings, admin=options.admin, environ=os.environ)
     gc.disable()  # what imports make stays: to look through it again and again takes an eighth of the start
     from holdfast.running import (  # noqa: PLC0415 - each way imports only what it needs
         configure_logs,
@@ -65,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.http:
         serve_http(settings, options.host, options.port, admin=options.admin)
     else:
-        serve_stdio(settings, admin=options.admin)
+        serve_stdio(settings, admin=options.admin, opening=opening)
     return 0
 
 

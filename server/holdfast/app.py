@@ -220,6 +220,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.answering import ClientForm  # noqa: PLC0415
     from holdfast.tools.auth import Scopes, principal  # noqa: PLC0415
     from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
@@ -236,7 +237,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         "holdfast",
         instructions=INSTRUCTIONS,
         version=__version__,
-        middleware=[PlainErrors(), Scopes(), ReadTexts()] if guarded else [PlainErrors(), ReadTexts()],
+        middleware=[ClientForm(settings.answers), PlainErrors(), *([Scopes()] if guarded else []), ReadTexts()],
         mask_error_details=True,
     )
     if http:

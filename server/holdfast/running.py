@@ -17,6 +17,7 @@ import anyio
 import structlog
 
 from holdfast.app import build_memory, build_server, build_servers, build_tenants
+from holdfast.early import Heard, Opening
 from holdfast.errors import SettingsError
 from holdfast.settings import Settings
 
@@ -61,13 +62,22 @@ def warn_of_unknown(settings: Settings) -> None:
         structlog.get_logger().warning("setting_remark", reason=remark)
 
 
-def serve_stdio(settings: Settings, *, admin: bool = False) -> None:
-    """Serve one client over stdin and stdout until either ends or a signal comes; with the admin namespace if asked."""
+def serve_stdio(settings: Settings, *, admin: bool = False, opening: Opening | None = None) -> None:
+    """Serve one client over stdin and stdout until either ends or a signal comes; with the admin namespace if asked.
+
+    Args:
+        settings: all settings.
+        admin: the admin namespace is there.
+        opening: what answers the first requests meanwhile.
+    """
     memory = build_memory(settings)
     server = build_server(settings, memory, admin=admin)
+    from holdfast.stdio import run_stdio  # noqa: PLC0415 - brings the framework, after it was made quiet
+
     _collect_from_here()
+    heard = opening.finish() if opening else Heard()
     try:
-        anyio.run(_until_signal, lambda: server.run_stdio_async(show_banner=False), memory)
+        anyio.run(_until_signal, lambda: run_stdio(server, heard), memory)
     except* BrokenPipeError:  # a client that no longer listens has ended its server
         structlog.get_logger().info("client_gone")
 

@@ -16,6 +16,7 @@ from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
 from holdfast.model.access import StaticToken, read_tokens
 from holdfast.model.addresses import origin_of
+from holdfast.model.forms import Answers
 from holdfast.model.spaces import space_name
 from holdfast.remarks import remarks_on
 
@@ -159,6 +160,8 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("redact", "refuse", "allow")),
     Setting("log_level", "warning", "debug, info, warning or error; logs go to stderr as JSON.",
             _one_of("debug", "info", "warning", "error")),
+    Setting("answers", "auto", "auto: text alone for clients known to keep it from their model, else structured too; "
+            "text or structured for all.", _one_of("auto", "text", "structured")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Origins whose pages may call over HTTP, as a list.", _origins),
     Setting("auth_tokens", "", "Who may call over HTTP: a list of {token or token_sha256, client_id, scopes, space}.",
@@ -244,6 +247,7 @@ class Settings:
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     now: datetime | None = None
+    answers: Answers = "auto"
     encoder_model: str = ""
     encoder_dimensions: int | None = None
     encoder_key: Late = Late("HOLDFAST_ENCODER_KEY")

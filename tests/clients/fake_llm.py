@@ -61,6 +61,13 @@ class Model:
         return (offered, _filled(call.arguments, turn.results)) if offered else None
 
 
+def text_of(result: str) -> str:
+    """What the model reads of a result: the text of its blocks, without what the wire format puts around it."""
+    if not result.startswith('[{"type"'):
+        return result
+    return "\n".join(block["text"] for block in json.loads(result))
+
+
 @contextmanager
 def scripted(*script: Call) -> Iterator[Model]:
     """A model that listens on a free port."""

@@ -44,3 +44,16 @@ def test_codex_works_with_what_was_installed_and_its_own_command_takes_it_out(ma
     holdfast(machine, "install", "codex")
     holdfast(machine, "uninstall", "codex")
     assert "mcp_servers" not in config.read_text("utf-8")
+
+
+def test_codex_offers_the_skill_that_was_installed(machine: Machine) -> None:
+    holdfast(machine, "install", "codex", "--agents")
+    entry = (machine.home / ".codex" / "config.toml").read_text("utf-8")
+    with scripted(FIND) as model:
+        session(machine, model, entry)
+    assert "holdfast-maintain" in model.turns[0].everything
+    assert "when an answer of recall says that maintenance is due" in model.turns[0].everything
+    holdfast(machine, "uninstall", "codex")
+    with scripted(FIND) as model:
+        session(machine, model, entry)
+    assert "holdfast-maintain" not in model.turns[0].everything

@@ -9,6 +9,7 @@ import stat
 import sys
 import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,7 @@ def test_a_project_has_a_file_of_its_own(
     ("client", "placed"),
     [
         ("claude-code", {"agents/holdfast-maintain.md", "commands/holdfast-maintain.md"}),
-        ("codex", {"prompts/holdfast-maintain.md"}),
+        ("codex", {"skills/holdfast-maintain/SKILL.md"}),
     ],
 )
 def test_agents_are_placed_and_taken_away_unless_they_were_changed(
@@ -258,6 +259,122 @@ def test_agents_are_placed_and_taken_away_unless_they_were_changed(
     assert list(folder.rglob("*.md")) == [changed]
     assert "--agents" in install(environment, "cursor", "--agents", code=2).stderr
     assert not (tmp_path / ".cursor").exists()
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_a_plain_uninstall_takes_agents_away_that_are_as_they_were_placed_and_names_the_others(
+    environment: dict[str, str], tmp_path: Path, client: str
+) -> None:
+    folder = tmp_path / f".{client.partition('-')[0]}"
+    install(environment, client, "--agents")
+    changed = min(folder.rglob("*.md")) if client == "claude-code" else None
+    if changed:
+        changed.write_text("My own words.", "utf-8")
+    assert "Would be removed" in ran(environment, "uninstall", client, "--dry-run").stdout
+    said = ran(environment, "uninstall", client).stdout
+    assert list(folder.rglob("*.md")) == ([changed] if changed else [])
+    assert not changed or f"{changed}: it was changed, and stays" in said
+    assert not list(folder.rglob("holdfast-maintain"))
+
+
+def test_the_prompt_that_an_earlier_version_placed_for_codex_goes(environment: dict[str, str], tmp_path: Path) -> None:
+    prompt = tmp_path / ".codex" / "prompts" / "holdfast-maintain.md"
+    skill = (files("holdfast") / "clients/codex/skills/holdfast-maintain/SKILL.md").read_text("utf-8")
+    head = "---\ndescription: Tend the long-term memory - judge links, contradictions and duplicates\n---\n"
+    earlier = head + skill.partition("\n---\n")[2]
+    prompt.parent.mkdir(parents=True)
+    for how in (("install", "codex", "--agents"), ("uninstall", "codex")):
+        prompt.write_text(earlier, "utf-8")
+        assert f"Removed: {prompt}" in ran(environment, *how).stdout
+        assert not prompt.exists()
+    prompt.write_text(earlier + "Mine.", "utf-8")
+    assert f"{prompt}: it was changed, and stays" in ran(environment, "uninstall", "codex").stdout
+    assert prompt.exists()
+
+
+def test_a_skill_has_the_name_and_the_description_that_codex_asks_for() -> None:
+    skill = (files("holdfast") / "clients/codex/skills/holdfast-maintain/SKILL.md").read_text("utf-8")
+    head = skill.split("---\n")[1]
+    assert {line.partition(":")[0] for line in head.splitlines()} == {"name", "description"}
+    assert "name: holdfast-maintain\n" in head
+
+
+@pytest.mark.parametrize("client", ["codex", "claude-code"])
+def test_admin_stays_where_it_is_until_it_is_taken_out(
+    environment: dict[str, str], tmp_path: Path, client: str
+) -> None:
+    place = clients(environment, tmp_path)[client]
+    key = place.key
+    install(environment, client, "--admin")
+    once = place.user.read_bytes()
+    said = install(environment, client).stdout
+    assert "keeps it; --no-admin" in said
+    assert place.user.read_bytes() == once
+    install(environment, client, "--no-admin")
+    assert "--admin" not in entry(place.user, key)["args"]
+    assert "--admin" not in install(environment, client).stdout
+
+
+@pytest.mark.parametrize("client", sorted(clients({}, Path())))
+def test_what_is_printed_for_a_client_is_what_would_be_written(
+    environment: dict[str, str], tmp_path: Path, client: str
+) -> None:
+    place = clients(environment, tmp_path)[client]
+    printed = install(environment, client, "--print", "--admin").stdout
+    assert not place.user.exists()
+    install(environment, client, "--admin")
+    assert printed == place.user.read_text("utf-8")
+
+
+@pytest.mark.parametrize(("client", "text"), [("codex", "[mcp_servers"), ("vscode", "{"), ("cursor", "{")])
+def test_an_error_points_to_the_entry_in_the_clients_own_form(
+    environment: dict[str, str], tmp_path: Path, client: str, text: str
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(text)
+    assert f"`holdfast install {client} --print`" in install(environment, client, "--config", str(file), code=2).stderr
+
+
+JSONC = [
+    "{}",
+    "// mine\n{\n}\n",
+    '{\n  // servers\n  "servers": {\n    // none yet\n  }\n}\n',
+    '{\n  "servers": {\n    "other": {"command": "x"}, // the other\n  }, // all\n}\n',
+    '{\n  "servers": {\n    // about it\n    "other": {"command": "x"} // the other\n  }\n}\n',
+    '{"servers": {"other": {"args": ["a", /* b */ "c",],},},}',
+    '{\n\t"inputs": [], /* , */\n\t"servers": {\n\t\t"other": {\n\t\t\t"url": "http://x//y", // "\n\t\t},\n\t},\n}',
+    '{\n  "servers": {"a": {}, "b": {"x": "/* no comment */"}} // end',
+]
+
+
+@pytest.mark.parametrize("text", [text + "\n}" * (text.count("{") > text.count("}")) for text in JSONC])
+def test_comments_and_trailing_commas_stay_as_they_are(text: str) -> None:
+    client = clients({}, Path())["vscode"]
+    own = {"type": "stdio", "command": "/bin/holdfast", "args": [], "env": {"A": "// b"}}
+    made = entries.with_entry(client, text, "holdfast", own)
+    assert entries.entry_in(client, made, "holdfast") == own
+    assert entries.with_entry(client, made, "holdfast", own) == made
+    left = [letter for letter in text if not letter.isspace()]
+    assert is_within(left, [letter for letter in made if not letter.isspace()])
+    changed = entries.with_entry(client, made, "holdfast", own | {"command": "/opt/holdfast"})
+    assert changed == made.replace("/bin/holdfast", "/opt/holdfast")
+    taken = entries.without_entry(client, made, "holdfast")
+    assert entries.entry_in(client, taken, "holdfast") is None
+    assert "".join(taken.split()) == "".join(text.split())
+    assert taken == text or "none yet" in text or '"servers"' not in text
+
+
+def is_within(some: list[str], more: list[str]) -> bool:
+    """Whether all of these stand in the other list, in their order."""
+    rest = iter(more)
+    return all(letter in rest for letter in some)
+
+
+def test_an_entry_is_taken_out_from_between_comments() -> None:
+    client = clients({}, Path())["vscode"]
+    text = '{\n  "servers": {\n    "holdfast": {}, // ours\n    // about it\n    "other": {}\n  }\n}\n'
+    taken = entries.without_entry(client, text, "holdfast")
+    assert taken == '{\n  "servers": {\n    // ours\n    // about it\n    "other": {}\n  }\n}\n'
 
 
 @pytest.mark.parametrize("arguments", [("--name", "two words"), ("--env", "novalue"), ("--env", "9=x")])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-Form = Literal["json", "toml"]
+Form = Literal["json", "jsonc", "toml"]  # jsonc: JSON with comments and trailing commas
 
 SERVERS: Final = "mcpServers"  # the key that most clients have
 START_SECONDS: Final = 30  # Codex waits ten, which a cold disk may need
@@ -23,8 +23,9 @@ class Client:
         project: its file in a project's folder; None where it has none.
         key: under which its file has the servers.
         typed: whether an entry says what transport it is.
-        agents: where it looks for subagents and slash commands; None where it has none.
+        agents: where it looks for subagents, commands and skills; None where it has none.
         project_agents: the same in a project's folder.
+        name: what the command line calls it.
     """
 
     user: Path
@@ -34,6 +35,7 @@ class Client:
     typed: bool = False
     agents: Path | None = None
     project_agents: Path | None = None
+    name: str = "print"
 
 
 def clients(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> dict[str, Client]:
@@ -47,7 +49,7 @@ def clients(environ: Mapping[str, str], home: Path, platform: str = sys.platform
     applications = _applications(environ, home, platform)
     claude = environ.get("CLAUDE_CONFIG_DIR")
     codex = environ.get("CODEX_HOME")
-    return {
+    known = {
         "claude-code": Client(
             (Path(claude) if claude else home) / ".claude.json", project=Path(".mcp.json"), typed=True,
             agents=Path(claude) if claude else home / ".claude", project_agents=Path(".claude"),
@@ -59,12 +61,16 @@ def clients(environ: Mapping[str, str], home: Path, platform: str = sys.platform
             agents=Path(codex) if codex else home / ".codex",
         ),
         "cursor": Client(home / ".cursor" / "mcp.json", project=Path(".cursor/mcp.json")),
-        "gemini": Client(home / ".gemini" / "settings.json", project=Path(".gemini/settings.json")),
+        "gemini": Client(
+            home / ".gemini" / "settings.json", project=Path(".gemini/settings.json"), form="jsonc"
+        ),
         "vscode": Client(
-            applications / "Code" / "User" / "mcp.json", project=Path(".vscode/mcp.json"), key="servers", typed=True
+            applications / "Code" / "User" / "mcp.json", project=Path(".vscode/mcp.json"), key="servers",
+            form="jsonc", typed=True,
         ),
         "windsurf": Client(home / ".codeium" / "windsurf" / "mcp_config.json"),
     }  # fmt: skip
+    return {name: replace(client, name=name) for name, client in known.items()}
 
 
 def _applications(environ: Mapping[str, str], home: Path, platform: str) -> Path:

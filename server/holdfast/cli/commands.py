@@ -149,14 +149,17 @@ def _add_entry(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="PATH", help="the client's file, where it is not in its usual place")
     parser.add_argument("--project", action="store_true", help="for this folder's project alone")
     parser.add_argument("--name", default="holdfast", help="what the client calls it (default holdfast)")
-    parser.add_argument("--agents", action="store_true", help="also its subagents and slash commands, if it has such")
+    parser.add_argument("--agents", action="store_true", help="also its subagents, commands and skills, if it has such")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
 
 
 def _add_install(parser: argparse.ArgumentParser) -> None:
     _add_entry(parser)
     parser.add_argument("--home", metavar="FOLDER", help="the memory folder, where it is not the usual one")
-    parser.add_argument("--admin", action="store_true", help="with the admin namespace")
+    parser.add_argument(
+        "--admin", action=argparse.BooleanOptionalAction, help="with the admin namespace; left out: as it is there"
+    )
+    parser.add_argument("--print", action="store_true", help="print the entry in the client's form, and change nothing")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable for the server")
 
 

@@ -24,12 +24,12 @@ def read(client: Client, text: str) -> Data:
         ClientConfigError: the client could not read it either, or it has forms that cannot be kept.
     """
     try:
-        data = tomllib.loads(text) if client.form == "toml" else _json(text)
+        data = tomllib.loads(text) if client.form == "toml" else _json(_plain(client, text))
     except (ValueError, RecursionError) as error:
-        form = "TOML" if client.form == "toml" else "plain JSON"
+        form = {"toml": "TOML", "json": "plain JSON", "jsonc": "JSON"}[client.form]
         raise ClientConfigError(
             f"The client's file is no {form}; nothing was changed.",
-            "Mend it, or add by hand what `holdfast install print` shows.",
+            f"Mend it, or add by hand what `{_printing(client)}` shows.",
         ) from error
     if not isinstance(data, dict) or not isinstance(data.get(client.key, {}), dict):
         raise ClientConfigError(
@@ -48,6 +48,16 @@ def entry_in(client: Client, text: str, name: str) -> Data | None:
     return found if isinstance(found, dict) else None
 
 
+def arguments_in(client: Client, text: str, name: str) -> list[Any]:
+    """With which arguments a server's entry starts it; none where there is no entry.
+
+    Raises:
+        ClientConfigError: as for `read`.
+    """
+    given = (entry_in(client, text, name) or {}).get("args")
+    return given if isinstance(given, list) else []
+
+
 def with_entry(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
     """The text with an entry. Keys and variables of an earlier one that this one does not speak of stay.
 
@@ -61,12 +71,12 @@ def with_entry(client: Client, text: str, name: str, entry: Mapping[str, Any]) -
         return text
     wanted = {**data, client.key: {**data.get(client.key, {}), name: merged}}
     path = (client.key, name)
-    if client.form == "json":
-        return _checked(client, jsontext.with_member(text, path, merged), wanted)
+    if client.form != "toml":
+        return _checked(client, jsontext.with_member(text, _plain(client, text), path, merged), wanted)
     for made in (toml.with_table(text, path, merged), toml.appended(toml.without_table(text, path), path, merged)):
         if _says(made, wanted):
             return made
-    raise _unchangeable()
+    raise _unchangeable(client)
 
 
 def without_entry(client: Client, text: str, name: str) -> str:
@@ -81,13 +91,21 @@ def without_entry(client: Client, text: str, name: str) -> str:
     servers = {key: value for key, value in data[client.key].items() if key != name}
     wanted = {**data, client.key: servers}
     path = (client.key, name)
-    if client.form == "json":
-        rest = wanted if servers else {key: value for key, value in data.items() if key != client.key}
-        return _checked(client, jsontext.without_member(text, path), rest)
+    rest = wanted if servers else {key: value for key, value in data.items() if key != client.key}
+    if client.form != "toml":
+        made = jsontext.without_member(text, _plain(client, text), path)
+        return _checked(client, made, rest if client.key not in read(client, made) else wanted)
     made = toml.without_table(text, path)
-    if _says(made, wanted) or (not servers and _says(made, {k: v for k, v in data.items() if k != client.key})):
+    if _says(made, wanted) or _says(made, rest):
         return made
-    raise _unchangeable()
+    raise _unchangeable(client)
+
+
+def shown(client: Client, name: str, entry: Mapping[str, Any]) -> str:
+    """An entry as the client's file has it, to be put there by hand."""
+    if client.form == "toml":
+        return toml.appended("", (client.key, name), entry)
+    return jsontext.with_member("", "", (client.key, name), entry)
 
 
 def _merged(old: Data, entry: Mapping[str, Any]) -> Data:
@@ -104,7 +122,7 @@ def _checked(client: Client, text: str, wanted: Data) -> str:
     """
     said, meant = (json.dumps(data, sort_keys=True) for data in (read(client, text), wanted))
     if said != meant:  # compared as text, since NaN does not equal itself
-        raise _unchangeable()
+        raise _unchangeable(client)
     return text
 
 
@@ -115,11 +133,19 @@ def _says(text: str, wanted: Data) -> bool:
         return False
 
 
-def _unchangeable() -> ClientConfigError:
+def _unchangeable(client: Client) -> ClientConfigError:
     return ClientConfigError(
         "The client's file is written in a way that this command cannot change safely; nothing was changed.",
-        "Change the entry by hand; `holdfast install print` shows one.",
+        f"Change the entry by hand; `{_printing(client)}` shows one.",
     )
+
+
+def _printing(client: Client) -> str:
+    return "holdfast install print" if client.name == "print" else f"holdfast install {client.name} --print"
+
+
+def _plain(client: Client, text: str) -> str:
+    return jsontext.plain(text) if client.form == "jsonc" else text
 
 
 def _json(text: str) -> Any:

@@ -12,9 +12,9 @@ from typing import Final
 
 from holdfast.cli import entries
 from holdfast.cli.agents import place_agents, remove_agents
-from holdfast.cli.clients import SERVERS, Client, clients, entry_for
+from holdfast.cli.clients import Client, clients, entry_for
 from holdfast.cli.files import read_file, write_file
-from holdfast.cli.terminal import DONE, as_json, out
+from holdfast.cli.terminal import DONE, out
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.secrets import redact
 
@@ -32,12 +32,16 @@ def run_install(options: argparse.Namespace) -> int:
     variables, left_out = _variables(options, os.environ)
     screen = out()
     client = _client(options)
-    entry = entry_for(client, server_command(), variables, admin=options.admin)
-    if options.client == "print":
-        screen.say(as_json({SERVERS: {name: entry}}))
+    if options.client == "print" or options.print:
+        entry = entry_for(client, server_command(), variables, admin=bool(options.admin))
+        screen.say(entries.shown(client, name, entry).rstrip())
         return DONE
     agents = _agents(options, client)
     file = read_file(_place(options, client))
+    admin = options.admin
+    if admin is None and (admin := "--admin" in entries.arguments_in(client, file.text, name)):
+        screen.say("The entry has --admin, and keeps it; --no-admin takes it out.")
+    entry = entry_for(client, server_command(), variables, admin=admin)
     changed = write_file(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
     if agents is not None:
         place_agents(screen, options.client, agents, name, dry_run=options.dry_run)
@@ -49,15 +53,17 @@ def run_install(options: argparse.Namespace) -> int:
 
 
 def run_uninstall(options: argparse.Namespace) -> int:
-    """Take the entry out."""
+    """Take the entry out, and the agents, commands and skills that are as they were placed."""
     name, client, screen = _name(options.name), _client(options), out()
     if options.client == "print":
         raise InvalidArgumentError("There is no client to take it out of.", "Name one.")
     agents = _agents(options, client)
     file = read_file(_place(options, client))
     write_file(screen, file, entries.without_entry(client, file.text, name), dry_run=options.dry_run)
+    if agents is None and not options.config:
+        agents = client.project_agents if options.project else client.agents
     if agents is not None:
-        remove_agents(screen, options.client, agents, name, dry_run=options.dry_run)
+        remove_agents(screen, options.client, agents.absolute(), name, dry_run=options.dry_run)
     return DONE
 
 
@@ -90,7 +96,7 @@ def _place(options: argparse.Namespace, client: Client) -> Path:
 
 
 def _agents(options: argparse.Namespace, client: Client) -> Path | None:
-    """Where the client looks for subagents and slash commands; None where none were asked for.
+    """Where the client looks for subagents, commands and skills; None where none were asked for.
 
     Raises:
         InvalidArgumentError: nowhere.

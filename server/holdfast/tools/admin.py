@@ -24,6 +24,7 @@ from holdfast.tools.admin_reads import Reads
 from holdfast.tools.admin_records import add_record_tools
 from holdfast.tools.admin_reviews import add_reviews
 from holdfast.tools.agent import Desk
+from holdfast.tools.answering import ClientForm
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.fence import on_one_line
 from holdfast.tools.leniency import ReadTexts
@@ -83,7 +84,15 @@ def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | No
         listed: lists the tools of the whole server, where this is a part of one.
     """
     server = MemoryServer(
-        "holdfast-admin", version=version, middleware=[PlainErrors(), Reads(desk), ReadTexts()], mask_error_details=True
+        "holdfast-admin",
+        version=version,
+        middleware=[
+            ClientForm(desk.settings.answers if desk.settings else "auto"),
+            PlainErrors(),
+            Reads(desk),
+            ReadTexts(),
+        ],
+        mask_error_details=True,
     )
     _add_backup(server, desk)
     _add_restore_backup(server, desk)

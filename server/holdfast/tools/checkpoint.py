@@ -43,7 +43,7 @@ def _add_now_read(server: FastMCP, desk: Desk) -> None:
     async def _now_read(context: Context) -> ToolResult:
         caller = desk.caller(context)
         found, notices = await answered(desk.memory.attend(lambda ports: _read(ports, caller)))
-        return omi_object({} if found is None else found.shape(), notices)
+        return omi_object({} if found is None else found.shape(), notices, stored=True)
 
 
 async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple[str, ...]]:

@@ -79,7 +79,8 @@ def _add_memory_recall(server: FastMCP, desk: Desk) -> None:
         request = MemoryRecall(query, limit, min_relevance, memory_type)
         who = desk.caller(context)
         found = await answered(desk.memory.attend(lambda ports: memory_recall(ports, who, request)))
-        return omi_value([item.shape() for item in found.memories], found.notices, event_id=found.event_id)
+        shapes = [item.shape() for item in found.memories]
+        return omi_value(shapes, found.notices, stored=True, event_id=found.event_id)
 
 
 def _add_memory_store(server: FastMCP, desk: Desk) -> None:

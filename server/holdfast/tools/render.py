@@ -6,7 +6,7 @@ The command line shows the same answers: nothing of the framework is imported he
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.engine.answer import Hit
 from holdfast.engine.feedback import Rated
@@ -15,11 +15,15 @@ from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
+from holdfast.model.memory import Note, title_of
 from holdfast.model.words import counted
-from holdfast.tools.fence import fenced, new_mark, on_one_line
+from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
 
 if TYPE_CHECKING:
     from holdfast.tools import results
+
+
+LONGEST_NOTICE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def recalled(outcome: Recalled, caller: Caller) -> Told:
         "notices": list(outcome.notices),
     }
     mark = new_mark()
-    lines = [_heading(outcome, caller)]
+    lines = [_heading(outcome, caller), *([trust_rule(mark)] if outcome.hits else [])]
     for place, hit in enumerate(outcome.hits, 1):
         lines += [_hit_line(place, hit), fenced(hit.note.content, mark)]
     if outcome.related:
@@ -140,12 +144,13 @@ def node(found: Node) -> Told:
         facts.append(f"happened {note.event_time}")
     if note.tags:
         facts.append(f"tags {on_one_line(', '.join(note.tags))}")
-    lines = [f"{note.id} [{note.type}] {on_one_line(note.title)}", "; ".join(facts)]
+    lines = [f"{note.id} [{note.type}]{own_title(note)}", "; ".join(facts)]
     if note.is_outdated:
         because = f": {on_one_line(note.outdated_reason)}" if note.outdated_reason else ""
         now = f"; now see {on_one_line(note.superseded_by)}" if note.superseded_by else ""
         lines.append(f"OUTDATED since {note.valid_until}{because}{now}")
-    lines += [*_said(found.notices), fenced(note.content, new_mark())]
+    mark = new_mark()
+    lines += [*_said(found.notices), trust_rule(mark), fenced(note.content, mark)]
     lines += [
         f"{'→' if item.direction == 'out' else '←'} {item.type} {item.weight:.2f} {item.id} {on_one_line(item.title)}"
         for item in found.connections
@@ -193,9 +198,14 @@ def _hit_line(place: int, hit: Hit) -> str:
     note = hit.note
     marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "")
     return (
-        f"{place}. {note.id} [{note.type}] {on_one_line(note.title)} "
+        f"{place}. {note.id} [{note.type}]{own_title(note)} "
         f"(relevance {hit.ranked.relevance:.2f}, space {note.space}, {note.happened[:10]}){marks}"
     )
+
+
+def own_title(note: Note) -> str:
+    """A title, where the text that stands below does not begin with it."""
+    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
 
 
 def _hit(hit: Hit) -> results.RecallHit:
@@ -220,7 +230,7 @@ def _hit(hit: Hit) -> results.RecallHit:
 
 
 def _said(notices: tuple[str, ...]) -> list[str]:
-    return [f"Note: {on_one_line(notice)}" for notice in notices]
+    return [f"Note: {on_one_line(notice, LONGEST_NOTICE)}" for notice in notices]
 
 
 def _answer(lines: list[str], structured: dict[str, object]) -> Told:

@@ -27,4 +27,4 @@ def add_security_tools(server: FastMCP, desk: Desk) -> None:
     )
     async def _integrity_check(scope: Scope = "all") -> ToolResult:
         report = await answered(desk.memory.attend(lambda ports: integrity_check(ports, scope)))
-        return omi_object(report.shape(), ())
+        return omi_object(report.shape(), (), stored=True)  # it names files

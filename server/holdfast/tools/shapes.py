@@ -1,7 +1,8 @@
 """OMI's result shapes: the documented value and nothing else, and beside it whatever else there is to say.
 
 The first text block is the value as JSON, so that clients can parse it: stored text is delimited by JSON's own
-escaping, not by a fence. Notices stand in a second block and in `_meta`.
+escaping, not by a fence. Notices stand in a second block and in `_meta`. A client that gets text alone gets one block,
+made for its model, with the value in a fence.
 """
 
 from __future__ import annotations
@@ -11,25 +12,38 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastmcp.tools import ToolResult
-from mcp_types import TextContent
+from mcp_types import ContentBlock, TextContent
 
-from holdfast.tools.fence import on_one_line
+from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
 
 
-def omi_object(shape: dict[str, Any], notices: Sequence[str], **more: Any) -> ToolResult:
-    """A documented object, with notices beside it."""
-    return ToolResult(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
+class StoredResult(ToolResult):
+    """An answer in OMI's shape that holds what somebody stored."""
+
+    @property
+    def for_model(self) -> str:
+        """The same as one text, with the value in a fence."""
+        value, *notices = [block.text for block in self.content if isinstance(block, TextContent)]
+        mark = new_mark()
+        return "\n".join([trust_rule(mark), fenced(value, mark), *notices])
 
 
-def omi_value(shape: object, notices: Sequence[str], **more: Any) -> ToolResult:
+def omi_object(shape: dict[str, Any], notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
+    """A documented object, with notices beside it; `stored` says that its texts were."""
+    result = StoredResult if stored and shape else ToolResult
+    return result(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
+
+
+def omi_value(shape: object, notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
     """A documented array, or null: as such in the text, wrapped in `result` where an object is asked for."""
     meta = {"fastmcp": {"wrap_result": True}, **_meta(notices, more)}
-    return ToolResult(content=_blocks(shape, notices), structured_content={"result": shape}, meta=meta)
+    result = StoredResult if stored and shape else ToolResult
+    return result(content=_blocks(shape, notices), structured_content={"result": shape}, meta=meta)
 
 
-def _blocks(shape: object, notices: Sequence[str]) -> list[TextContent]:
+def _blocks(shape: object, notices: Sequence[str]) -> list[ContentBlock]:
     texts = [json.dumps(shape, ensure_ascii=False)]
     if notices:
         texts.append("\n".join(f"Note: {on_one_line(notice, len(notice) + 1)}" for notice in notices))

@@ -1,0 +1,290 @@
+"""The first answers over stdio, given while the framework is still being imported.
+
+Clients give up, or begin without tools, when a server takes long to start. What they ask first has answers that never
+change: who the server is, and its lists of tools, resources and prompts. `early.json` holds these as the framework
+writes them; a test keeps them equal to the byte. A thread reads what comes in and answers from there.
+
+Everything that was read is handed to the framework afterwards, as if it came in then, so that it knows the session
+exactly as it would have; what it answers to requests that were answered already is held back (see `holdfast.stdio`).
+Whatever is not exactly what is expected is left to the framework, and so is everything when in doubt: other versions
+of the packages or of our own definitions than `early.json` was made for, or settings that change the framework.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import stat
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from holdfast.model.forms import form_for
+from holdfast.settings import Settings
+
+STORED: Final = Path(__file__).with_name("early.json")
+PACKAGES: Final = ("fastmcp", "fastmcp_slim", "mcp", "mcp_types", "pydantic", "pydantic_core")
+MODERN: Final = "2026-07-28"
+LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+MOST_HEARD: Final = 1 << 20  # bytes: what a client says beyond that waits in the pipe
+
+_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+_INFORMATION: Final = "io.modelcontextprotocol/clientInfo"
+_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+_ENVELOPE: Final = frozenset({_VERSION, _INFORMATION, _CAPABILITIES, "io.modelcontextprotocol/logLevel"})
+_HANDSHAKE: Final = frozenset({"protocolVersion", "capabilities", "clientInfo"})
+_REQUEST: Final = frozenset({"jsonrpc", "id", "method"})
+_FOREIGN: Final = ("FASTMCP_", "MCP_")  # variables that change what the framework says
+_MOST_ID: Final = 2**53
+_LONGEST_ID: Final = 100
+
+Id = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The stored answers for one way of serving: by protocol version and method, the result as JSON."""
+
+    texts: Mapping[str, str]
+    settings: Settings
+    admin: bool
+
+    def find(self, version: str, method: str, client: str) -> str | None:
+        """The result, or None where none is stored."""
+        return self.texts.get(key_of(version, method, structured=self._form(client), admin=self.admin))
+
+    def _form(self, client: str) -> bool:
+        return form_for(client, self.settings.answers).structured
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came in before the framework was there: all of it, and the answers that were given, by the request's id."""
+
+    data: bytes = b""
+    answered: dict[Id, str] = field(default_factory=dict)
+
+
+def key_of(version: str, method: str, *, structured: bool, admin: bool) -> str:
+    """Under what an answer is stored; only lists differ by who is asked and how they are served."""
+    if method not in LISTS:
+        return f"{version} {method}"
+    era = version if version == MODERN else "legacy"
+    return f"{era} {method}{' admin' * admin}{' structured' * (structured and method == LISTS[0])}"
+
+
+def made_for() -> dict[str, str]:
+    """What stored answers depend on: the packages that make them, and our own definitions."""
+    return {name: _version(name) for name in PACKAGES} | {"definitions": _definitions(Path(__file__).parent)}
+
+
+def stored_answers(settings: Settings, *, admin: bool, environ: Mapping[str, str]) -> Answers | None:
+    """The answers to give early; None where there are none that are sure to be those of the framework."""
+    if settings.tenancy != "single" or any(name.startswith(_FOREIGN) for name in environ):
+        return None
+    try:
+        stored = json.loads(STORED.read_bytes())
+        if stored["made_for"] != made_for():
+            return None
+        return Answers({key: stored["texts"][number] for key, number in stored["answers"].items()}, settings, admin)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _version(package: str) -> str:
+    """The version that is installed where the package would be imported from; empty where that is not known."""
+    module = "fastmcp" if package == "fastmcp_slim" else package
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        return ""
+    beside = os.listdir(Path(spec.origin).parents[1])  # noqa: PTH208 - names alone, as fast as can be
+    found = [name for name in beside if name.startswith(f"{package}-") and name.endswith(".dist-info")]
+    return found[0].removeprefix(f"{package}-").removesuffix(".dist-info") if len(found) == 1 else ""
+
+
+def _definitions(package: Path) -> str:
+    """A hash of the modules that say what tools, resources and prompts there are."""
+    hashed = sha256()
+    for path in (package / "__init__.py", package / "app.py", *sorted((package / "tools").glob("*.py"))):
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()
+
+
+def listening(settings: Settings, *, admin: bool, environ: Mapping[str, str]) -> Opening | None:
+    """Begin to answer what comes in; None where nothing can be answered early."""
+    if sys.platform == "win32" or not _is_pipe(0) or not _is_pipe(1):
+        return None
+    answers = stored_answers(settings, admin=admin, environ=environ)
+    if answers is None:
+        return None
+    opening = Opening(answers, 0, 1)
+    opening.start()
+    return opening
+
+
+def _is_pipe(number: int) -> bool:
+    try:
+        mode = os.fstat(number).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+class Opening:
+    """A thread that reads lines and answers those it knows, until `finish`. It imports nothing: imports have locks."""
+
+    def __init__(self, answers: Answers, source: int, sink: int) -> None:
+        self._answers = answers
+        self._source, self._sink = source, sink
+        self._data = bytearray()
+        self._answered: dict[Id, str] = {}
+        self._seen: set[Id] = set()
+        self._version, self._client = "", ""  # of the handshake, once there was one
+        self._wake, self._woken = os.pipe()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def finish(self) -> Heard:
+        """Stop reading; what came in and what was answered. From now on the input is the caller's."""
+        os.close(self._woken)
+        self._thread.join()
+        os.close(self._wake)
+        return Heard(bytes(self._data), self._answered)
+
+    def _listen(self) -> None:
+        poll = select.poll()
+        poll.register(self._source, select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        behind = 0  # the last line that was looked at ends here
+        try:
+            while len(self._data) < MOST_HEARD:
+                ready = {number for number, _ in poll.poll()}
+                if self._wake in ready:
+                    return
+                read = os.read(self._source, 65536)
+                if not read:
+                    return
+                self._data += read
+                end = self._data.rfind(b"\n") + 1
+                for line in self._data[behind:end].splitlines():
+                    self._take(bytes(line))
+                behind = max(behind, end)
+        except (OSError, _DoubtError):
+            return  # the framework meets the same, or knows better
+
+    def _take(self, line: bytes) -> None:
+        message = _message(line)
+        if "method" not in message or "id" not in message:
+            return
+        request = message["id"]
+        if not _is_plain(request) or request in self._seen:
+            raise _DoubtError
+        self._seen.add(request)
+        result = self._result(message)
+        if result is None:
+            return
+        told = f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{result}}}\n'
+        self._answered[request] = told
+        _write(self._sink, told.encode())
+
+    def _result(self, message: dict[str, Any]) -> str | None:
+        """What to answer; None where the framework is to."""
+        method, parameters = message["method"], message.get("params")
+        if not isinstance(method, str) or message.keys() - {"params"} != _REQUEST or message["jsonrpc"] != "2.0":
+            return None
+        if method == "initialize":
+            return self._handshake(parameters)
+        client = _modern_client(parameters)
+        if client is not None:
+            return None if self._version else self._answers.find(MODERN, method, client)
+        if not self._version or not _is_bare(parameters):
+            return None
+        return "{}" if method == "ping" else self._answers.find(self._version, method, self._client)
+
+    def _handshake(self, parameters: object) -> str | None:
+        if self._version or not isinstance(parameters, dict) or parameters.keys() != _HANDSHAKE:
+            raise _DoubtError
+        version, information = parameters["protocolVersion"], parameters["clientInfo"]
+        if not isinstance(version, str) or not _is_known(parameters["capabilities"], information):
+            raise _DoubtError
+        result = self._answers.find(version, "initialize", information["name"])
+        if result is None:
+            raise _DoubtError
+        self._version, self._client = version, information["name"]
+        return result
+
+
+class _DoubtError(Exception):
+    """What came in is not what clients say first: from here on the framework answers."""
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _DoubtError from error
+    if not isinstance(message, dict):
+        raise _DoubtError
+    return message
+
+
+def _is_plain(request: object) -> bool:
+    """Whether an id is written in one way only."""
+    if isinstance(request, str):
+        plain = request.isascii() and request.isprintable() and not {'"', "\\"} & set(request)
+        return plain and len(request) <= _LONGEST_ID
+    return isinstance(request, int) and not isinstance(request, bool) and abs(request) < _MOST_ID
+
+
+def _modern_client(parameters: object) -> str | None:
+    """The client's name where a request of the newer era says nothing but who asks; else None."""
+    meta = _meta_alone(parameters)
+    if meta is None or meta.get(_VERSION) != MODERN or meta.keys() - _ENVELOPE:
+        return None
+    information = meta.get(_INFORMATION)
+    if not isinstance(information, dict) or not _is_known(meta.get(_CAPABILITIES), information):
+        return None
+    return str(information["name"])
+
+
+def _meta_alone(parameters: object) -> dict[str, Any] | None:
+    """What stands in `_meta`, where nothing else is there."""
+    if not isinstance(parameters, dict) or parameters.keys() != {"_meta"}:
+        return None
+    meta = parameters["_meta"]
+    return meta if isinstance(meta, dict) else None
+
+
+def _is_known(capabilities: object, information: object) -> bool:
+    """Whether a client describes itself in the forms that the framework is sure to take."""
+    if not isinstance(information, dict) or not {"name", "version"} <= information.keys():
+        return False
+    return isinstance(capabilities, dict) and _is_tree(capabilities) and _are_texts(information.values())
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _is_tree(value: object) -> bool:
+    """Whether it is made of objects and switches alone, as capabilities are."""
+    return isinstance(value, bool) or (isinstance(value, dict) and all(_is_tree(inner) for inner in value.values()))
+
+
+def _is_bare(parameters: object) -> bool:
+    """Whether a request of the older era asks for a list as such, from its beginning."""
+    meta = _meta_alone(parameters)
+    return parameters is None or parameters == {} or (meta is not None and not meta.keys() - {"progressToken"})
+
+
+def _write(number: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(number, data) :]

@@ -1,0 +1,282 @@
+"""What clients ask first is answered before the framework is there, and nothing is different for it afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.early import LISTS, made_for, stored_answers
+from holdfast.settings import load_settings
+from processes import INITIALIZE, MODERN, Stdio, stdio, until
+from served import ERAS
+
+LATE = "holdfast.early.stored_answers = lambda *_, **__: None"  # everything is left to the framework
+PROGRAM = """
+import os, sys, time
+import holdfast.early
+{early}
+class Gate:
+    def find_spec(self, name, path=None, target=None):
+        if name == "holdfast.running":
+            open(os.environ["GATE"] + ".reached", "w").close()
+            while not os.path.exists(os.environ["GATE"]):
+                time.sleep(0.01)
+sys.meta_path.insert(0, Gate())
+from holdfast.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """A file that the import of the framework waits for."""
+    return tmp_path / "gate"
+
+
+@contextmanager
+def gated(
+    environment: dict[str, str], gate: Path, era: str = ERAS[0], early: str = "", *arguments: str
+) -> Iterator[Stdio]:
+    command = (sys.executable, "-c", PROGRAM.format(early=early), *arguments)
+    with stdio(environment | {"GATE": str(gate)}, era, command) as server:
+        yield server
+
+
+def line(number: object, method: str, parameters: object = None) -> Line:
+    more = {} if parameters is None else {"params": parameters}
+    return {"jsonrpc": "2.0", "id": number, "method": method} | more
+
+
+def hello(number: object = 0, **changed: Any) -> Line:
+    return line(number, "initialize", INITIALIZE | changed)
+
+
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@pytest.mark.parametrize("admin", [(), ("--admin",)])
+@pytest.mark.parametrize("era", ERAS)
+def test_the_first_requests_are_answered_before_the_framework_is_there(
+    environment: dict[str, str], gate: Path, era: str, admin: tuple[str, ...]
+) -> None:
+    with gated(environment, gate, era, "", *admin) as server:
+        assert "memory" in server.begin()["instructions"]
+        names = {tool["name"] for tool in server.ask("tools/list")["tools"]}
+        assert ("admin_purge" in names) == bool(admin)
+        for method in LISTS[1:]:
+            assert server.ask(method)
+        if era == ERAS[0]:
+            assert server.ask("ping") == {}
+        asked = server.send("tools/call", name="remember", arguments={"content": "The crane lifts forty tonnes."})
+        assert not gate.exists()
+        gate.touch()
+        answer = server.read()
+        assert answer["id"] == asked
+        assert "forty tonnes" in answer["result"]["content"][0]["text"]
+        assert server.tool("recall", query="crane")["structuredContent"]["results"][0]["source"] == "test"
+        assert len(server.ask("tools/list")["tools"]) == len(names)
+        assert server.end() == (0, [])
+
+
+def test_each_kind_of_client_gets_its_own_list(environment: dict[str, str], gate: Path) -> None:
+    for name, structured in (("claude-code", False), ("somebody", True)):
+        with gated(environment, gate) as server:
+            server.write(json.dumps(hello(clientInfo={"name": name, "version": "1"})))
+            server.write(json.dumps(line(1, "tools/list")))
+            assert server.read()["id"] == 0
+            assert all(("outputSchema" in tool) == structured for tool in server.read()["result"]["tools"])
+
+
+def test_the_session_is_the_one_that_was_begun(environment: dict[str, str], gate: Path) -> None:
+    with gated(environment, gate) as server:
+        server.begin()
+        gate.touch()
+        server.ask("logging/setLevel", level="error")
+        server.ask("resources/subscribe", uri="memory://now")
+        server.tool("now_update", current_task="Dredge.")
+        until(lambda: server.read().get("method") == "notifications/resources/updated")
+
+
+# --- a client that probes -------------------------------------------------------------------------
+
+PROBE = line("probe", "server/discover", MODERN)
+
+
+def shakes_hands(server: Stdio) -> None:
+    """The older era's beginning, and a call."""
+    for message in (hello(7), READY, line(8, "tools/list"), line(9, "tools/call", RECALL)):
+        server.write(json.dumps(message))
+
+
+RECALL = {"name": "recall", "arguments": {"query": "crane"}}
+
+
+def assert_served(server: Stdio, *more: object) -> None:
+    answers = {answer["id"]: answer for answer in (server.read() for _ in range(3 + len(more)))}
+    assert set(answers) == {7, 8, 9, *more}
+    assert all("result" in answers[number] for number in (7, 8, 9)), answers
+
+
+def test_a_client_that_gave_up_probing_is_served_in_the_older_era(environment: dict[str, str], gate: Path) -> None:
+    with gated(environment, gate) as server:
+        server.write(json.dumps(PROBE))
+        assert server.read()["id"] == "probe"
+        shakes_hands(server)
+        gate.touch()
+        assert_served(server)
+        assert server.end() == (0, [])
+
+
+def test_a_client_that_gave_up_probing_is_served_without_early_answers_too(
+    environment: dict[str, str], gate: Path
+) -> None:
+    with gated(environment, gate, ERAS[0], LATE) as server:
+        server.write(json.dumps(PROBE))
+        until(lambda: gate.with_name("gate.reached").exists())
+        shakes_hands(server)
+        gate.touch()
+        answers = [server.read()]
+        answers += [server.read() for _ in range(2 + (answers[0]["id"] == "probe"))]  # it is stale: either will do
+        assert {answer["id"] for answer in answers} - {"probe"} == {7, 8, 9}
+        assert all("result" in answer for answer in answers)
+
+
+def test_a_handshake_after_a_probe_that_the_framework_answered_is_served(
+    environment: dict[str, str], gate: Path
+) -> None:
+    gate.touch()
+    with gated(environment, gate, ERAS[0], LATE) as server:
+        server.write(json.dumps(PROBE))
+        assert server.read()["id"] == "probe"
+        shakes_hands(server)
+        assert_served(server)
+        assert server.end() == (0, [])
+
+
+# --- the same as without --------------------------------------------------------------------------
+
+INFO = MODERN["_meta"]["io.modelcontextprotocol/clientInfo"]
+SCRIPTS: dict[str, Sequence[Line | str]] = {
+    "a plain beginning": (hello(), READY, line(1, "tools/list"), line(2, "prompts/list", {}), line(3, "ping")),
+    "names for ids": (hello("a"), READY, line("b-1", "resources/list"), line("ü", "ping"), line('"', "ping")),
+    "ids of other kinds": (hello(1.5), line([], "ping"), line(None, "ping"), line(2**70, "ping")),
+    "progress tokens": (hello(), READY, line(1, "tools/list", {"_meta": {"progressToken": 7}})),
+    "a cursor": (hello(), READY, line(1, "tools/list", {"cursor": "x"}), line(2, "tools/list")),
+    "lists without a handshake": (line(1, "tools/list"), hello(2), READY, line(3, "tools/list")),
+    "two handshakes": (hello(1), hello(2), READY, line(3, "ping")),
+    "one id twice": (hello(1), READY, line(2, "ping"), line(2, "tools/list")),
+    "a version that there is not": (hello(protocolVersion="1999-01-01"), READY, line(1, "tools/list")),
+    "the newer version in a handshake": (hello(protocolVersion="2026-07-28"), READY, line(1, "ping")),
+    "capabilities that are none": (hello(capabilities=[]), READY, line(1, "ping")),
+    "roots that are none": (hello(capabilities={"roots": "x"}), READY, line(1, "ping")),
+    "a client without a name": (hello(clientInfo={}), READY, line(1, "ping")),
+    "no parameters": (line(1, "initialize"), READY, line(2, "ping")),
+    "no messages": (hello(), "{", "[]", "nonsense", "", READY, line(1, "ping"), '{"jsonrpc":"2.0"}'),
+    "a batch": (hello(), "[" + json.dumps(line(1, "ping")) + "]", line(2, "ping")),
+    "a method that there is not": (hello(), READY, line(1, "tools/dance"), line(2, "tools/list")),
+    "an answer nobody asked for": (hello(), READY, {"jsonrpc": "2.0", "id": 0, "result": {}}, line(1, "ping")),
+    "the newer era": tuple(line(number, name, MODERN) for number, name in enumerate(("server/discover", *LISTS))),
+    "the newer era with a ping": (line(1, "tools/list", MODERN), line(2, "ping", MODERN), line(3, "ping")),
+    "an envelope without capabilities": (
+        line(1, "tools/list", {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}),
+    ),
+    "an envelope of another version": (
+        line(1, "tools/list", {"_meta": MODERN["_meta"] | {"io.modelcontextprotocol/protocolVersion": "2027-01-01"}}),
+    ),
+    "an envelope after a handshake": (hello(), READY, line(1, "tools/list", MODERN), line(2, "tools/list")),
+    "a call in between": (hello(), READY, line(1, "tools/call", RECALL), line(2, "tools/list")),
+}
+
+
+def said(environment: dict[str, str], gate: Path, early: str, script: Sequence[Line | str]) -> list[str]:
+    """All that a server says to a script, in a fixed order."""
+    gate.unlink(missing_ok=True)
+    last = line("last", "tools/call", {"name": "now_read", "arguments": {}})
+    with gated(environment, gate, ERAS[0], early) as server:
+        for message in script:
+            server.write(message if isinstance(message, str) else json.dumps(message))
+        gate.touch()
+        modern = any(isinstance(message, dict) and "_meta" in str(message.get("params")) for message in script[:1])
+        server.write(json.dumps(last | {"params": last["params"] | (MODERN if modern else {})}))
+        answers = []
+        while not answers or answers[-1].get("id") != "last":
+            answers.append(server.read())
+        code, rest = server.end()
+        assert code == 0
+    return sorted(map(json.dumps, answers + rest))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_whatever_comes_is_answered_as_without_early_answers(
+    environment: dict[str, str], gate: Path, name: str
+) -> None:
+    early, late = (without_chance(said(environment, gate, how, SCRIPTS[name])) for how in ("", LATE))
+    assert early == late
+
+
+def without_chance(answers: list[str]) -> list[str]:
+    return [re.sub(r"(evt|mem)_\w{16}", r"\1", answer) for answer in answers]
+
+
+def test_a_line_may_come_in_pieces(environment: dict[str, str], gate: Path) -> None:
+    with gated(environment, gate) as server:
+        text = json.dumps(hello(1)).encode() + b"\n" + json.dumps(line(2, "tools/call", RECALL)).encode()
+        assert server.process.stdin is not None
+        for place in range(0, len(text), 97):
+            server.process.stdin.write(text[place : place + 97])
+            server.process.stdin.flush()
+        assert server.read()["id"] == 1
+        gate.touch()
+        server.write("")
+        assert server.read()["id"] == 2
+
+
+def test_the_end_of_input_before_the_framework_is_there_is_the_end_of_the_server(
+    environment: dict[str, str], gate: Path
+) -> None:
+    with gated(environment, gate) as server:
+        server.begin()
+        gate.touch()
+        assert server.end() == (0, [])
+
+
+# --- when in doubt --------------------------------------------------------------------------------
+
+
+def test_answers_that_were_made_for_something_else_are_not_given(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(environment)
+    assert stored_answers(settings, admin=False, environ={})
+    for changed in made_for():
+        monkeypatch.setattr("holdfast.early.made_for", lambda key=changed: made_for() | {key: "another"})
+        assert stored_answers(settings, admin=False, environ={}) is None, changed
+    monkeypatch.undo()
+    assert stored_answers(settings, admin=False, environ={"FASTMCP_LIST_PAGE_SIZE": "5"}) is None
+
+
+def test_what_is_stored_and_cannot_be_read_is_not_given(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for text in (None, "", "[]", "{}", '{"made_for": {}}'):
+        place = tmp_path / "early.json"
+        if text is not None:
+            place.write_text(text)
+        monkeypatch.setattr("holdfast.early.STORED", place)
+        assert stored_answers(load_settings(environment), admin=False, environ={}) is None
+
+
+@pytest.mark.parametrize("answers", ["text", "structured"])
+def test_the_setting_of_the_form_holds_for_early_answers(environment: dict[str, str], gate: Path, answers: str) -> None:
+    with gated(environment | {"HOLDFAST_ANSWERS": answers}, gate) as server:
+        server.begin()
+        tools = server.ask("tools/list")["tools"]
+        assert all(("outputSchema" in tool) == (answers == "structured") for tool in tools)
