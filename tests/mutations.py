@@ -33,7 +33,6 @@ TRUTHFUL = (
     "test_no_answer_says_that_nothing_happened_when_something_did_nor_the_other_way_round"
 )
 _CALLS = "tests/contract/test_admin_calls.py::"
-ONE_MEMORY = "tests/crash/test_linearizable.py::test_what_several_servers_answer_is_what_one_memory_would_have_said"
 REAL_CUT = (
     "tests/crash/test_real_power_cuts.py::"
     "test_what_was_acknowledged_is_there_after_the_power_went_and_what_was_refused_is_not[ordered]"
@@ -275,8 +274,6 @@ MUTATIONS = (
              "    async with ports.store.hold({belief.note.id, cited.note.id}) as made:",
              "    async with ports.store.hold(()) as made:",
              ("tests/crash/test_beliefs.py::test_eight_servers_that_update_one_belief_lose_nothing",)),
-    Mutation("recall-behind", 3, "recall answers from a state before the last change", "index/snapshot.py",
-             "        if latest == self.seen:", "        if self.size and latest - self.seen < 2:", (ONE_MEMORY,)),
     Mutation("belief-in-two", 3, "a belief and its evidence change one after the other", "engine/believe.py",
              "            changes.append(Change(source, citing))\n",
              '            await commit(ports, caller, "belief_update", [Change(source, citing)])\n',
