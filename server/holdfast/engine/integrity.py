@@ -166,15 +166,10 @@ async def note_sights(ports: Ports) -> None:
 
 @dataclass(frozen=True, slots=True)
 class KnownPages:
-    """How pages are to look, as the journal tells up to a place: `base` in the index, `lines` behind that."""
+    """How pages are to look, as the journal tells up to a place."""
 
     place: str
-    base: Mapping[str, Baseline]
-    lines: tuple[Mapping[str, Any], ...]
-
-    @property
-    def pages(self) -> dict[str, Baseline]:
-        return baselines(self.lines, self.base)
+    pages: Mapping[str, Baseline]
 
 
 async def known_pages(ports: Ports) -> KnownPages:
@@ -182,18 +177,21 @@ async def known_pages(ports: Ports) -> KnownPages:
     known = await ports.index.read(lambda view: view.known_journal())
     told = await ports.store.page_records(known.place) if known.place else None
     if told is not None:
-        lines = tuple(line for line in told[0] if line["seq"] > known.pages_seq)
-        return KnownPages(told[1], known.pages, lines)
+        void = {"void": list(known.void)}  # what is told of a change before its end is told again
+        lines = [line for line in told[0] if line["seq"] > known.pages_seq]
+        return KnownPages(told[1], baselines([void, *lines], known.pages))
     told = await ports.store.page_records("")  # the journal is not the one that the index knows
     if told is None:
         raise StorageError("The journal is being replaced.", "Call again in a moment.")
-    return KnownPages(told[1], {}, tuple(told[0]))
+    return KnownPages(told[1], baselines(told[0]))
 
 
-async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
+async def _pages_anew(ports: Ports, known: KnownPages) -> Mapping[str, Baseline]:
     """The same with what was told since."""
     told = await ports.store.page_records(known.place)
-    return await known_pages(ports) if told is None else KnownPages(told[1], known.base, (*known.lines, *told[0]))
+    if told is None or any("void" in line for line in told[0]):
+        return (await known_pages(ports)).pages
+    return baselines(told[0], known.pages)
 
 
 async def first_look(ports: Ports) -> None:
@@ -219,13 +217,13 @@ async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
     paths = {NOW, MEMORY, *await ports.store.list_pages(NOW_FOLDER), *await ports.store.list_pages(DAILY)}
     marks = await ports.store.page_marks(sorted(paths))
     known = await known_pages(ports)
-    expected = {path: base for path, base in known.pages.items() if _is_watched(path)}
+    expected = dict(known.pages)
     marks |= await ports.store.page_marks(sorted(expected.keys() - paths))
     differing = _differing(ports, expected, marks)
     if not differing:
         return ()
     async with ports.store.hold({page_key(path) for path in differing}):
-        pages = (await _known_anew(ports, known)).pages
+        pages = await _pages_anew(ports, known)
         expected = {path: pages[path] for path in differing if path in pages}
         found = _differing(ports, expected, await ports.store.page_marks(sorted(differing)))
         return tuple([Problem(path, await _how(ports, path, found[path])) for path in sorted(found)])
@@ -324,10 +322,6 @@ def _is_closed(path: str, last: date) -> bool:
     """Whether a page is trusted as it was first seen: MEMORY.md, and the logs of days that are over."""
     day = day_of(path)
     return path == MEMORY or (day is not None and day < last)
-
-
-def _is_watched(path: str) -> bool:
-    return _is_now(path) or path == MEMORY or path.startswith(f"{DAILY}/")
 
 
 async def look_over(ports: Ports) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast.model.belief import breaks, read_evidence
-from holdfast.model.pages import is_page, is_page_key
+from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, is_page, is_page_key
 from holdfast.model.times import moment
 
 MOST_ORPHANS = 5  # more are unsafe
@@ -60,7 +60,7 @@ def with_line(before: Mapping[str, Baseline], line: Mapping[str, Any], *, void: 
         found = _restored(line.get("pages"))
     if not void:
         for file in line.get("files") or ():
-            if is_page_key(file["note"]):
+            if is_page_key(file["note"]) and is_watched(file["path"]):
                 found[file["path"]] = _following(found.get(file["path"]), file)
     found.update(_marks(line.get(ACCEPTED)))
     return found
@@ -74,6 +74,11 @@ def is_about_pages(line: Mapping[str, Any]) -> bool:
         or line.get("op") == RESTORE
         or any(is_page_key(file["note"]) for file in line.get("files") or ())
     )
+
+
+def is_watched(path: str) -> bool:
+    """Whether a path is that of a page whose changes by others are reported: NOW files, MEMORY.md and logs."""
+    return is_page(path) and (path in (NOW, MEMORY) or path.startswith((f"{NOW_FOLDER}/", f"{DAILY}/")))
 
 
 def _following(last: Baseline | None, file: Mapping[str, Any]) -> Baseline:
@@ -92,14 +97,14 @@ def _marks(told: object) -> list[tuple[str, Baseline]]:
     return [
         (item["path"], Baseline(item.get("hash"), item.get("size")))
         for item in found
-        if isinstance(item.get("path"), str) and is_page(item["path"]) and isinstance(item.get("hash"), str | None)
+        if isinstance(item.get("path"), str) and is_watched(item["path"]) and isinstance(item.get("hash"), str | None)
     ]
 
 
 def _restored(told: object) -> dict[str, Baseline]:
     """A restore puts the pages of a backup in the place of all that were there."""
     pages = told.items() if isinstance(told, dict) else ()
-    return {path: Baseline(mark) for path, mark in pages if is_page(path) and isinstance(mark, str)}
+    return {path: Baseline(mark) for path, mark in pages if is_watched(path) and isinstance(mark, str)}
 
 
 def _texts(told: object) -> list[str]:
