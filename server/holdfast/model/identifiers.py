@@ -19,6 +19,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATE = re.compile(
     r"\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}:\d\d(?::\d\d)?"
 )
+_QUOTES = re.compile(r'["\x00]')  # what would end a phrase of a search
 _VERSION = re.compile(r"[vV]?\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
@@ -123,6 +124,6 @@ def _unit(written: str, parts: list[str], steps: list[str]) -> Unit:
     if len(parts) > 1 and _VERSION.fullmatch(parts[0]):
         number = parts[0].lstrip("vV")
         ways += [[number, *parts[1:]], [f"v{number}", *parts[1:]]]
-    phrases = dict.fromkeys(" ".join(folded(part) for part in way) for way in ways)
+    phrases = dict.fromkeys(" ".join(_QUOTES.sub(" ", folded(part)) for part in way) for way in ways)
     terms = frozenset(term for way in ways for part in way for term in query_terms(part))
     return Unit(folded(written), "identifier", tuple(phrases), terms)
