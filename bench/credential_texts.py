@@ -503,7 +503,7 @@ _MORE_KEY_PHRASES = (
     "PresharedKey = {}=",
     "https:\x2f/{}@github.com/a/b.git",
     "https:\x2f/x-access-token:{}@github.com/a/b.git",
-    "//registry.npmjs.org/:_authToken={}",
+    "//npm.example.com/:_authToken={}",
     '"auth": "{}"',
     "<apiKey>{}</apiKey>",
     "- **API key**: `{}`",
@@ -675,7 +675,7 @@ _MADE = {
         "-----BEGIN PUBLIC KEY-----\n{b64}\n{b64}\n-----END PUBLIC KEY-----",
     ),
     "lock file": (
-        '"resolved": "https:\x2f/registry.npmjs.org/ms/-/ms-2.1.3.tgz", "integrity": "sha512-{b86}=="',
+        '"resolved": "https:\x2f/npm.example.com/ms/-/ms-2.1.3.tgz", "integrity": "sha512-{b86}=="',
         "golang.org/x/net v0.33.0 h1:{b43}=", "golang.org/x/net v0.33.0/go.mod h1:{b43}=",
         'checksum = "{h64}"', "    --hash=sha256:{h64} \\", "  integrity sha512-{b86}==",
         '{{ file = "ms-2.1.tar.gz", hash = "sha256:{h64}" }}', 'hash = "sha256-{b43}=";', 'narHash = "sha256-{b43}="',

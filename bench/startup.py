@@ -156,7 +156,7 @@ def _record(seq: int) -> dict[str, Any]:
 def first_answer(home: str) -> tuple[float, float]:
     """Seconds until `recall` was answered, and the most megabytes that this took."""
     began = time.perf_counter()
-    server = Server(home, {"HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "no"})
+    server = Server(home, more={"HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "no"})
     server.ask(*HANDSHAKE[:2], RECALL)
     took = time.perf_counter() - began
     most = server.most_megabytes()

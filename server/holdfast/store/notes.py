@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
@@ -35,12 +34,12 @@ from holdfast.store.stillness import Stillness
 from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
 from holdfast.store.swapped import LOOK_SECONDS, SwappedOut, change_named, conflict_report
 from holdfast.store.watch import News, Watch
+from holdfast.store.writable import Writable
 from holdfast.store.writer import Writer
 
 Answer = TypeVar("Answer")
 
 BRIEF_SECONDS = 0.1  # how long looking again waits for a note that somebody else holds
-PROBE_BYTES = 1 << 16  # a disk that has no room for these is full
 MARK_AFTER = 500  # records; then the next start need not read them again
 FEW_PATHS = 64  # are looked at without a thread
 _OF_PAGES = (b'"note":"page:', b'"pages', b'"void":')  # what no other line has
@@ -73,8 +72,7 @@ class NoteFiles:
         self._writer = Writer(
             folder, files, self._journal, self._intents, self._watch, self._swapped, self._stillness, change_id
         )
-        self._closed_part = folder.derived  # where the last try to write ended
-        self._closed_to_writing = ""  # why nothing can be written; empty where it can
+        self._writable = Writable(folder, files)
         self._exchanged = False  # a backup took the folder's place since that was last asked
         self.past = Past(folder, files, self._journal)
 
@@ -86,38 +84,19 @@ class NoteFiles:
     @property
     def reading_only(self) -> str:
         """Why nothing can be written, in a few words; empty where it can."""
-        return self._closed_to_writing
+        return self._writable.obstacle
 
     async def write_again(self) -> None:
         """Take writing for possible; `open` follows."""
-        self._closed_to_writing = ""
+        self._writable.obstacle = ""
 
     async def read_only(self, reason: str) -> None:
         """From now on nothing is written and no lock is needed, until `write_again`."""
-        self._closed_to_writing = reason
+        self._writable.obstacle = reason
 
     async def why_not_written(self) -> str:
         """Try whether every part of the folder can be written to; why not, empty where it can."""
-        return await anyio.to_thread.run_sync(self._probe)
-
-    def _probe(self) -> str:
-        folder = self._folder
-        parts = (folder.derived, folder.home, folder.memories, folder.journal, folder.locks)
-        for part in sorted(parts, key=lambda each: each != self._closed_part):  # the last one first
-            self._closed_part = part
-            probe = part / f".chg_probe.{os.getpid()}.tmp"  # what is left of it goes with the next start
-            try:
-                if self._files.exists(part):
-                    self._files.create(probe, bytes(PROBE_BYTES))
-                    self._files.remove(probe)
-            except FileExistsError:
-                continue
-            except OSError as error:
-                with suppress(OSError):
-                    self._files.remove(probe)
-                where = "the memory folder" if part != folder.derived else f"{part.name}/ in the memory folder"
-                return f"{where} cannot be written: {error.strerror or type(error).__name__}"
-        return ""
+        return await self._writable.find_obstacle()
 
     async def open(self, known: str = "") -> None:
         """Make the folder where it is missing, and settle every change that a crash left open.
@@ -166,7 +145,7 @@ class NoteFiles:
             StorageError: the journal cannot be written; the folder is let go of all the same.
         """
         try:
-            if self.is_there and not self._closed_to_writing:  # a folder that is gone is not begun anew for that
+            if self.is_there and not self._writable.obstacle:  # a folder that is gone is not begun anew for that
                 await self._writer.write_outcomes()
         finally:
             self._stripes.close()
@@ -183,7 +162,7 @@ class NoteFiles:
         """
         wanted = set(keys)
         while True:
-            if self._closed_to_writing:
+            if self._writable.obstacle:
                 yield frozenset()
                 return
             await self.finish_restore()
@@ -204,7 +183,7 @@ class NoteFiles:
         """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
         wanted = set(keys)
         while True:
-            if self._closed_to_writing:
+            if self._writable.obstacle:
                 yield frozenset()
                 return
             await self.finish_restore()
@@ -226,7 +205,7 @@ class NoteFiles:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
-        if self._closed_to_writing:
+        if self._writable.obstacle:
             yield
             return
         async with self._whole.hold():
@@ -283,7 +262,7 @@ class NoteFiles:
 
     def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
         """Be the only process that encodes the queue, with its own model or a remote one; yields whether it is."""
-        return nullcontext(True) if self._closed_to_writing else self._encoding[remote].hold_if_free()  # noqa: FBT003
+        return nullcontext(True) if self._writable.obstacle else self._encoding[remote].hold_if_free()  # noqa: FBT003
 
     def check_writing(self) -> None:
         """Make sure that changes can be written at all.
@@ -291,11 +270,7 @@ class NoteFiles:
         Raises:
             StorageError: nothing can be written now.
         """
-        if self._closed_to_writing:
-            raise StorageError(
-                f"Nothing can be stored now: {self._closed_to_writing}.",
-                "Nothing was changed; what is stored can be read. Check free space and permissions, then call again.",
-            )
+        self._writable.check()
 
     def commit(
         self, op: str, changes: Sequence[Change | PageChange], detail: Record
