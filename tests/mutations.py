@@ -296,6 +296,10 @@ MUTATIONS = (
     Mutation("edit-overwritten", 4, "a save between two steps is lost", "store/writer.py",
              "            if before is not None and content_hash(", "            if False and content_hash(",
              (f"{EDITOR}[a rewrite-by_rename]",)),
+    Mutation("own-texts-kept", 3, "every text that a long journal tells of stays in memory", "store/stillness.py",
+             " and len(self._own) <= _MOST", "",
+             (("tests/unit/test_stillness.py::"
+              "test_what_a_long_journal_tells_costs_the_same_for_each_line_and_takes_little_memory"),)),
     Mutation("saving-ignored", 4, "a file is rewritten while another program saves it", "store/stillness.py",
              "        if left > 0:", "        if False:",
              (f"{_IN_PLACE}test_what_is_being_saved_is_not_rewritten_until_it_is_still[rewrite-cut]",)),
