@@ -24,7 +24,7 @@ class Stillness:
 
     def __init__(self, files: FileSystem) -> None:
         self._files = files
-        self._own: dict[str, int] = {}  # hashes of texts that were written, and when that was heard of, the oldest first
+        self._own: dict[str, int] = {}  # hashes of texts that were written, and when that was heard of, in this order
         self._ahead: dict[Path, tuple[Signature, int]] = {}  # files dated in the future, and when they were seen first
 
     def wrote(self, text: str) -> None:
