@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import anyio
 
+from holdfast.batching import Batcher
 from holdfast.encode.vectorset import VectorSet
 from holdfast.engine.computing import Computing
 from holdfast.engine.due import DueSignal
@@ -79,6 +80,8 @@ class Store(Protocol):
     async def drop_page(self, path: str) -> None: ...
     async def page_marks(self, paths: Iterable[str]) -> dict[str, Mark]: ...
     async def note_hashes(self, paths: Iterable[str]) -> dict[str, str]: ...
+    async def settled(self, keys: Iterable[str], patience: float) -> None: ...
+    def pages_in_change(self) -> Mapping[str, PlannedFile]: ...
     async def page_records(self, known: str) -> tuple[list[dict[str, Any]], str] | None: ...
     async def journal_since(self, known: str, most: int) -> list[Read] | None: ...
     @property
@@ -363,6 +366,7 @@ class Ports:
     computing: Computing = field(default_factory=Computing)
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
+    joined: dict[Caller, Batcher[Any, Any]] = field(default_factory=dict)  # updates of NOW that wait for the same page
     made: list[str] = field(default_factory=list)  # ids of the changes that the request under way has made
 
     @property
