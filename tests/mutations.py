@@ -256,6 +256,10 @@ MUTATIONS = (
     Mutation("stale-comes-back", 5, "what Ormah superseded comes back as current", "store/sources/ormah.py",
              "        superseded_by=successor,\n", "",
              (f"{_MOVES}test_what_ormah_superseded_or_deleted_does_not_come_back_as_current",)),
+    Mutation("merge-forgotten", 4, "a merge that another server took for void is not listed", "engine/reviews.py",
+             "    if doubtful:", "    if not doubtful:",
+             (("tests/contract/test_admin_reviews.py::"
+               "test_a_merge_is_listed_unless_it_never_happened_and_only_lines_of_merges_are_taken_in"),)),
     Mutation("one-wrong-refuses-all", 7, "one wrong verdict refuses all the others", "tools/maintenance.py",
              "        return WrongVerdict(sentence_of(error))", "        raise",
              (("tests/contract/test_maintenance.py::"

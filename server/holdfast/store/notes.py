@@ -447,10 +447,6 @@ class NoteFiles:
         """
         await self._writer.write_outcomes()
 
-    async def journal(self) -> list[Record]:
-        """Every record of the journal, in order."""
-        return await _on_disk(lambda: list(self._journal.records()))
-
     @property
     def journal_bytes(self) -> int:
         """How much of the journal this process has read or written."""
