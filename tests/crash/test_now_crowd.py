@@ -106,17 +106,19 @@ async def updating(
     """A memory in the middle of an update, from `old` to `new`, and tasks that are waited for."""
     files = Pausing(step)
     memory = memory_on(home, files=files)
-    await update(memory, "old")
-    before()
-    files.armed = True
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(update, memory, "new")
-        await files.began.wait()
-        try:
-            yield memory, tasks
-        finally:
-            files.go_on.set()
-    await memory.aclose()
+    try:
+        await update(memory, "old")
+        before()
+        files.armed = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(update, memory, "new")
+            await files.began.wait()
+            try:
+                yield memory, tasks
+            finally:
+                files.go_on.set()
+    finally:
+        await memory.aclose()
 
 
 async def test_a_reader_waits_for_nobody_who_is_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
