@@ -40,6 +40,7 @@ REAL_CUT = (
 
 _JOURNAL = "tests/unit/test_journal.py::"
 _LOCKS = "tests/unit/test_locks.py::"
+_CROWD = "tests/crash/test_now_crowd.py::"
 _LONG = "tests/crash/test_long_journal.py::"
 _ENCODING = "tests/unit/test_encoding.py::"
 _FRONTMATTER = "tests/unit/test_frontmatter.py::"
@@ -226,7 +227,7 @@ MUTATIONS = (
              (f"{_LONG}test_a_start_does_not_read_what_the_index_knows",)),
     Mutation("changed-journal-unseen", 1, "a journal that was replaced is taken for the one that was read",
              "store/position.py", "zlib.crc32(data[:-1]) == position.checksum", "True",
-             (f"{_LONG}test_a_journal_that_is_not_the_one_that_was_read_is_read_anew[replace]",)),
+             (f"{_LONG}test_a_journal_that_is_not_the_one_that_was_read_is_read_anew[redate]",)),
     Mutation("open-change-passed", 2, "the index goes on beyond a change that is still open", "engine/replay.py",
              "last = self._last if first is None else first.before", "last = self._last",
              (f"{_LONG}test_an_open_change_is_settled_however_much_was_written_after_it",)),
@@ -258,10 +259,32 @@ MUTATIONS = (
     Mutation("stale-comes-back", 5, "what Ormah superseded comes back as current", "store/sources/ormah.py",
              "        superseded_by=successor,\n", "",
              (f"{_MOVES}test_what_ormah_superseded_or_deleted_does_not_come_back_as_current",)),
+    Mutation("merge-forgotten", 4, "a merge that another server took for void is not listed", "engine/reviews.py",
+             "    if doubtful:", "    if not doubtful:",
+             (("tests/contract/test_admin_reviews.py::"
+               "test_a_merge_is_listed_unless_it_never_happened_and_only_lines_of_merges_are_taken_in"),)),
     Mutation("one-wrong-refuses-all", 7, "one wrong verdict refuses all the others", "tools/maintenance.py",
              "        return WrongVerdict(sentence_of(error))", "        raise",
              (("tests/contract/test_maintenance.py::"
               "test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied"),)),
+    Mutation("readers-queue", 3, "whoever reads NOW waits for whoever writes it", "store/notes.py",
+             "        if self._intents.touching(wanted):", "        if wanted:",
+             (f"{_CROWD}test_a_reader_waits_for_nobody_who_is_writing",)),
+    Mutation("half-update-read", 2, "NOW is read as a killed server left it", "engine/now.py",
+             "    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)  # what a crash left half done\n", "",
+             (f"{_CROWD}test_what_a_killed_server_left_half_done_is_settled_before_it_is_read",)),
+    Mutation("checks-queue", 3, "integrity_check waits for whoever writes NOW", "engine/integrity.py",
+             "there in (plan.before, plan.after)", "False",
+             (f"{_CROWD}test_a_check_in_the_middle_of_an_update_waits_for_nobody_and_finds_nothing[append]",)),
+    Mutation("foreign-change-passed", 2, "a foreign edit is hidden by the update that keeps it", "engine/integrity.py",
+             "base.hash in (plan.before, plan.after) and ", "",
+             (f"{_CROWD}test_a_foreign_change_is_found_in_the_middle_of_the_update_that_kept_it[announce]",)),
+    Mutation("joined-by-anybody", 2, "what one caller did is told as another's in the journal", "engine/now.py",
+             "batcher = ports.joined.get(caller)\n", "batcher = next(iter(ports.joined.values()), None)\n",
+             (f"{_CROWD}test_the_journal_names_each_caller_with_what_is_theirs",)),
+    Mutation("joined-refused", 3, "updates that are too much together are all refused", "engine/now.py",
+             "        if len(batch) == 1:\n            return [error]\n", "        return [error] * len(batch)\n",
+             (f"{_CROWD}test_updates_that_are_too_much_together_are_made_each_by_itself",)),
     Mutation("logged-twice", 2, "a completion that leaves NOW is logged again", "engine/now.py",
              'return [item for item in moved if f"- [x] {item}" not in lines]', "return list(moved)",
              ("tests/contract/test_now.py::test_what_leaves_the_file_is_in_one_log_once_however_late_it_leaves",)),
@@ -299,6 +322,10 @@ MUTATIONS = (
     Mutation("edit-overwritten", 4, "a save between two steps is lost", "store/writer.py",
              "            if before is not None and content_hash(", "            if False and content_hash(",
              (f"{EDITOR}[a rewrite-by_rename]",)),
+    Mutation("own-texts-kept", 3, "every text that a long journal tells of stays in memory", "store/stillness.py",
+             " and len(self._own) <= _MOST", "",
+             (("tests/unit/test_stillness.py::"
+              "test_what_a_long_journal_tells_costs_the_same_for_each_line_and_takes_little_memory"),)),
     Mutation("saving-ignored", 4, "a file is rewritten while another program saves it", "store/stillness.py",
              "        if left > 0:", "        if False:",
              (f"{_IN_PLACE}test_what_is_being_saved_is_not_rewritten_until_it_is_still[rewrite-cut]",)),

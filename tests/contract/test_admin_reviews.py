@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.store.journal import line_of
+from holdfast.store.past import Past
 from served import Agent, Answer, serving
 
 pytestmark = pytest.mark.anyio
@@ -172,3 +174,30 @@ async def test_a_merge_that_was_undone_and_made_again_is_listed_as_standing(admi
     await admin.call("admin_undo", change_id=back)
     assert (await admin.call("recall_node", node_id=other))["id"] == one
     assert [item["undone"] for item in await merges(admin)] == [False]
+
+
+async def test_a_merge_is_listed_unless_it_never_happened_and_only_lines_of_merges_are_taken_in(
+    admin: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = await keep(admin, *TWINS)
+    [done] = await judge(admin, merges=[{"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes."}])
+    await keep(admin, *(f"The buoy number {number} is out." for number in range(20)))
+    taken: list[dict[str, Any]] = []
+    told = Past.told
+
+    async def counted(past: Past, words: Sequence[str]) -> list[dict[str, Any]]:
+        found = await told(past, words)
+        taken.extend(found)
+        return found
+
+    monkeypatch.setattr(Past, "told", counted)
+    assert [merge["merge_id"] for merge in await merges(admin)] == [done["change_id"]]
+    assert len(taken) < 10
+    last = journal(admin)[-1]["seq"]
+    never = {"change": "chg_0000000000000000", "op": "merge", "at": "2026-01-01T00:00:00Z", "files": []}
+    lines = [never | {"kept": one, "discarded": other}, {"void": [never["change"], done["change_id"]]}]
+    with max((admin.home / "journal").glob("*.jsonl")).open(
+        "ab"
+    ) as file:  # the second is told to be whole by its maker
+        file.writelines(line_of({"seq": last + number, **line}) for number, line in enumerate(lines, 1))
+    assert [merge["merge_id"] for merge in await merges(admin)] == [done["change_id"]]

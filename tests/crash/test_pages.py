@@ -128,7 +128,7 @@ async def test_the_journal_names_a_page_its_hash_and_its_size(template: Path) ->
     store = opened(template)
     await store.open()
     await carry_out(store, PLANS["a log that grows"])
-    intent = [record for record in await store.journal() if "change" in record][-1]
+    intent = [record for record in await store.past.told([""]) if "change" in record][-1]
     assert intent["files"] == [
         {
             "note": f"page:{LOG}", "path": LOG, "aside": intent["files"][0]["aside"], "size": len(LONGER),

@@ -126,8 +126,8 @@ async def days_logged(ports: Ports) -> list[str]:
 
 
 async def _page(ports: Ports, path: str) -> str | None:
-    async with ports.store.hold_free({page_key(path)}, SETTLE_SECONDS):  # what a crash left half done is settled
-        page = (await ports.store.pages([path])).get(path)
+    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)  # what a crash left half done
+    page = (await ports.store.pages([path])).get(path)
     return None if page is None else page.data.decode("utf-8", "replace")
 
 

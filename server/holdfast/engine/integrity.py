@@ -30,11 +30,12 @@ from holdfast.model.integrity import (
 from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
 from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
-from holdfast.store.pages import Mark
+from holdfast.store.intents import PlannedFile
 from holdfast.store.stored import Stored
 
 Scope = Literal["now", "daily", "graph", "all"]
 
+UNLOCKED_LOOKS = 2  # at a page that differs, before its lock is taken
 MOST_NAMED = 50  # orphans, and cores, whose ids are told
 OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
 MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
@@ -186,12 +187,12 @@ async def known_pages(ports: Ports) -> KnownPages:
     return KnownPages(told[1], baselines(told[0]))
 
 
-async def _pages_anew(ports: Ports, known: KnownPages) -> Mapping[str, Baseline]:
+async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
     """The same with what was told since."""
     told = await ports.store.page_records(known.place)
     if told is None or any("void" in line for line in told[0]):
-        return (await known_pages(ports)).pages
-    return baselines(told[0], known.pages)
+        return await known_pages(ports)
+    return KnownPages(told[1], baselines(told[0], known.pages))
 
 
 async def first_look(ports: Ports) -> None:
@@ -211,33 +212,45 @@ async def _see(ports: Ports, paths: Iterable[str]) -> None:
 async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
     """The pages that somebody else has changed, and what was done to them.
 
-    What differs at first sight is looked at again under its lock: it may be a change of ours that is under way. Of
-    the journal only what is new since the first look is read then.
+    What differs at first sight may be a change of ours: it is looked at again without a lock, and then under its own,
+    for which only a page that really differs has others wait. Only what is new in the journal is read then.
     """
-    paths = {NOW, MEMORY, *await ports.store.list_pages(NOW_FOLDER), *await ports.store.list_pages(DAILY)}
-    marks = await ports.store.page_marks(sorted(paths))
     known = await known_pages(ports)
-    expected = dict(known.pages)
-    marks |= await ports.store.page_marks(sorted(expected.keys() - paths))
-    differing = _differing(ports, expected, marks)
+    listed = {NOW, MEMORY, *await ports.store.list_pages(NOW_FOLDER), *await ports.store.list_pages(DAILY)}
+    differing = await _differing(ports, known, listed | known.pages.keys())
+    for _ in range(UNLOCKED_LOOKS):
+        if not differing:
+            return ()
+        known = await _known_anew(ports, known)
+        differing = await _differing(ports, known, differing)
     if not differing:
         return ()
     async with ports.store.hold({page_key(path) for path in differing}):
-        pages = await _pages_anew(ports, known)
-        expected = {path: pages[path] for path in differing if path in pages}
-        found = _differing(ports, expected, await ports.store.page_marks(sorted(differing)))
+        found = await _differing(ports, await _known_anew(ports, known), differing)
         return tuple([Problem(path, await _how(ports, path, found[path])) for path in sorted(found)])
 
 
-def _differing(ports: Ports, known: Mapping[str, Baseline], marks: Mapping[str, Mark]) -> dict[str, Baseline]:
-    """Of known and marked pages the ones that are not like their baselines; and those."""
-    expected = dict(known)
+async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
+    """Of these pages the ones that are not like their baselines; and those."""
+    marks = await ports.store.page_marks(sorted(paths))
+    expected = {path: known.pages[path] for path in paths if path in known.pages}
     last = today(ports)
     for path, mark in marks.items():
-        if path not in known and _is_closed(path, last) and mark[0]:
+        if path not in known.pages and _is_closed(path, last) and mark[0]:
             expected[path] = ports.sights.setdefault(path, Baseline(*mark))
     hashes: dict[str, str | None] = {path: mark[0] for path, mark in marks.items()}
-    return {path: base for path, base in expected.items() if base.foreign or hashes.get(path) != base.hash}
+    changing = ports.store.pages_in_change()
+    return {
+        path: base
+        for path, base in expected.items()
+        if base.foreign
+        or (hashes.get(path) != base.hash and not _is_changing(changing.get(path), base, hashes.get(path)))
+    }
+
+
+def _is_changing(plan: PlannedFile | None, base: Baseline, there: str | None) -> bool:
+    """Whether a page is as it was or will be, of a change of ours that goes on from its baseline or leads to it."""
+    return plan is not None and base.hash in (plan.before, plan.after) and there in (plan.before, plan.after)
 
 
 async def _how(ports: Ports, path: str, base: Baseline) -> str:

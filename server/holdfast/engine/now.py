@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import structlog
 
+from holdfast.batching import Batcher
 from holdfast.engine.arguments import Door
 from holdfast.engine.commit import commit
 from holdfast.engine.daily import grown, today
 from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import LimitExceededError, StorageError
+from holdfast.errors import HoldfastError, LimitExceededError, StorageError
+from holdfast.index.note_index import IndexLostError
 from holdfast.model.capsule import capsule_name, sealed
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import GLOBAL_SPACE
@@ -90,8 +92,8 @@ async def now_read(ports: Ports, caller: Caller) -> Context | None:
         StorageError: it cannot be read.
     """
     path = now_page(caller.space)
-    async with ports.store.hold_free({page_key(path)}, SETTLE_SECONDS):  # what a crash left half done is settled
-        page = (await ports.store.pages([path])).get(path)
+    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)  # what a crash left half done
+    page = (await ports.store.pages([path])).get(path)
     if page is None:
         return None
     file = read_now(_text(page))
@@ -101,6 +103,9 @@ async def now_read(ports: Ports, caller: Caller) -> Context | None:
 async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpdated:
     """Change the NOW file, the day's log and make a state capsule, all in one change.
 
+    What the same caller asks for at the same time is written together: each update counts, in the order in which they
+    came, and none is acknowledged before it is on the disk.
+
     Raises:
         InvalidArgumentError, LimitExceededError, SecretRefusedError: nothing was written.
         ConflictError, StorageError: nothing was written.
@@ -108,35 +113,98 @@ async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpd
     door = Door(ports)
     texts = (request.current_task or "", *_items_of(request))
     wanted = await ports.computing.run(caller.principal, sum(map(len, texts)), lambda: _wanted(door, request))
+    written = await _written_with_others(ports, caller, wanted)
+    ports.made.append(written.change_id)
+    notices = (*door.notices(), *written.notices)
+    return replace(written, notices=notices)
+
+
+async def _written_with_others(ports: Ports, caller: Caller, wanted: _Wanted) -> NowUpdated:
+    """Write an update, together with those that the same caller asked for while others were being written."""
+    batcher = ports.joined.get(caller)
+    if batcher is None:
+        own = replace(ports, made=[])
+        batcher = ports.joined[caller] = Batcher(lambda batch: _write_all(own, caller, batch))
+    try:
+        written: NowUpdated | Exception = await batcher.submit(wanted)
+    finally:
+        if not len(batcher) and ports.joined.get(caller) is batcher:
+            del ports.joined[caller]
+    if isinstance(written, Exception):
+        raise written
+    return written
+
+
+async def _write_all(ports: Ports, caller: Caller, batch: Sequence[_Wanted]) -> Sequence[NowUpdated | Exception]:
+    """All in one change; each by itself where they are too much together."""
+    try:
+        return await _write(ports, caller, batch)
+    except LimitExceededError as error:
+        if len(batch) == 1:
+            return [error]
+    return [await _write_alone(ports, caller, wanted) for wanted in batch]
+
+
+async def _write_alone(ports: Ports, caller: Caller, wanted: _Wanted) -> NowUpdated | Exception:
+    """What it raises is for its caller alone: the changes of others before it stay."""
+    try:
+        return (await _write(ports, caller, [wanted]))[0]
+    except (HoldfastError, IndexLostError) as error:
+        return error
+
+
+async def _write(ports: Ports, caller: Caller, batch: Sequence[_Wanted]) -> list[NowUpdated]:
+    """Make these updates one after the other, and write what comes of them in one change."""
     path, daily = now_page(caller.space), daily_page(today(ports))
     known = await _known(ports, caller)
     async with ports.store.hold({page_key(path), page_key(daily)}):
         pages = await ports.store.pages([path, daily])
         at = ports.clock()
-        before = read_now(_text(pages.get(path)))
-        updated = update_now(before, at, recent_completions=wanted.completions, **wanted.given)
+        making = _Making(
+            caller, path, daily, read_now(_text(pages.get(path))), set(_text(pages.get(daily)).splitlines())
+        )
+        updated = [await making.take(ports, wanted, at) for wanted in batch]
+        changes = [PageChange(path, pages.get(path), making.file.text.encode("utf-8", "surrogateescape"))]
+        if making.entries:
+            changes.append(grown(daily, pages.get(daily), making.entries, at))
+        capsule = f"{CAPSULES}/{capsule_name(at)}"
+        changes.append(PageChange(capsule, None, _capsule(caller, making.file, at, known)))
+        done = await commit(ports, caller, "now_update", changes, detail={"space": caller.space or GLOBAL_SPACE})
+    await _drop_old_capsules(ports)
+    return [replace(each, change_id=done.change_id) for each in updated]
+
+
+@dataclass(slots=True)
+class _Making:
+    """Updates that are made together: the NOW file after them, what the day's log is told, and its lines."""
+
+    caller: Caller
+    path: str
+    daily: str
+    file: NowFile
+    logged: set[str]
+    entries: list[str] = field(default_factory=list)
+
+    async def take(self, ports: Ports, wanted: _Wanted, at: datetime) -> NowUpdated:
+        """Make one more; its change is not known yet."""
+        updated = update_now(self.file, at, recent_completions=wanted.completions, **wanted.given)
         file, moved = fit(updated, ports.max_now_tokens)
         old = updated.now.recent_completions[: len(updated.now.recent_completions) - len(wanted.completions)]
-        unlogged = await _unlogged(ports, pages.get(daily), moved[: len(old)])
-        changes = [PageChange(path, pages.get(path), file.text.encode("utf-8", "surrogateescape"))]
-        if entries := _entries(caller, path, wanted.completions, unlogged):
-            changes.append(grown(daily, pages.get(daily), entries, at))
-        capsule = f"{CAPSULES}/{capsule_name(at)}"
-        changes.append(PageChange(capsule, None, _capsule(caller, file, at, known)))
-        done = await commit(ports, caller, "now_update", changes, detail={"space": caller.space or GLOBAL_SPACE})
-    notices = [*door.notices(), *_said(file, moved, ports.max_now_tokens)]
-    await _drop_old_capsules(ports)
-    return NowUpdated(path, done.change_id, moved, tuple(notices))
+        unlogged = await self._unlogged(ports, moved[: len(old)])
+        entries = _entries(self.caller, self.path, wanted.completions, unlogged)
+        self.logged.update(line for entry in entries for line in entry.splitlines())
+        self.entries += entries
+        self.file = read_now(file.text)
+        return NowUpdated(self.path, "", moved, tuple(_said(file, moved, ports.max_now_tokens)))
 
-
-async def _unlogged(ports: Ports, daily: Page | None, moved: Sequence[str]) -> list[str]:
-    """Those of the completions that leave the file which no log has yet: what a person wrote into it by hand."""
-    if not moved:
-        return []
-    paths = [path for path in await ports.store.list_pages(DAILY) if daily is None or path != daily.path]
-    logged = await ports.store.pages(paths[-MOST_LOGS:])
-    lines = {line for page in (daily, *logged.values()) for line in _text(page).splitlines()}
-    return [item for item in moved if f"- [x] {item}" not in lines]
+    async def _unlogged(self, ports: Ports, moved: Sequence[str]) -> list[str]:
+        """Those of the completions that leave the file which no log has yet: what a person wrote into it by hand."""
+        if all(f"- [x] {item}" in self.logged for item in moved):
+            return []
+        paths = [path for path in await ports.store.list_pages(DAILY) if path != self.daily]
+        logged = await ports.store.pages(paths[-MOST_LOGS:])
+        lines = self.logged.union(*(_text(page).splitlines() for page in logged.values()))
+        return [item for item in moved if f"- [x] {item}" not in lines]
 
 
 def _text(page: Page | None) -> str:

@@ -16,6 +16,12 @@ from holdfast.engine.undo import undone_by
 from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.store.past import void_changes
 
+_OF_MERGES = (
+    '"op":"merge"',
+    '"void":',
+    '"undoes":',
+)  # lines that tell of merges and of what became of them
+
 Action = Literal["approve", "reject", "approved", "rejected"]  # the second two are Ormah's
 
 
@@ -92,10 +98,14 @@ async def list_merges(ports: Ports, limit: int) -> list[Merged]:
     """
     if not 1 <= limit <= 500:  # noqa: PLR2004 - said in the next line
         raise InvalidArgumentError("limit is outside 1 to 500.")
-    records = await ports.store.journal()
+    records = await ports.store.past.told(_OF_MERGES)
+    merges = [record for record in records if record.get("op") == "merge" and "change" in record]
     void = void_changes(records)
+    doubtful = [f'"{record["change"]}"' for record in merges if record["change"] in void]
+    if doubtful:  # of these the writer may have told that they are whole
+        void = void_changes([*records, *await ports.store.past.told(doubtful)])
     undone = undone_by(records, void)
-    made = [record for record in records if record.get("op") == "merge" and record.get("change") not in void]
+    made = [record for record in merges if record["change"] not in void]
     latest = [record for record in reversed(made) if "kept" in record and "discarded" in record][:limit]
     notes: Mapping[str, Any] = await ports.index.notes({record["kept"] for record in latest})
     return [

@@ -79,6 +79,8 @@ def read_line(line: bytes) -> Record | None:
 
 
 _LARGEST_SEQ = 1 << 53
+_TEXTS = frozenset({str})  # of a line that was read as JSON
+_NO_NAMES = frozenset({"", ".", ".."})
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -101,7 +103,7 @@ def _is_sound(record: Record) -> bool:
 
 
 def _are_texts(values: object) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+    return isinstance(values, list) and _TEXTS.issuperset(map(type, values))
 
 
 def _is_planned(file: Record) -> bool:
@@ -123,9 +125,10 @@ def _is_named(name: str, path: str) -> bool:
 
 def _is_inside(path: str) -> bool:
     names = path.split("/")
-    return "\0" not in path and not any(
-        name in {"", ".", ".."} or len(name.encode("utf-8", "replace")) > LONGEST_NAME for name in names
-    )
+    if "\0" in path or not _NO_NAMES.isdisjoint(names):
+        return False
+    is_short = len(path) <= LONGEST_NAME and path.isascii()
+    return is_short or all(len(name.encode("utf-8", "replace")) <= LONGEST_NAME for name in names)
 
 
 class Journal:

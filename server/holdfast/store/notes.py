@@ -202,6 +202,17 @@ class NoteFiles:
                     return
             wanted |= further
 
+    async def settled(self, keys: Iterable[str], patience: float) -> None:
+        """Settle what others left open of these keys; their locks are taken only for that, if they are free in time."""
+        wanted = set(keys)
+        if self._writable.obstacle:
+            return
+        await self.finish_restore()
+        await self._learn()
+        if self._intents.touching(wanted):
+            async with self.hold_free(wanted, patience):
+                pass
+
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Be the only one that works on the whole folder. Taken before `hold`, never inside it."""
@@ -300,6 +311,10 @@ class NoteFiles:
     async def page_marks(self, paths: Iterable[str]) -> dict[str, Mark]:
         """Hash and bytes of pages, by path; those that are not there are left out, what cannot be read has no hash."""
         return await _on_disk(weigh_pages, self._folder, self._files, paths)
+
+    def pages_in_change(self) -> dict[str, PlannedFile]:
+        """The pages that this process is changing just now, by path: each is as before that, or as after it."""
+        return dict(self._writer.pages)
 
     async def note_hashes(self, paths: Iterable[str]) -> dict[str, str]:
         """The content hashes of note files as they are now, by path."""
@@ -431,10 +446,6 @@ class NoteFiles:
             StorageError: it cannot be written.
         """
         await self._writer.write_outcomes()
-
-    async def journal(self) -> list[Record]:
-        """Every record of the journal, in order."""
-        return await _on_disk(lambda: list(self._journal.records()))
 
     @property
     def journal_bytes(self) -> int:

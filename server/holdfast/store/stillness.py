@@ -12,6 +12,7 @@ from holdfast.store.filesystem import FileSystem, Signature
 STILL_NS = 1_000_000_000
 _REMEMBERED_NS = 2 * STILL_NS
 _MANY = 512
+_MOST = 1 << 14  # texts; of who wrote one before so many others it is asked that it be a second old
 
 
 class Stillness:
@@ -23,15 +24,19 @@ class Stillness:
 
     def __init__(self, files: FileSystem) -> None:
         self._files = files
-        self._own: dict[str, int] = {}  # hashes of texts that were written, and when that was heard of
+        self._own: dict[str, int] = {}  # hashes of texts that were written, and when that was heard of, in this order
         self._ahead: dict[Path, tuple[Signature, int]] = {}  # files dated in the future, and when they were seen first
 
     def wrote(self, text: str) -> None:
         """A change put a text of this hash in its place."""
         now = self._files.now_ns()
-        if len(self._own) >= _MANY:
-            self._own = {own: at for own, at in self._own.items() if now - at < _REMEMBERED_NS}
+        self._own.pop(text, None)
         self._own[text] = now
+        while len(self._own) > _MANY:
+            oldest, since = next(iter(self._own.items()))
+            if now - since < _REMEMBERED_NS and len(self._own) <= _MOST:
+                return
+            del self._own[oldest]
 
     def learn(self, records: Iterable[Mapping[str, Any]]) -> None:
         """What other processes wrote, by their journal records."""

@@ -86,6 +86,7 @@ class Writer:
         self._threads = anyio.CapacityLimiter(FLUSH_THREADS)
         self._flushes: Batcher[Path, None] = Batcher(self._flush_folders)
         self._outcomes: dict[str, list[str]] = {}
+        self.pages: dict[str, PlannedFile] = {}  # pages whose changes are under way, by path
 
     @asynccontextmanager
     async def commit(self, op: str, changes: Sequence[Change | PageChange], detail: Record) -> AsyncIterator[Committed]:
@@ -109,6 +110,8 @@ class Writer:
         announced: list[Record] = []
         exchanged: list[_Step] = []
         known: dict[Path, Signature] = {}
+        pages = {step.plan.path: step.plan for step in steps if step.change is None}
+        self.pages.update(pages)
         with anyio.CancelScope(shield=True):
             try:
                 await self._prepare({"op": op, "change": change, **detail}, steps, announced)
@@ -128,6 +131,7 @@ class Writer:
                 raise
             finally:
                 self._watch.landed((step.target for step in steps), known)
+                self.pages = {path: plan for path, plan in self.pages.items() if path not in pages}
             for step in steps:
                 if step.plan.after is not None:
                     self._stillness.wrote(step.plan.after)
