@@ -72,6 +72,7 @@ _FILES = "tests/hostile/test_files.py::"
 _SOAK = "tests/hostile/test_soak.py::"
 _ATTACKS = "tests/hostile/test_http_attacks.py::"
 _LIMITS = "tests/unit/test_limits.py::"
+_KNOWN = "tests/contract/test_known_lists.py::"
 _GOLDEN = "tests/house/test_tools_golden.py::"
 LEFT_OUT = f"{_OUTDATED}test_a_note_leaves_recall_and_stays_readable"
 SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_however_well_it_fits"
@@ -511,6 +512,18 @@ MUTATIONS = (
     Mutation("no-turns", "hostile", "one client's crowd goes before everybody else", "limits.py",
              "return TURNS if lately or", "return TURNS_ALONE if lately or",
              (f"{_LIMITS}test_a_crowd_of_one_client_goes_on_a_few_at_a_time_while_another_asks",)),
+    Mutation("crowd-unpaused", "hostile", "turns of one client follow each other while another asks", "limits.py",
+             "if most == TURNS:", "if not most:",
+             (f"{_LIMITS}test_while_another_asks_half_of_the_time_of_a_turn_is_left_empty",)),
+    Mutation("refusals-free", "hostile", "what costs no turn is answered as often as it is asked", "limits.py",
+             "            await anyio.sleep(at - now)\n", "            return\n",
+             (f"{_LIMITS}test_answers_that_cost_no_turn_come_one_after_another_to_each_client",)),
+    Mutation("stale-lists", "hostile", "a list that is known is given when another would be made", "tools/listed.py",
+             "        if list(map(id, parts)) != list(map(id, self._parts)):", "        if not self._parts:",
+             (f"{_KNOWN}test_what_is_added_later_is_listed",)),
+    Mutation("one-list-for-all", "hostile", "who may not see the admin namespace is given its list", "tools/listed.py",
+             "is_admin(access_of(context)))", "False)",
+             (f"{_KNOWN}test_each_list_is_the_one_that_the_framework_makes",)),
     Mutation("two-ends", "hostile", "a request may say twice where it ends", "connections.py",
              "    if lengths and codings:", "    if not lengths and not codings:",
              (f"{_ATTACKS}test_a_request_whose_end_could_be_read_in_two_ways_is_refused_and_hung_up_on",)),

@@ -226,6 +226,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
     from holdfast.tools.later import add_later  # noqa: PLC0415
     from holdfast.tools.leniency import ReadTexts  # noqa: PLC0415
+    from holdfast.tools.listed import KnownLists  # noqa: PLC0415
     from holdfast.tools.maintenance import add_maintenance_tools  # noqa: PLC0415
     from holdfast.tools.observing import observe  # noqa: PLC0415
     from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
@@ -252,9 +253,11 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     add_security_tools(server, desk)
     behind = _behind_the_gate(server, desk) if guarded or (admin and not http) else None
     add_later(server, desk, behind)
-    for each in filter(None, (server, behind)):
-        observe(each, principal)
-        spare_listing(each)
+    for each, shown in ((server, behind), (behind, None)):
+        if each is not None:
+            observe(each, principal)
+            spare_listing(each)
+            KnownLists([each, *([shown] if shown else [])], settings.answers).serve()
     return Servers(server, behind)
 
 

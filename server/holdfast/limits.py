@@ -22,8 +22,12 @@ LARGE_BODY = 64 * 1024  # bytes; above, a body is one of few of its client
 LARGE_AT_ONCE = 2
 TURNS, TURNS_ALONE = 2, 32  # requests of one client that are answered at a time, while others ask too, and else
 CONTENDED_SECONDS = 1.0  # after the request of one client, in which others are held to that
+MOST_REST = 0.02  # seconds that a turn is left empty while others ask, at most as long as the answer took
+APART_SECONDS = 0.002  # between two answers to one client that cost no turn: refusals, and whether the server lives
+MOST_WAITING = 10.0  # seconds that such an answer waits; whoever has more of them due is hung up on
 STRANGER_RATE = 100  # requests a second of an address, without a token where one is needed
 GUESSES = 100  # tokens that are not valid, from one address; then one a second
+HAD_TURN = "holdfast.had_turn"  # whether a request was answered in its client's turn
 _REPEATED = 8  # of them that are known again
 _EVENTS = b"text/event-stream"
 _MOST_KNOWN = 10_000  # clients whose pace is remembered
@@ -241,7 +245,9 @@ class Turns:
 
     async def serve(self, client: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Have a request answered when it is this client's turn; an answer that lasts gives the turn back."""
-        async with self._lanes.of(client, self._most(client)) as leave:
+        most = self._most(client)
+        async with self._lanes.of(client, most) as leave:
+            began = self._clock()
 
             async def sending(message: Message) -> None:
                 await send(message)
@@ -249,6 +255,8 @@ class Turns:
                     leave()
 
             await app(scope, receive, sending)
+            if most == TURNS:  # half of the time is for others, however little each of their steps takes
+                await anyio.sleep(min(MOST_REST, self._clock() - began))
 
     def _most(self, client: str) -> int:
         now = self._clock()
@@ -257,6 +265,38 @@ class Turns:
         self._latest = (client, now)
         lately = bool(self._before[0]) and now - self._before[1] < CONTENDED_SECONDS
         return TURNS if lately or self._lanes.has_others(client) else TURNS_ALONE
+
+
+class Apart:
+    """Answers that cost no turn are given one after another to one client, so that many of them leave room for others.
+
+    Until then nothing more is read from the connection.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next: OrderedDict[str, float] = OrderedDict()
+
+    def of(self, client: Callable[[], str], scope: Scope, send: Send) -> Send:
+        """A sender that waits with the beginning of an answer; what had its turn has waited."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and HAD_TURN not in scope:
+                await self._wait(client(), scope)
+            await send(message)
+
+        return sending
+
+    async def _wait(self, client: str, scope: Scope) -> None:
+        now = self._clock()
+        at = max(now, self._next.pop(client, now))
+        self._next[client] = at + APART_SECONDS
+        _keep_last(self._next)
+        if at - now > MOST_WAITING:
+            self._next[client] = at
+            scope[CONNECTION].transport.abort()
+        elif at > now:
+            await anyio.sleep(at - now)
 
 
 @dataclass(slots=True)

@@ -31,8 +31,10 @@ from holdfast.app import Servers
 from holdfast.connections import CONNECTION, LEAST_SHARE, MOST_HEAD, Places, address_of, connection
 from holdfast.headers import METHODS, asked_space, for_pages
 from holdfast.limits import (
+    HAD_TURN,
     RETRY_SECONDS,
     STRANGER_RATE,
+    Apart,
     Bodies,
     Guesses,
     Pace,
@@ -75,6 +77,7 @@ class Web:
         self._strangers = Pace(min(settings.rate_limit, STRANGER_RATE))
         self._bodies = Bodies(settings.request_seconds)
         self._turns = Turns()
+        self._apart = Apart()
         self._under_way = UnderWay(settings.max_requests, _share(settings))
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # else whoever sends rubbish fills the log
         self._uvicorn = _Server(
@@ -110,6 +113,7 @@ class Web:
         app = for_pages(app, self._settings.allowed_origins)
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            send = self._apart.of(lambda: _asker(scope), scope, send)
             if scope["path"] == HEALTH_PATH:
                 await PlainTextResponse("ok\n")(scope, receive, send)
                 return
@@ -152,9 +156,7 @@ class Web:
         return [*self._settings.allowed_origins, *own] or None
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        user = scope.get("user")
-        access: Any = user.access_token if isinstance(user, AuthenticatedUser) else None
-        asker = address_of(scope) if access is None else principal_of(access)
+        access, asker = _access(scope), _asker(scope)
         if token := _token_of(scope):
             self._guesses.tried(address_of(scope), token, good=access is not None)
         found = self._paced(scope, access, asker) or self._way(scope, access, asker)
@@ -171,15 +173,16 @@ class Web:
 
         async def answering(scope: Scope, receive: Receive, send: Send) -> None:
             path = scope["path"].rstrip("/")
-            scope = {**scope, "path": path, "raw_path": path.encode()}
+            inner = {**scope, "path": path, "raw_path": path.encode()}
             if scope["method"] != "POST":
-                await app(scope, receive, send)
+                await app(inner, receive, send)
                 return
             async with self._bodies.whole(asker, scope, receive) as body:
                 if isinstance(body, Response):
                     await body(scope, receive, send)
                 else:
-                    await self._turns.serve(asker, app, scope, replayed(body, receive), send)
+                    scope[HAD_TURN] = True
+                    await self._turns.serve(asker, app, inner, replayed(body, receive), send)
 
         return answering
 
@@ -263,6 +266,18 @@ def _served(sessions: Sessions, scope: Scope, asker: str) -> ASGIApp | Response:
         return PlainTextResponse("Method Not Allowed", 405, {"Allow": ", ".join(METHODS)})
     scope[SPACE] = space = asked_space(scope["headers"])
     return space if isinstance(space, Response) else sessions.of(asker)
+
+
+def _access(scope: Scope) -> Any:
+    """The token of a request, once it was verified; else None."""
+    user = scope.get("user")
+    return user.access_token if isinstance(user, AuthenticatedUser) else None
+
+
+def _asker(scope: Scope) -> str:
+    """For whom a request counts: its principal, or its address where nobody said who they are."""
+    access = _access(scope)
+    return address_of(scope) if access is None else principal_of(access)
 
 
 def _token_of(scope: Scope) -> bytes:

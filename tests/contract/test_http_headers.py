@@ -16,6 +16,7 @@ import pytest
 from doors import ACCEPT, KEEPER, TLS, Web, bearer, web
 from holdfast.errors import SettingsError
 from holdfast.settings import load_settings
+from issuer import issuing
 from processes import INITIALIZE, MODERN, PATIENCE, ROOT, environment_in, http
 
 PAGE, OTHER = "https://app.example", "https://evil.example"
@@ -186,6 +187,19 @@ def _large(port: int, headers: dict[str, str]) -> httpx.Response:
     with httpx.Client(trust_env=False, verify=TLS, timeout=PATIENCE) as client:
         body = b"x" * (4 * 1024 * 1024 + 1)
         return client.post(f"http://127.0.0.1:{port}/mcp", content=body, headers=ACCEPT | headers)
+
+
+def test_a_page_can_read_that_its_token_has_none_of_the_scopes(tmp_path: Path) -> None:
+    with (
+        issuing() as issuer,
+        http(environment_in(tmp_path) | issuer.settings() | {"HOLDFAST_ALLOWED_ORIGINS": PAGE}) as (_, port),
+    ):
+        allowed, other = (ask(port, Origin=page, **bearer(issuer.token(scope="zanzibar"))) for page in (PAGE, OTHER))
+    assert (allowed.status_code, allowed.headers["Access-Control-Allow-Origin"]) == (403, PAGE)
+    assert "www-authenticate" in allowed.headers["Access-Control-Expose-Headers"].lower()
+    assert "insufficient_scope" in allowed.headers["WWW-Authenticate"]
+    assert "memory:read" in allowed.headers["WWW-Authenticate"]
+    assert (other.status_code, cors(other)) == (403, set())
 
 
 def test_a_page_that_asks_too_often_can_read_that(tmp_path: Path) -> None:

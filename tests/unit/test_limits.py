@@ -10,7 +10,22 @@ import pytest
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from holdfast.limits import CONTENDED_SECONDS, LARGE_AT_ONCE, LARGE_BODY, MOST_BODY, TURNS, TURNS_ALONE, Bodies, Turns
+from holdfast.connections import CONNECTION
+from holdfast.limits import (
+    APART_SECONDS,
+    CONTENDED_SECONDS,
+    HAD_TURN,
+    LARGE_AT_ONCE,
+    LARGE_BODY,
+    MOST_BODY,
+    MOST_REST,
+    MOST_WAITING,
+    TURNS,
+    TURNS_ALONE,
+    Apart,
+    Bodies,
+    Turns,
+)
 
 pytestmark = pytest.mark.anyio
 CROWD = 100
@@ -78,6 +93,63 @@ async def test_a_crowd_of_one_client_goes_on_a_few_at_a_time_while_another_asks(
         assert app.inside["bob"] == TURNS_ALONE, "who asks alone again is not held up"
         app.go.set()
     assert not turns._lanes._of, "nobody is remembered who does not ask"
+
+
+async def test_while_another_asks_half_of_the_time_of_a_turn_is_left_empty(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, rests = 0.0, list[float]()
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        nonlocal now
+        now += scope["spent"]
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr("holdfast.limits.anyio.sleep", rest)
+    turns = Turns(lambda: now)
+    for who, spent in (("ann", 0.01), ("ann", 0.01), ("bob", 0.005), ("ann", 0.01), ("ann", 5.0), ("ann", 0.01)):
+        await turns.serve(who, app, {"spent": spent}, nothing, nobody)
+    assert rests == [pytest.approx(0.005), pytest.approx(0.01), MOST_REST], "who asks alone is not held up"
+
+
+async def test_answers_that_cost_no_turn_come_one_after_another_to_each_client(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, sent, hung_up = list[float](), list[str](), list[bool]()
+
+    class Transport:
+        def abort(self) -> None:
+            hung_up.append(True)
+
+    class Reached:
+        transport = Transport()
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+
+    async def heard(message: Message) -> None:
+        sent.append(message["type"])
+
+    monkeypatch.setattr("holdfast.limits.anyio.sleep", wait)
+    apart = Apart(lambda: 7.0)
+
+    async def refuse(who: str, **had: Any) -> None:
+        send = apart.of(lambda: who, {CONNECTION: Reached()} | had, heard)
+        await send({"type": "http.response.start"})
+        await send({"type": "http.response.body"})
+
+    for who in ("ann", "ann", "bob", "ann"):
+        await refuse(who)
+    assert waits == [pytest.approx(APART_SECONDS), pytest.approx(2 * APART_SECONDS)]
+    await refuse("ann", **{HAD_TURN: True})
+    assert len(waits) == 2, "what had its turn has waited"
+    assert sent == ["http.response.start", "http.response.body"] * 5
+    for _ in range(round(MOST_WAITING / APART_SECONDS) + 10):
+        await refuse("ann")
+    assert max(waits) <= MOST_WAITING
+    assert hung_up
 
 
 async def test_a_stream_gives_its_turn_back(anyio_backend: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
 from fastmcp.server.auth import AccessToken
 from fastmcp.tools import ToolResult
+from mcp.server.context import ServerRequestContext
 from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -238,7 +239,7 @@ def told(answer: render.Told) -> ToolResult:
     return ToolResult(content=answer.text, structured_content=answer.structured)
 
 
-def client_name(context: Context) -> str:
+def client_name(context: Context | ServerRequestContext[Any, Any]) -> str:
     """Which program asks, in its own words; `mcp` where it does not say."""
     parameters = getattr(context.session, "client_params", None)
     information = getattr(parameters, "client_info", None)
