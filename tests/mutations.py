@@ -381,6 +381,13 @@ MUTATIONS = (
              "    worth = max(worth, floor)\n", "",
              (("tests/contract/test_recall_identifiers.py::"
                "test_a_rare_word_finds_its_note_first_and_strong[50000-vectors]"),)),
+    Mutation("long-as-short", 2, "what long notes have in common is taken for what a question has with them",
+             "index/vectors.py", "_SHORT = 500", "_SHORT = 10**9",
+             ("tests/unit/test_index.py::test_long_notes_are_no_measure_of_what_a_question_is_like",)),
+    Mutation("any-rare-word", 6, "a rare word makes a hit strong, however much else is asked for", "model/ranking.py",
+             "    if share < _ENOUGH:\n", "    if share < 0.0:\n",
+             (("tests/contract/test_recall_identifiers.py::"
+               "test_a_rare_word_beside_much_that_no_note_has_is_no_strong_hit[which club sponsors Kafka in May?]"),)),
     Mutation("one-spelling", 2, "an identifier is found in its own spelling alone", "model/identifiers.py",
              'ways = [parts, steps, ["".join(steps)], paired]', "ways = [parts]",
              (("tests/contract/test_recall_identifiers.py::"

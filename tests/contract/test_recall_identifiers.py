@@ -116,3 +116,26 @@ async def test_a_common_word_is_no_stronger_in_a_long_note(tmp_path: Path) -> No
 )
 def test_what_any_question_may_hold_is_no_identifier(query: str) -> None:
     assert [unit.label for unit in units_of(query) if unit.kind == "identifier"] == []
+
+
+@pytest.mark.parametrize("query", ["Storybook deployment URL", "which club sponsors Kafka in May?"])
+async def test_a_rare_word_beside_much_that_no_note_has_is_no_strong_hit(tmp_path: Path, query: str) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        for other in OTHERS:
+            await keep(memory, other)
+        await keep(memory, text(1_000, "Storybook", "Kafka"))
+        assert all(hit.ranked.weak for hit in (await ask(memory, query)).hits)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["was ist mit {} passiert?", "qu'est-ce qui s'est passé avec {} ?", "¿qué pasó con {}?", "hoe zit het met {}?",
+     "что случилось с {}?", "do you still know how we dealt with {} in the end?"],  # noqa: RUF001
+)  # fmt: skip
+@pytest.mark.parametrize("word", ["zorvekmal", "quindaxploth"])
+async def test_the_words_of_a_conversation_count_for_nothing(tmp_path: Path, frame: str, word: str) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        for other in OTHERS:
+            await keep(memory, other)
+        note = await kept(memory, text(3_000, word))
+        assert await first(memory, frame.format(word)) == (note, True)

@@ -787,6 +787,29 @@ async def test_the_background_is_that_of_the_vectors_as_they_are_now(tmp_path: P
         assert {item.id: item.z for item in (await index.search("zzz", query, ANY)).candidates} == pytest.approx(late)
 
 
+async def test_long_notes_are_no_measure_of_what_a_question_is_like(tmp_path: Path) -> None:
+    """Texts that say many things are all alike; measured among them, every question would seem far from every note."""
+    long = [row(number, f"message {number} " + "and so on " * 60) for number in range(60)]
+    async with opened(tmp_path / "long.db") as index:
+        await index.apply(
+            Update(notes=long, vectors=[made(item, unit(1, 0.3 * (at % 5))) for at, item in enumerate(long)])
+        )
+    mean, deviation = measured(tmp_path / "long.db")
+    assert 0.05 <= mean <= 0.1
+    assert deviation == pytest.approx(0.1)
+
+
+async def test_a_few_short_notes_among_long_ones_say_little_of_the_background(tmp_path: Path) -> None:
+    rows = [row(number, "and so on " * (60 if number % 10 else 1) + str(number)) for number in range(60)]
+    async with opened(tmp_path / "index.db") as index:
+        await index.apply(Update(notes=rows, vectors=[made(item, unit(1)) for item in rows]))
+    assert measured(tmp_path / "index.db")[0] < 0.2
+    short = [row(number, f"note {number}") for number in range(60)]
+    async with opened(tmp_path / "short.db") as index:
+        await index.apply(Update(notes=short, vectors=[made(item, unit(1)) for item in short]))
+    assert measured(tmp_path / "short.db")[0] > 0.3
+
+
 # The same answer whatever the rowids
 
 

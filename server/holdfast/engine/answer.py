@@ -121,7 +121,8 @@ def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Rank
     """What may be shown, best first; what replaced a note stands before it, unless the question is about the past."""
     searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
     most = min(MOST_RANKED, max(LEAST_RANKED, 2 * limit))
-    found = view.search(asking.text, asking.vector, searched, most=most)
+    strange = asking.question.extraordinary
+    found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
     everything = rank(found, replace(asking.question, affinity=liked), asking.weights)
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things

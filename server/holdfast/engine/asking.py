@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from holdfast.engine.ports import Ports, View
+from holdfast.model.identifiers import is_formed
 from holdfast.model.memory import Note
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import WEIGHTS, Question, Weights
@@ -53,7 +54,8 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     text = without_time(query, time) if time else query
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
-    question = Question(text, space=None if wanted.spaces else space, past=past, extraordinary=extraordinary)
+    formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
+    question = Question(text, None if wanted.spaces else space, past=past, extraordinary=extraordinary, formed=formed)
     return Asking(query, text, replace(wanted, include_outdated=wanted.include_outdated or past), question, time)
 
 

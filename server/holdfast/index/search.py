@@ -43,17 +43,21 @@ class Finder:
         pool_size: int,
         most_terms: int,
         most: int,
+        extraordinary: frozenset[str] = frozenset(),
     ) -> Found:
         """The notes that either leg finds, at most `pool_size` from each, with coverage and z.
 
-        Told are at most `most`, by the part of their score that is known here.
+        Told are at most `most`, by the part of their score that is known here. Of the query's words, those that are
+        `extraordinary` count fully in a long note, as identifiers do.
 
         The caller has begun a transaction: both legs, and all that is read with them, must see one state.
         """
         snapshot, vectors = self._current(connection, vector.key if vector else None)
         passes = snapshot.mask(connection, wanted)
         rare = rare_words(connection, snapshot, query, passes)
-        lexical = search_words(connection, snapshot, query_terms(query), passes, most_terms, rare)
+        lexical = search_words(
+            connection, snapshot, query_terms(query), passes, most_terms, _naming(rare, extraordinary)
+        )
         held = _held(snapshot.size, rare)
         z = np.full(snapshot.size, np.nan, np.float32)
         session_z = z
@@ -127,6 +131,11 @@ class Finder:
         prior = (vector.mean, vector.deviation)
         mean, deviation = self._background.statistics(connection, vector.key, prior, seen)
         return (cosines - np.float32(mean)) / np.float32(deviation)
+
+
+def _naming(rare: Sequence[Rare], extraordinary: frozenset[str]) -> list[Rare]:
+    """Those that are more likely names than words of any text."""
+    return [item for item in rare if item.unit.kind in ("identifier", "name") or item.unit.label in extraordinary]
 
 
 def _held(size: int, rare: Sequence[Rare]) -> Floats:

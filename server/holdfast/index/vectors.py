@@ -23,7 +23,9 @@ from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 EXACT_NOTES = 4_000  # up to here float32 in memory: the fastest, and 6 MB at the most
 HELD_VECTORS = 250_000  # up to here eight bits for each dimension in memory, 96 MB at the most
 SAMPLE = 256  # notes whose mutual cosines are the store's background
-_PRIOR_WEIGHT = 20  # notes that the encoder's own background counts for
+_PRIOR_WEIGHT = 20  # notes that the encoder's own background counts for, beside long ones
+_SHORT = 500  # bytes: a note that is about as long as what is asked, and says one thing
+_DILUTED = 0.2  # deviations by which a question is less like a long text, which says many things
 _BELOW, _ABOVE = 0.9, 2.4  # how far the mean may lie from the encoder's own, in its deviations
 _NARROWEST, _WIDEST = 0.6, 1.8  # the deviation, as parts of the encoder's own
 _OVERSAMPLING = 2
@@ -259,11 +261,12 @@ def _signs(values: Floats) -> Codes:
 
 
 class Background:
-    """What cosine unrelated notes of this store have: the mean and deviation that make `z` comparable.
+    """What cosine a question has with notes that do not answer it: the mean and deviation that make `z` comparable.
 
-    Taken from a sample that depends on the notes alone, so that a rebuilt index gives the same; mixed with the
-    encoder's own values while the store is small, and kept within what an encoder can plausibly have, or a store of
-    near-identical notes would make the same text look average.
+    Short notes stand for questions: taken are the cosines among those of a sample that depends on the notes alone, so
+    that a rebuilt index gives the same. Long ones are no measure: they say many things and so are all alike, while no
+    question is like any of them. The encoder's own values stand for them, and count while there are few notes. The
+    result is kept within what an encoder can plausibly have, or near-identical notes would make the same text average.
     """
 
     def __init__(self) -> None:
@@ -296,19 +299,23 @@ class Background:
 
 
 def _measure(connection: sqlite3.Connection, key: str, prior: tuple[float, float]) -> tuple[float, float]:
-    blobs = connection.execute(
-        "SELECT v.vector FROM notes n CROSS JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid AND v.chunk = 0 "
+    sample = connection.execute(
+        "SELECT length(CAST(n.content AS BLOB)) <= ?, v.vector FROM notes n "
+        "CROSS JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid AND v.chunk = 0 "
         "ORDER BY substr(n.id, -6), n.id LIMIT ?",
-        (key, SAMPLE),
+        (_SHORT, key, SAMPLE),
     ).fetchall()
-    count = len(blobs)
+    blobs = [blob for is_short, blob in sample if is_short]
+    total, count = len(sample), len(blobs)
+    long = (total - count) / max(1, total)
+    usual, spread = prior[0] - _DILUTED * prior[1] * long, prior[1]
     if count < 2:  # noqa: PLR2004 - no pair
-        return prior
-    matrix = np.frombuffer(b"".join(blob for (blob,) in blobs), dtype="<f4").reshape(count, -1)
+        return usual, spread
+    matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(count, -1)
     pairs = (matrix @ matrix.T)[np.triu_indices(count, 1)]
-    share = count / (count + _PRIOR_WEIGHT)
-    mean = share * float(pairs.mean()) + (1 - share) * prior[0]
-    deviation = share * float(pairs.std()) + (1 - share) * prior[1]
+    share = count / (total + _PRIOR_WEIGHT)
+    mean = share * float(pairs.mean()) + (1 - share) * usual
+    deviation = share * float(pairs.std()) + (1 - share) * spread
     low, high = prior[0] - _BELOW * prior[1], prior[0] + _ABOVE * prior[1]
     return _clamp(mean, (low, high)), _clamp(deviation, (_NARROWEST * prior[1], _WIDEST * prior[1]))
 

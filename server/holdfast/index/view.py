@@ -50,9 +50,11 @@ class IndexView:
         pool_size: int = WIDE_POOL,
         most_terms: int = MOST_TERMS,
         most: int = MOST_CANDIDATES,
+        extraordinary: frozenset[str] = frozenset(),
     ) -> Found:
         """See `holdfast.index.search.Finder.search`."""
-        return self._finder().search(self._connection, query, vector, wanted, pool_size, most_terms, most)
+        sizes = (pool_size, most_terms, most)
+        return self._finder().search(self._connection, query, vector, wanted, *sizes, extraordinary)
 
     def held(self, key: str | None = None) -> tuple[int, int] | None:
         """See `holdfast.index.search.Finder.held`."""

@@ -79,7 +79,7 @@ def rare_words(connection: sqlite3.Connection, snapshot: Snapshot, query: str, p
     most = _RARE_AT_LEAST + total // _RARE_SHARE
     found: list[Rare] = []
     for unit in units_of(query):
-        if unit.kind == "identifier" or 0 < _count(connection, snapshot, unit.label) <= most:
+        if unit.kind in ("identifier", "name") or 0 < _count(connection, snapshot, unit.label) <= most:
             places = _holding(connection, snapshot, unit, most)
             if 0 < len(places) <= most:
                 found.append(Rare(unit, len(places), places[passes[places]]))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from holdfast.model.frames import FRAME_WORDS
 from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded, query_terms
 
 _MOST_UNITS = 16
 _PAIR = 2  # signs of a script without spaces that are asked for together
 _LEAST_DIGITS = 4  # of a plain number that names something
+_SHORTEST_OF_TWO = 6
+_ENDINGS = frozenset("s es ed d ing er ers or ors r rs ly al able ness".split())  # noqa: SIM905
 _OUTSIDE = re.compile(r"^[\W_]+|[\W_]+$")
 _INNER = re.compile(r"[-_./:#@\\+~=&%$|]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -28,13 +32,14 @@ _GRAMMAR = frozenset("的了吗呢么怎什是在有和与就都也还吧啊哪�
 _PARTICLES = frozenset("은는이가을를의에서로도만과와요까어떻됐했나")
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 
-Kind = Literal["identifier", "word", "unspaced"]
+Kind = Literal["identifier", "name", "word", "unspaced"]
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """One thing that a question may name.
 
+    A "name" is spelt like an identifier and may be a product or a figure of speech as well: YubiHSM, state-of-the-art.
     `label` is a term of the question, or the spelling of an identifier; `phrases` are the words, one behind the other,
     under which a text may have it; `terms` are the question's terms that it is made of.
     """
@@ -67,7 +72,17 @@ def is_content(term: str) -> bool:
         signs = frozenset(term)
         return len(term) > 1 and not signs & (_GRAMMAR | _PARTICLES) and not _HIRAGANA.search(term)
     short = len(term) < (3 if term.isascii() else 4)
-    return not short and term not in STOP_WORDS and term not in OPEN_WORDS
+    return not short and term not in STOP_WORDS and term not in OPEN_WORDS and term not in FRAME_WORDS
+
+
+def is_formed(word: str, is_ordinary: Callable[[str], bool]) -> bool:
+    """Whether a word is made of ordinary ones: one with an ending, or two in one."""
+    splits = ((word[:at], word[at:]) for at in range(3, len(word)))
+    return any(
+        is_ordinary(head)
+        and (tail in _ENDINGS or (len(tail) > 2 and len(word) > _SHORTEST_OF_TWO and is_ordinary(tail)))  # noqa: PLR2004
+        for head, tail in splits
+    )
 
 
 def _is_unspaced(term: str) -> bool:
@@ -84,7 +99,8 @@ def _identifier(word: str) -> Unit | None:
     has_letter = any(sign.isalpha() for sign in word)
     if not _is_telling(word, parts, steps, has_digit=has_digit, has_letter=has_letter):
         return None
-    return _unit(word, parts, steps)
+    loose = not has_digit and (set(_INNER.findall(word)) == {"-"} if len(parts) > 1 else len(steps) == _PAIR)
+    return _unit(word, parts, steps, "name" if loose else "identifier")
 
 
 def _is_telling(word: str, parts: list[str], steps: list[str], *, has_digit: bool, has_letter: bool) -> bool:
@@ -112,7 +128,7 @@ def _numbered(word: str, number: str) -> Unit | None:
     return _unit(f"{word} {number}", [word, number], [word, number]) if folded(word) not in STOP_WORDS else None
 
 
-def _unit(written: str, parts: list[str], steps: list[str]) -> Unit:
+def _unit(written: str, parts: list[str], steps: list[str], kind: Kind = "identifier") -> Unit:
     """Its spellings: as it is, every step apart, all in one, letters with digits behind them, a version without v."""
     paired: list[str] = []
     for step in steps:
@@ -126,4 +142,4 @@ def _unit(written: str, parts: list[str], steps: list[str]) -> Unit:
         ways += [[number, *parts[1:]], [f"v{number}", *parts[1:]]]
     phrases = dict.fromkeys(" ".join(_QUOTES.sub(" ", folded(part)) for part in way) for way in ways)
     terms = frozenset(term for way in ways for part in way for term in query_terms(part))
-    return Unit(folded(written), "identifier", tuple(phrases), terms)
+    return Unit(folded(written), kind, tuple(phrases), terms)

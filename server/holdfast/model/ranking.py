@@ -1,6 +1,6 @@
 """Order and relevance of what the legs found.
 
-    score = coverage + 0.10 z + 0.05 session_z + 0.50 [share of the question's rare words]
+    score = coverage + 0.10 z + 0.05 session_z + 0.80 [share of the question's rare words]
             + 0.40 [the question names the note's subject] + 0.40 time agreement - 0.20 [another space]
             - 0.15 [retired] - 0.10 (1 - confidence) +- 0.02 [core, archival] + affinity
 
@@ -13,12 +13,12 @@ whatever else was found, and only it decides what is returned and what is marked
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from holdfast.model.affinity import TOLD
-from holdfast.model.identifiers import units_of
+from holdfast.model.identifiers import Unit, units_of
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.query import Candidate, Found
 from holdfast.model.times import moment
@@ -31,8 +31,9 @@ _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
 _SHOWN_WORDS = 5
 _NAMED_FLOOR, _HIGHEST_FLOOR = 0.5, 0.75  # relevance of a note that holds an identifier, and all that is named
-_SINGLE = 0.4  # of what an identifier adds to the score, a word adds that only one note has, in a longer question
-_FEW, _HALF, _NEARLY_ALL = 0.1, 2, 0.66  # share of the notes; one in so many; share of what is asked for
+_FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of what is asked about
+_DOUBTFUL, _STEEP = 0.25, 3  # the floor just below _ENOUGH, and how fast it falls
+_EXTRAORDINARY = 0.8  # what a word weighs more that is no ordinary one
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
 
 
@@ -42,7 +43,7 @@ class Weights:
 
     z: float = 0.10
     session: float = 0.05
-    rare: float = 0.50
+    rare: float = 0.80
     subject: float = 0.40
     time: float = 0.40
     other_space: float = 0.20
@@ -62,7 +63,8 @@ class Question:
 
     `space` is the one asked from; None where there is none, then all are equal. `after` and `before` are the time
     that it speaks of, None where it speaks of none. With `past` it asks for what was true then: what is retired by
-    now is as good. `extraordinary` are the words of it that are no ordinary English. `affinity` is what feedback
+    now is as good. `extraordinary` are the words of it that are no ordinary English, `formed` those of them that are
+    made of ordinary words. `affinity` is what feedback
     added to a note's score for questions like this one, by id.
     """
 
@@ -72,6 +74,7 @@ class Question:
     before: str | None = None
     past: bool = False
     extraordinary: frozenset[str] = frozenset()
+    formed: frozenset[str] = frozenset()
     affinity: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -169,18 +172,20 @@ def without_names(query: str, subjects: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """Identifiers, words that are no ordinary ones, ordinary words that few notes have; of `count` such things.
+    """What a question names: identifiers, words that are no ordinary ones, ordinary words.
 
-    `single` are those that one note holds.
-    `known` is how many identifiers and extraordinary words some note holds.
+    `rare` are those that few notes have, `single` those that one note has. `known` is how many identifiers and
+    extraordinary words some note holds. `weights` tells by label what of the question each is.
     """
 
+    units: tuple[Unit, ...]
     identifiers: frozenset[str]
     strange: frozenset[str]
-    few: frozenset[str]
+    rare: frozenset[str]
     single: frozenset[str]
-    count: int
     known: int
+    weights: Mapping[str, float]
+    whole: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +206,7 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
     foreign = question.space is not None and candidate.space not in (question.space, GLOBAL_SPACE)
     agreement = _agreement(candidate.happened, question, weights.fading)
     affinity = question.affinity.get(candidate.id, 0.0)
-    floor, rare = _rarity(candidate.held, asked.telling)
+    floor, rare = _rarity(candidate, asked.telling)
     score = (
         candidate.coverage
         + weights.z * (candidate.z or 0.0)
@@ -226,34 +231,39 @@ def _telling(question: Question, found: Found) -> _Telling | None:
     if not found.rare:
         return None
     units = units_of(question.text)
-    words = {unit.label for unit in units if unit.kind != "identifier"}
-    strange = frozenset(words & question.extraordinary)
-    few = frozenset(word for word in words - strange if found.rare.get(word, found.notes) <= max(1, _FEW * found.notes))
     identifiers = frozenset(unit.label for unit in units if unit.kind == "identifier")
-    single = frozenset(word for word, count in found.rare.items() if count == 1)
-    return _Telling(identifiers, strange, few, single, len(units), len((identifiers | strange) & found.rare.keys()))
+    odd = question.extraordinary - question.formed
+    strange = frozenset(unit.label for unit in units if unit.kind == "name" or unit.label in odd) - identifiers
+    few = max(1, _FEW * found.notes)
+    rare = frozenset(label for label, count in found.rare.items() if count <= few or label in identifiers | strange)
+    single = frozenset(label for label, count in found.rare.items() if count == 1)
+    weights = {unit.label: 1.0 + _EXTRAORDINARY * (unit.label in identifiers | strange) for unit in units}
+    known = len((identifiers | strange) & found.rare.keys())
+    return _Telling(tuple(units), identifiers, strange, rare, single, known, weights, sum(weights.values()))
 
 
-def _rarity(held: Collection[str], telling: _Telling | None) -> tuple[float, float]:
+def _rarity(candidate: Candidate, telling: _Telling | None) -> tuple[float, float]:
     """The relevance that a note has at the least by the rare words that it holds, and what they add to its score.
 
-    An identifier counts whatever else is asked. A word that is no ordinary one counts where it is half of such words,
-    or the question is in another language, of which most words are such; it adds to the score where no other note has
-    it. Ordinary words count where they are nearly all that is asked for.
+    An identifier counts whatever else is asked. Other words count by how much the note has of what is asked about,
+    where words that are no ordinary ones weigh more: all of it makes it relevant, less than half makes it doubtful.
     """
+    held = telling.rare.intersection(candidate.held) if telling else frozenset()
     if telling is None or not held:
         return 0.0, 0.0
-    named = telling.identifiers.intersection(held)
-    strange = telling.strange.intersection(held)
+    named, strange = telling.identifiers & held, telling.strange & held
     if named:
         share = len(named | strange) / max(1, telling.known)
         return _NAMED_FLOOR + share * (_HIGHEST_FLOOR - _NAMED_FLOOR), share
-    if _HALF * len(strange) >= max(1, len(telling.strange)):
-        share = len(strange) / telling.count
-        adds = bool(strange & telling.single) * (1.0 if _HALF * share >= 1 else _SINGLE)
-        return WEAK + share * (_HIGHEST_FLOOR - WEAK), adds
-    share = len(telling.few.intersection(held) | strange) / telling.count
-    return (WEAK + share * (_HIGHEST_FLOOR - WEAK) if share >= _NEARLY_ALL else 0.0), 0.0
+    if not strange:
+        share = sum(telling.weights[label] for label in held) / telling.whole
+        return (WEAK + share * (_HIGHEST_FLOOR - WEAK) if share >= _NEARLY_ALL else 0.0), 0.0
+    there = {*candidate.held, *candidate.matched}
+    has = (telling.weights[unit.label] for unit in telling.units if unit.label in there or unit.terms <= there)
+    share = sum(has) / telling.whole
+    if share < _ENOUGH:
+        return _DOUBTFUL * (share / _ENOUGH) ** _STEEP, 0.0
+    return WEAK + share * (_HIGHEST_FLOOR - WEAK), float(bool(strange & telling.single))
 
 
 def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:
