@@ -210,7 +210,7 @@ MUTATIONS = (
     # 3. Many processes, one memory.
     Mutation("locks-shared", 3, "two processes hold one lock", "store/locks.py",
              "fcntl.LOCK_EX", "fcntl.LOCK_SH", (f"{_LOCKS}test_processes_do_not_lose_each_others_updates",)),
-    Mutation("belief-of-before", 3, "a belief is updated from what it was before its lock was taken", "engine/believe.py",
+    Mutation("belief-of-before", 3, "a belief is updated from what it was before its lock", "engine/believe.py",
              "_next_evidence(before.note, source", "_next_evidence(belief.note, source",
              ("tests/crash/test_linearizable.py::test_what_several_servers_answer_is_what_one_memory_would_have_said",)),
     Mutation("lock-replaced", 3, "a lock file that was replaced is locked", "store/locks.py",

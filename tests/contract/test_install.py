@@ -342,7 +342,7 @@ JSONC = [
     '{\n  "servers": {\n    "other": {"command": "x"}, // the other\n  }, // all\n}\n',
     '{\n  "servers": {\n    // about it\n    "other": {"command": "x"} // the other\n  }\n}\n',
     '{"servers": {"other": {"args": ["a", /* b */ "c",],},},}',
-    '{\n\t"inputs": [], /* , */\n\t"servers": {\n\t\t"other": {\n\t\t\t"url": "http://localhost//y", // "\n\t\t},\n\t},\n}',
+    '{\n\t"inputs": [], /* , */\n\t"servers": {\n\t\t"o": {\n\t\t\t"url": "http://localhost//y", // "\n\t\t},\n\t},\n}',
     '{\n  "servers": {"a": {}, "b": {"x": "/* no comment */"}} // end',
 ]
 
