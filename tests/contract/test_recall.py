@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import socket
@@ -228,9 +229,13 @@ async def test_a_long_title_is_cut_in_the_text_and_whole_in_the_structure(agent:
 # --- filters --------------------------------------------------------------------------------------
 
 
+DOTS = itertools.count(1)
+
+
 async def crane_in(agent: Agent, **arguments: Any) -> str:
+    """A note with the words of all others made so, and a text of its own: the same text would be the same note."""
     agent.clock.forward(minutes=11)
-    return str((await agent.remember("The crane lifts forty tonnes.", **arguments))["id"])
+    return str((await agent.remember(f"The crane lifts forty tonnes{'.' * next(DOTS)}", **arguments))["id"])
 
 
 async def test_types_restrict(agent: Agent) -> None:
