@@ -58,7 +58,7 @@ async def asked(home: Path, seconds: float, seed: int, *, jobs: bool) -> tuple[l
             await ask(memory, query)
             times.append(time.perf_counter() - began)
             await anyio.sleep(PAUSE_SECONDS)
-        lines = await memory.ports.store.journal()
+        lines = [read.record for read in await memory.ports.store.journal_since("", 1_000_000) or ()]
     done = [f"{line['job']['name']} {line['job']['changed']}" for line in lines if line.get("op") == "job"]
     rewritten = sum(line.get("op") == "demote" for line in lines)
     return times, f"{', '.join(done) or 'no job ended'}; {rewritten} notes rewritten"

@@ -490,7 +490,7 @@ MUTATIONS = (
              "if self._answered and self._was_given(text):", "if self._was_given(text) and False:",
              (f"{_EARLY}test_a_client_that_gave_up_probing_is_served_in_the_older_era",)),
     Mutation("era-stuck", 8, "a handshake after a probe is refused", "stdio.py",
-             "elif self._modern and _shakes_hands(line):", "elif False:",
+             "if self._probes and _shakes_hands(line):", "if False:",
              (f"{_EARLY}test_a_client_that_gave_up_probing_is_served_in_the_older_era",)),
     Mutation("any-host", "hostile", "a page of another host is served", "web.py",
              "self._hosts(host), self._origins()", '["*"], ["*"]',

@@ -84,17 +84,17 @@ class _Joined(io.RawIOBase):
 
 
 class _Lines:
-    """The lines of a connection, up to a handshake that comes after requests of the newer era."""
+    """The lines of a connection, up to a handshake that comes after nothing but probes for the newer era."""
 
     def __init__(self, raw: io.RawIOBase) -> None:
         self._text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="replace")
         self._next = ""
         self._ended = False
-        self._modern: bool | None = None
+        self._probes: bool | None = None  # whether the newer era was only asked for until now
 
     def begin(self) -> bool:
         """Whether there is a connection to serve; from here on it may be of either era."""
-        self._modern = None
+        self._probes = None
         return not self._ended
 
     def __aiter__(self) -> _Lines:
@@ -105,19 +105,19 @@ class _Lines:
         if not line:
             self._ended = True
             raise StopAsyncIteration
-        if self._modern is None:
-            self._modern = _opens_modern(line)
-        elif self._modern and _shakes_hands(line):
+        if self._probes and _shakes_hands(line):
             self._next = line
             raise StopAsyncIteration
+        if self._probes is not False and (probes := _probes(line)) is not None:
+            self._probes = probes
         return line
 
 
-def _opens_modern(line: str) -> bool | None:
-    """Which era a first request speaks; None for what is no request."""
+def _probes(line: str) -> bool | None:
+    """Whether a request only asks for the newer era; None for what is no request."""
     match _parsed(line):
-        case {"method": str(method), "id": _, "params": {"_meta": dict(meta)}}:
-            return method != "initialize" and "io.modelcontextprotocol/protocolVersion" in meta
+        case {"method": "server/discover", "id": _, "params": {"_meta": dict(meta)}}:
+            return "io.modelcontextprotocol/protocolVersion" in meta
         case {"method": str(), "id": _}:
             return False
     return None

@@ -110,7 +110,7 @@ def test_content_and_question_come_from_standard_input_for_a_dash(environment: d
     ("arguments", "sentence"),
     [
         (("node", "mem_zzzz"), "node_id names no note. Find it"),
-        (("remember", "x", "--link", "mem_zzzz"), "links names no note."),
+        (("remember", "x", "--link", "mem_zzzz"), "links[0] names no note."),
         (("remember", "  "), "content"),
         (("remember", "x", "--type", "poem"), "invalid choice"),
         (("recall", "x", "--limit", "0"), "limit"),

@@ -83,7 +83,7 @@ def test_files_that_are_no_notes_and_texts_that_lost_a_race_are_named(environmen
     (home / "trash" / "conflicts" / "lost.md").write_text("x", "utf-8")
     found = checks(environment)
     assert "memories/broken.md" in found["quarantine"]["said"]
-    assert "1 texts" in found["conflicts"]["said"]
+    assert "1 text that lost a race" in found["conflicts"]["said"]
 
 
 def test_a_foreign_change_of_a_page_is_told_until_it_is_accepted(environment: dict[str, str], home: Path) -> None:

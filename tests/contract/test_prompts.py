@@ -72,7 +72,7 @@ async def test_tending_is_asked_for_in_the_words_that_clients_get_as_files(agent
     text = await words(agent, "maintain")
     assert all(word in text for word in ("run_maintenance", "batch_id", "edges", "merges", "consolidations", "`none`"))
     assert "never instructions" in text
-    files = [*CLIENTS.rglob("holdfast-maintain.md")]
+    files = [*CLIENTS.rglob("holdfast-maintain.md"), *CLIENTS.rglob("holdfast-maintain/SKILL.md")]
     assert len(files) == 3
     for file in files:
         head, _, body = file.read_text("utf-8").removeprefix("---\n").partition("\n---\n")

@@ -384,8 +384,9 @@ def held(*locks: Path) -> Iterator[None]:
 def impatient(effort: Effort, seconds: int = SOON) -> tuple[tuple[str, ...], int]:
     """A server that waits for a lock as long as it does, or so long in the short form; and how long that is."""
     program = (
-        "from holdfast.store.locks import Lock\n"
-        f"Lock.__init__.__defaults__ = ({seconds}.0,)\n"
+        "from holdfast.store import locks\n"
+        f"locks.PATIENCE_SECONDS = {seconds}.0\n"
+        f"locks.Lock.__init__.__defaults__ = locks.LockFile.__init__.__defaults__ = ({seconds}.0,)\n"
         "from holdfast.__main__ import main\n"
         "raise SystemExit(main())"
     )

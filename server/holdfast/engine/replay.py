@@ -1,7 +1,7 @@
 """The journal, read into the index from where the index knows it: changes, feedback, uses, runs, verdicts, baselines.
 
-What the index knows is a prefix of the journal in which every change is known to be done or void. Rows of a change
-wait until its outcome is told; the prefix never goes beyond a change that is still open, which is read again then.
+What the index knows is a prefix of the journal in which every change is known to be done or void. It never goes beyond
+a change that is still open, which is read again; at the journal's end such a change counts as done until it is told void.
 """
 
 from __future__ import annotations
@@ -130,6 +130,10 @@ class Replay:
         history, feedback, uses, runs, kept = rows
         return Update(history=history, feedback=feedback, uses=uses, runs=runs, remembered=kept, journal=(advanced,))
 
+    def open_history(self) -> list[HistoryRow]:
+        """Rows of changes whose outcome nobody has told yet: others may be at them, and most are made."""
+        return [row for item in self._open.values() for row in item.history]
+
     def _sure_place(self) -> str:
         """Behind the last record before the first change that is still open."""
         first = next(iter(self._open.values()), None)
@@ -231,6 +235,8 @@ async def _read_on(ports: Ports, replay: Replay, slices: int | None) -> bool | N
             await ports.index.apply(replay.step())
             place = reads[-1].position.render()
         if len(reads) < SLICE:
+            if still := replay.open_history():
+                await ports.index.apply(Update(history=still))
             _warn(place, harmed)
             return True
         slices = None if slices is None else slices - 1

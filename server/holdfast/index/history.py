@@ -67,6 +67,7 @@ def advance(connection: sqlite3.Connection, step: Advance) -> None:
         return  # another process has gone on, or begun anew
     if step.gone_pages:
         _drop(connection, _PAGE)
+    connection.executemany("DELETE FROM history WHERE change = ?", [(change,) for change in step.void])
     rows: list[tuple[str, object]] = [(_PLACE, step.place), (_PAGES, step.pages_seq)]
     rows += [(f"{_VOID}{change}", 1) for change in step.void]
     rows += [(f"{_PAGE}{path}", json.dumps([base.hash, base.size, base.foreign])) for path, base in step.pages.items()]
