@@ -1,7 +1,7 @@
 """The journal, read into the index from where the index knows it: changes, feedback, uses, runs, verdicts, baselines.
 
 What the index knows is a prefix of the journal in which every change is known to be done or void. It never goes beyond
-a change that is still open, which is read again; at the journal's end such a change counts as done until it is told void.
+a change that is still open, which is read again; at the end of the journal it counts as done until it is told void.
 """
 
 from __future__ import annotations
