@@ -192,7 +192,12 @@ SCRIPTS: dict[str, Sequence[Line | str]] = {
         line(1, "tools/list", {"_meta": MODERN["_meta"] | {"io.modelcontextprotocol/protocolVersion": "2027-01-01"}}),
     ),
     "an envelope after a handshake": (hello(), READY, line(1, "tools/list", MODERN), line(2, "tools/list")),
-    "a call in between": (hello(), READY, line(1, "tools/call", RECALL), line(2, "tools/list")),
+    "a call in between": (
+        hello(),
+        READY,
+        line(1, "tools/call", {"name": "now_read", "arguments": {}}),
+        line(2, "tools/list"),
+    ),
 }
 
 
