@@ -16,6 +16,7 @@ from fastmcp import Client
 
 import holdfast.app
 from holdfast.app import build_memory, build_server
+from holdfast.engine.memory import Memory
 from holdfast.settings import load_settings
 from served import Clock
 
@@ -44,6 +45,7 @@ class Mover:
     client: Client[Any]
     home: Path
     clock: Clock
+    memory: Memory
     progress: list[tuple[float, float | None]] = field(default_factory=list)
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -100,7 +102,7 @@ async def moving(home: Path, era: str = "legacy", **environment: str) -> AsyncIt
     with patch.object(holdfast.app, "now", clock):
         memory = build_memory(settings)
         async with memory.running(), Client(build_server(settings, memory, admin=True), mode=era) as client:
-            yield Mover(client, home, clock)
+            yield Mover(client, home, clock, memory)
 
 
 def files_of(home: Path) -> dict[str, bytes]:

@@ -7,8 +7,9 @@ import os
 import sqlite3
 import sys
 import tarfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import pytest
 from fastmcp.utilities.tests import asgi_client
 
 from holdfast.app import build_memory, build_server
+from holdfast.engine.gated import Confirmations
+from holdfast.engine.importing import ImportFrom, import_memory
+from holdfast.engine.ports import Caller
 from holdfast.settings import load_settings
 from moves import (
     Mover,
@@ -33,6 +37,8 @@ from processes import HOLDFAST, stdio
 from served import ERAS, SELF, Clock, made_up_secret
 
 pytestmark = pytest.mark.anyio
+
+CALLER = Caller(None, "a test", "pytest")
 
 
 @pytest.fixture
@@ -132,6 +138,24 @@ def note_with(mover: Mover, words: str) -> str:
     return path.stem.rpartition(".")[2]
 
 
+async def test_a_value_that_fits_no_field_of_ours_is_kept_as_it_was(mover: Mover, tmp_path: Path) -> None:
+    head = (
+        "source: [a logbook, a chart]\nsubject: {who: Anna}\ntier: gold\nconfidence: high\n"
+        "outdated: perhaps\ncreated: long ago\ntags: [gull]\ntype: fact\nsession:\n"
+    )
+    await mover.bring(write(tmp_path / "notes", {"gulls.md": f"---\n{head}---\nThe gulls nest on the roof.\n"}))
+    [text] = [text for data in files_of(mover.home).values() if "gulls nest" in (text := data.decode())]
+    kept = json.loads(next(line for line in text.splitlines() if line.startswith("imported_keys: ")).partition(" ")[2])
+    assert kept == {
+        "source": ["a logbook", "a chart"],
+        "subject": {"who": "Anna"},
+        "tier": "gold",
+        "confidence": "high",
+        "outdated": "perhaps",
+        "created": "long ago",
+    }
+
+
 async def test_what_omi_says_beside_the_documented_columns_is_not_dropped(mover: Mover, tmp_path: Path) -> None:
     source = omi_folder(tmp_path / "omi")
     with closing(sqlite3.connect(source / "palace.sqlite")) as palace:
@@ -199,6 +223,53 @@ async def test_an_export_joins_what_is_here_and_keeps_its_own_notes_as_many_as_t
         node = await mover.call("recall_node", node_id=shared["id"])
         assert (node["id"], node["tags"]) == (here["id"], ["two", "one"])
         assert len(list(mover.home.glob("memories/global/deployed*.md"))) == 2
+
+
+async def test_of_two_files_with_one_id_the_first_comes_and_the_other_is_named(mover: Mover, tmp_path: Path) -> None:
+    head = '---\nid: "mem_01jd4x0k3v8q2m7z"\n---\n'
+    texts = {"memories/a/a.md": f"{head}The anchor.\n", "memories/b/b.md": f"{head}The buoy.\n", "journal/x": ""}
+    done = await mover.bring(write(tmp_path / "export", texts))
+    assert (done["notes"], [item["where"] for item in done["refused"]]) == (1, ["memories/b/b.md"])
+    node = await mover.call("recall_node", node_id="mem_01jd4x0k3v8q2m7z")
+    assert node["content"].strip() == "The anchor."
+
+
+def taken_away(file: Path) -> None:
+    file.unlink()
+
+
+def edited(file: Path) -> None:
+    file.write_text(file.read_text("utf-8").replace("holds fast", "drags"), "utf-8")
+    os.utime(file, (1, 1))  # left alone for long
+
+
+@pytest.mark.parametrize("others_do", [taken_away, edited])
+async def test_a_text_comes_again_where_the_note_that_said_it_has_changed_during_the_import(
+    tmp_path: Path, era: str, others_do: Callable[[Path], None]
+) -> None:
+    same, between = "The anchor holds fast.", range(2, 40)
+    nodes = {**ormah_node(1, same, title="Anchor"), **ormah_node(99, same, title="Anchor")}
+    for number in between:
+        nodes |= ormah_node(number, f"Boat {number} has a berth.")
+    source = ImportFrom(str(write(tmp_path / "ormah", nodes)), anywhere=True)
+    done: list[int] = []
+
+    async def progress(count: int, _: int) -> None:
+        if not done:
+            [file] = [file for file in memories.rglob("*.md") if same in file.read_text("utf-8")]
+            others_do(file)
+        done.append(count)
+
+    async def no_progress(_: int, __: int) -> None:
+        """Nobody is told of the dry run."""
+
+    async with moving(tmp_path / "home", era) as mover:
+        memories, tokens = mover.home / "memories", Confirmations()
+        dry = await import_memory(mover.memory, CALLER, tokens, source, no_progress)
+        await import_memory(mover.memory, CALLER, tokens, replace(source, confirm=dry.confirm), progress)
+        assert len(done) > 1
+        [text] = [text for file in memories.rglob("*.md") if same in (text := file.read_text("utf-8"))]
+        assert ormah_id(99) in text
 
 
 async def test_what_an_ormah_self_defines_is_about_the_user_here(mover: Mover, tmp_path: Path) -> None:
@@ -352,7 +423,7 @@ async def test_over_http_only_the_imports_folder_is_read(anyio_backend: str, era
     write(tmp_path / "home" / "imports", {"vault/a.md": "The crane lifts.\n"})
     memory = build_memory(settings)
     async with memory.running(), asgi_client(build_server(settings, memory, admin=True), mode=era) as client:
-        mover = Mover(client, tmp_path / "home", Clock())
+        mover = Mover(client, tmp_path / "home", Clock(), memory)
         said = await mover.refused("admin_import", path=str(outside))
         assert said.startswith("InvalidArgumentError")
         assert (await mover.bring("vault"))["notes"] == 1

@@ -90,10 +90,13 @@ def _tell(screen: Screen, told: Mapping[str, Report], *, dry: bool) -> None:
         verb = "would be stored" if dry else "stored"
         screen.say(
             f"{clean(path)} ({report.kind}): {counted(report.notes, 'note')} {verb}, {report.known:,} known already, "
-            f"{report.same:,} the same as others, {report.refused_count:,} refused"
+            f"{report.updated:,} brought up to date, {report.same:,} the same as others, "
+            f"{report.refused_count:,} refused"
         )
         _tell_left_out(screen, report.refused, report.refused_count, "yellow")
         _tell_left_out(screen, report.unmapped, report.unmapped_count, "dim")
+        for change in reversed(report.changes[-MOST_TOLD:]):
+            screen.say(screen.paint(f"  to undo: holdfast outdated --undo {change}", "dim"))
         if report.secrets:
             found: dict[str, Any] = dict(report.secrets)
             screen.say(f"  secrets that were replaced: {', '.join(f'{name} {count}' for name, count in found.items())}")

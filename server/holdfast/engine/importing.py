@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.engine.arguments import MOST_TAGS, space
 from holdfast.engine.arrivals import Ready, Threads, clean_page, made_ready, why
 from holdfast.engine.attending import Attending, world
 from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.documents import IMPORT, Taken, came_in_sections, take_document
 from holdfast.engine.gated import AdminCall, Confirmations, Journalled, journalled, write_outcome
 from holdfast.engine.ports import Caller, Moving, Ports, View
 from holdfast.engine.remember import ATTEMPTS, AUTO_REASONS, is_selfless, same_guard, self_change
@@ -18,14 +19,14 @@ from holdfast.index.rows import IndexedNote
 from holdfast.model.ids import SELF_ID
 from holdfast.model.joining import are_told_apart, have_two_titles, joined
 from holdfast.model.memory import Link, Note
-from holdfast.model.moving import Arrival, ArrivedFile, ArrivedPage, Item, LeftOut
+from holdfast.model.moving import Arrival, ArrivedDocument, ArrivedFile, ArrivedPage, Item, LeftOut, imported_id
 from holdfast.model.pages import DAILY, page_key
 from holdfast.store.exporting import Exported
 from holdfast.store.sources.reading import Source
 from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 
 MOST_TOLD = 200  # of what was refused, and of what was not mapped
-IMPORT, EXPORT = "admin_import", "admin_export"
+EXPORT = "admin_export"
 
 Progress = Callable[[int, int], Awaitable[None]]
 
@@ -47,7 +48,8 @@ class Report:
 
     `notes` are new ones and `links` the edges that they bring. `known` came before; of these `differing` are not the
     same here and there any more, and were left as they are. `gone` came before and were deleted or merged here since.
-    `same` say what a note here says already, and were joined to it.
+    `same` say what a note here says already, and were joined to it. `updated` are sections of long files that changed
+    there, while nobody changed them here. `changes` are what it did, each to be undone by itself.
     `pages` are texts beside the notes, `secrets` kinds of what was taken out, `refused` things that are broken,
     `unmapped` what has no place here. The counts are whole, the lists are not beyond `MOST_TOLD`.
     """
@@ -60,11 +62,30 @@ class Report:
     differing: int = 0
     gone: int = 0
     same: int = 0
+    updated: int = 0
     refused_count: int = 0
     unmapped_count: int = 0
     refused: list[LeftOut] = field(default_factory=list)
     unmapped: list[LeftOut] = field(default_factory=list)
     secrets: Counter[str] = field(default_factory=Counter)
+    changes: list[str] = field(default_factory=list)
+
+    def take(self, taken: Taken, parts: Mapping[str, Ready]) -> None:
+        """Count what became of a text in sections."""
+        self.notes += len(taken.fresh)
+        self.updated += len(taken.updated)
+        self.gone += len(taken.gone)
+        self.known += taken.known
+        self.differing += len(taken.edited)
+        self.changes += [taken.change_id] if taken.change_id else []
+        for note_id in taken.fresh:
+            self.links += len(parts[note_id].note.connections)
+        for note_id in (*taken.fresh, *taken.updated):
+            self.secrets.update(parts[note_id].labels)
+            self.leave_out(parts[note_id].where, parts[note_id].unmapped)
+        (first, *_) = parts.values()
+        reason = "a section is not in the file any more; its note stays until it is marked outdated:"
+        self.leave_out(first.where, [f"{reason} {note_id}" for note_id in taken.missing])
 
     def refuse(self, where: str, reason: str) -> None:
         self.refused_count += 1
@@ -205,14 +226,19 @@ class _Importing:
             await progress(min(done, source.total), source.total)
 
     async def _take(self, items: Sequence[Item]) -> None:
-        ready: list[Ready] = []
-        for item in items:
+        ready: dict[str, Ready] = {}
+        for item in await self._by_length(items):
             match item:
                 case Arrival() | ArrivedFile():
                     try:
-                        ready.append(await self._made_ready(item))
+                        made = await self._made_ready(item)
                     except HoldfastError as error:
                         self._report.refuse(item.where, why(error))
+                        continue
+                    if ready.setdefault(made.note.id, made) is not made:
+                        self._report.refuse(item.where, "another one of this source has the same id")
+                case ArrivedDocument():
+                    await self._take_document(item)
                 case ArrivedPage():
                     await self._take_page(item)
                 case LeftOut(where=where, reason=reason, broken=True):
@@ -220,8 +246,33 @@ class _Importing:
                 case LeftOut(where=where, reason=reason):
                     self._report.leave_out(where, [reason])
         if ready:
-            met = await self._memory.attend(lambda ports: self._store(ports, ready))
-            self._count(ready, met)
+            first = list(ready.values())
+            met = await self._memory.attend(lambda ports: self._store(ports, first))
+            self._count(first, met)
+
+    async def _by_length(self, items: Sequence[Item]) -> list[Item]:
+        """These things, with short texts as one note unless they came in sections before."""
+        texts = [item for item in items if isinstance(item, ArrivedDocument) and not item.is_long]
+        ids = [imported_id(item.whole.key) for item in texts]
+        split = await self._memory.attend(lambda ports: came_in_sections(ports, ids)) if ids else set()
+        whole = {item.where for item, note_id in zip(texts, ids, strict=True) if note_id not in split}
+        return [item.whole if isinstance(item, ArrivedDocument) and item.where in whole else item for item in items]
+
+    async def _take_document(self, item: ArrivedDocument) -> None:
+        """Store a long text in its sections, as one change."""
+        parts: list[Ready] = []
+        for arrival in item.parts:
+            try:
+                parts.append(await self._made_ready(arrival))
+            except HoldfastError as error:
+                self._report.refuse(arrival.where, why(error))
+                if not parts:
+                    return  # without the note of the whole there is nothing that they are part of
+        self._threads.last[parts[0].note.space] = parts[0].note.id
+        taken = await self._memory.attend(
+            lambda ports: take_document(ports, self._caller, parts, item.whole.content, writes=self._writes)
+        )
+        self._report.take(taken, {part.note.id: part for part in parts})
 
     async def _made_ready(self, item: Arrival | ArrivedFile) -> Ready:
         size = len(item.data if isinstance(item, ArrivedFile) else item.content)
@@ -255,7 +306,8 @@ class _Importing:
         if changes:
             if SELF_ID not in changes and await is_selfless(ports):
                 changes[SELF_ID] = self_change(ports.now)
-            await commit(ports, self._caller, "import", list(changes.values()), None, detail)
+            done = await commit(ports, self._caller, "import", list(changes.values()), None, detail)
+            self._report.changes.append(done.change_id)
         joins: dict[str, list[Note]] = {}
         for item in ready:
             if item.note.id in met.same:
@@ -264,20 +316,22 @@ class _Importing:
             there = await ports.index.notes(joins)
             before = [await load_current(ports, there[note_id]) for note_id in joins]
             joining = [Change(stored, _with_all(stored.note, joins[stored.note.id])) for stored in before]
-            await commit(ports, self._caller, "import", joining, None, detail)
+            done = await commit(ports, self._caller, "import", joining, None, detail)
+            self._report.changes.append(done.change_id)
 
     async def _meet(self, ports: Ports, ready: Sequence[Ready]) -> _Met:
         """What is here of these notes, and which of them say what another says, here or earlier in this source."""
-        ids = list(dict.fromkeys(item.note.id for item in ready))
+        ids = [item.note.id for item in ready]
 
         def read(view: View) -> _Met:
             known, before = view.notes(ids), view.with_history(ids)
             met = _Met(known, before - known.keys(), first=dict(self._first))
             for item in ready:
                 note, guard = item.note, same_guard(item.note)
-                if note.id in met.gone or note.id in met.fresh:
+                if note.id in met.gone:
                     continue
-                same = None if note.id in known else self._same(view, ports.now, note, met.first.get(guard, ()))
+                first = self._standing(view, met.first.get(guard, ()), guard, met.fresh)
+                same = None if note.id in known else self._same(view, ports.now, note, first)
                 if same is not None:
                     met.same[note.id] = same
                     continue
@@ -290,6 +344,14 @@ class _Importing:
             return met
 
         return await ports.index.read(read)
+
+    def _standing(self, view: View, first: Sequence[Note], guard: str, fresh: Collection[str]) -> list[Note]:
+        """Those of this source's notes with one text that say it still: others may change what came a moment ago."""
+        if not self._writes:
+            return list(first)
+        there = view.notes([one.id for one in first])
+        now = [one if one.id in fresh else there[one.id].note for one in first if one.id in fresh or one.id in there]
+        return [one for one in now if same_guard(one) == guard]
 
     def _same(self, view: View, now: str, note: Note, first: Sequence[Note]) -> Note | None:
         if note.is_outdated or note.valid_until or note.evidence or note.id == SELF_ID:
@@ -305,13 +367,8 @@ class _Importing:
 
     def _count(self, ready: Sequence[Ready], met: _Met) -> None:
         report = self._report
-        counted: set[str] = set()
         for item in ready:
             note = item.note
-            if note.id in counted:
-                report.refuse(item.where, "another one of this source has the same id")
-                continue
-            counted.add(note.id)
             if note.id in met.fresh:
                 report.notes += 1
                 report.links += len(note.connections)

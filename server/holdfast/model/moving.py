@@ -13,6 +13,7 @@ from holdfast.model.memory import EDGE_TYPES
 
 SourceKind = Literal["ormah", "omi", "memory-server", "markdown", "holdfast"]
 IMPORTED_FROM, IMPORTED_KEYS = "imported_from", "imported_keys"  # frontmatter of a note that was imported
+IMPORTED_TEXT, IMPORTED_SECTIONS = "imported_text", "imported_sections"  # of a section: a hash; of its file: ids
 _EARLY_BITS = 40  # such an id's time is before 2005: it sorts before every id that was given to a new note
 _NO_WORD = re.compile(r"[^a-z]+")
 _EDGE_WORDS = {  # how others name what is one of ours
@@ -78,6 +79,19 @@ class ArrivedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrivedDocument:
+    """A text with headings: `whole` as one note, and its `parts`: a note of the whole first, then one for each section.
+
+    A short one comes as one note, unless it came in sections before.
+    """
+
+    where: str
+    whole: Arrival
+    parts: tuple[Arrival, ...]
+    is_long: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ArrivedPage:
     """A text beside the notes; `path` is where it belongs here."""
 
@@ -95,7 +109,7 @@ class LeftOut:
     broken: bool = True
 
 
-Item: TypeAlias = Arrival | ArrivedFile | ArrivedPage | LeftOut
+Item: TypeAlias = Arrival | ArrivedDocument | ArrivedFile | ArrivedPage | LeftOut
 
 
 def imported_id(key: str) -> str:

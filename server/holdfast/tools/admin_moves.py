@@ -48,6 +48,8 @@ class ImportResult(Noted):
     differing: int
     gone: int
     same: int
+    updated: int
+    changes: list[str]
     secrets: dict[str, int]
     refused_count: int
     refused: list[LeftOutResult]
@@ -140,6 +142,8 @@ def _imported(done: Imported) -> ToolResult:
             differing=report.differing,
             gone=report.gone,
             same=report.same,
+            updated=report.updated,
+            changes=report.changes,
             secrets=dict(report.secrets),
             refused_count=report.refused_count,
             refused=[LeftOutResult(where=item.where, reason=item.reason) for item in report.refused],
@@ -162,11 +166,15 @@ def _summary(report: Report, *, dry: bool) -> str:
         parts.append(
             f"Came before and left as they are: {report.known:,}; of these different now: {report.differing:,}."
         )
+    if report.updated:
+        parts.append(f"Sections that changed there and not here, brought up to date: {report.updated:,}.")
     if report.gone:
         parts.append(f"Came before and were deleted or merged here since, which stays so: {report.gone:,}.")
     if report.secrets:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(report.secrets.items()))
         parts.append(f"Secrets are replaced by placeholders: {kinds}.")
+    if report.changes:
+        parts.append(f"To take it back: admin_undo with each of {', '.join(report.changes[-_SHOWN:])}, the last first.")
     return " ".join(parts)
 
 

@@ -1,16 +1,22 @@
-"""A folder of plain markdown or text, an Obsidian vault for instance: each file is a note, links are edges."""
+"""A folder of plain markdown or text, an Obsidian vault for instance: each file is a note, links are edges.
+
+A long markdown file is a note of the whole with its opening and a list, and a note for each section, which is part of
+the section around it or of the whole, and is preceded by the section before it.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from holdfast.model.memory import NOTE_TYPES, TIERS, title_of
-from holdfast.model.moving import IMPORTED_KEYS, Arrival, Item, LeftOut, Tie
+from holdfast.model.moving import IMPORTED_KEYS, Arrival, ArrivedDocument, Item, LeftOut, Tie
+from holdfast.model.sections import LONG, outline
 from holdfast.model.words import counted
 from holdfast.store.codec import frontmatter_keys
 from holdfast.store.filesystem import FileSystem
@@ -31,7 +37,9 @@ from holdfast.store.sources.reading import (
 from holdfast.store.stored import EPOCH, time_of
 
 SUFFIX = ".md"  # of what a link without one means
-SUFFIXES = (SUFFIX, ".markdown", ".txt")
+PLAIN = ".txt"
+SUFFIXES = (SUFFIX, ".markdown", PLAIN)
+LARGEST_DOCUMENT = 4 * 1024 * 1024
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`", re.DOTALL)
 _WIKI = re.compile(r"\[\[([^\[\]|#^\n]+)(?:[#^|][^\[\]\n]*)?\]\]")
 _LINK = re.compile(r"\]\(<?([^()<>\s]++)>?(?:\s++\"[^\"]*+\")?\)")
@@ -42,6 +50,7 @@ _MAPPED = {
     "title", "tags", "type", "tier", "space", "confidence", "subject", "event_time", "created", "updated",
     "session", "source", "about_self", "valid_from", "valid_until", "outdated", "outdated_reason",
 }  # fmt: skip
+_SWITCHES = ("true", "false", "yes", "no", "1", "0")
 _MOST_TOLD = 20  # of one file
 
 
@@ -92,9 +101,10 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
     of = f"markdown:{f'{space}/' if space else ''}{files.root.name}:"
     for path in notes:
         try:
-            document = read_document(disk, files.absolute(path))
+            document = read_document(disk, files.absolute(path), LARGEST_DOCUMENT)
             signature = disk.signature(files.absolute(path))
-            yield _arrival(document, path, of, space, names, time_of(signature) if signature else EPOCH)
+            item = _arrival(document, path, of, space, names, time_of(signature) if signature else EPOCH)
+            yield _in_sections(item, of, names) if isinstance(item, Arrival) else item
         except BrokenError as error:
             yield LeftOut(path, str(error))
 
@@ -139,6 +149,40 @@ def _arrival(document: Document, path: str, of: str, space: str, names: Names, m
     )
 
 
+def _in_sections(whole: Arrival, of: str, names: Names) -> Item:
+    """A markdown file by its sections; one that is no markdown as it is."""
+    path = whole.where
+    if path.lower().endswith(PLAIN):
+        return whole
+    found = outline(whole.content)
+    if found is None:
+        return ArrivedDocument(path, whole, (whole,), is_long=False)
+    keys = [f"{whole.key}#{section.key}" for section in found.sections]
+    title = found.title if whole.title == _title(whole.content, path) and found.title else whole.title
+    listed = [" / ".join((*each.above, each.title)) for each in found.sections if each.part_of is None]
+    told = "\n".join(["Sections:", "", *(f"- {name}" for name in listed)])
+    ties, _ = _ties(found.opening, path, of, names)
+    first = replace(whole, title=title, content=f"{found.opening or title}\n\n{told}", ties=ties)
+    parts = [first]
+    for place, section in enumerate(found.sections):
+        around = [Tie(whole.key if section.part_of is None else keys[section.part_of], "part_of")]
+        around += [Tie(keys[place - 1], "preceded_by")] if place else []
+        within = " / ".join((title, *section.above))
+        parts.append(
+            replace(
+                whole,
+                key=keys[place],
+                where=f"{path} line {section.line}",
+                content=f"{within}\n\n{section.text}",
+                title=section.title,
+                ties=(*around, *_ties(section.text, path, of, names)[0]),
+                extra={},
+                unmapped=(),
+            )
+        )
+    return ArrivedDocument(path, whole, tuple(parts), is_long=len(whole.content) >= LONG)
+
+
 def _successor(said: str, path: str, names: Names) -> str:
     """The file that replaced one, named as links name files; empty where it is none of these."""
     link = _LINK.search(said)
@@ -163,12 +207,28 @@ def _extra(values: Any, kind: str) -> dict[str, Any]:
     """Keys that are not ours stay as they are; ours with a value that cannot be taken over go below one key."""
     own = frontmatter_keys()
     extra = {key: value for key, value in values.items() if key not in own}
-    kept = {key: value for key, value in values.items() if key in own - _MAPPED and value is not None}
-    times = ("event_time", "valid_from", "valid_until")
-    kept |= {key: values[key] for key in times if text_in(values, key) and not time_in(values, key)}
+    kept = {
+        key: value for key, value in values.items() if key in own and value not in (None, "") and not _fits(values, key)
+    }
     if kind and kind not in NOTE_TYPES:
         kept["type"] = values["type"]
     return extra | ({IMPORTED_KEYS: kept} if kept else {})
+
+
+def _fits(values: Any, key: str) -> bool:
+    """Whether the value of a key of ours is one that a note can have there."""
+    match key:
+        case "tags":  # read in many forms
+            return True
+        case "tier":
+            return text_in(values, key).lower() in TIERS
+        case "confidence":
+            return number_in(values, key) is not None
+        case "about_self" | "outdated":
+            return text_in(values, key).lower() in _SWITCHES
+        case "created" | "updated" | "event_time" | "valid_from" | "valid_until":
+            return bool(time_in(values, key))
+    return key in _MAPPED and bool(text_in(values, key))  # a type that is none of ours is kept by its caller
 
 
 def _ties(content: str, path: str, of: str, names: Names) -> tuple[tuple[Tie, ...], tuple[str, ...]]:

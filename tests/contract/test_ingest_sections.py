@@ -1,0 +1,226 @@
+"""A long markdown file comes as a note for each section, tied to those around it, and can come again and again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import ran
+from moves import Mover, files_of, moving, write
+from served import made_up_secret
+
+pytestmark = pytest.mark.anyio
+
+FILLER = "It was greased, turned and looked over before the tide came in again. " * 6
+OTHERS = {
+    "Ferries": "The ferry leaves at noon from the third pier.",
+    "Pilots": "The pilot boat is called Albatross and needs two hands.",
+    "Lamps": "Lamp oil is kept in the red shed behind the customs house.",
+}
+
+
+def document(**texts: str) -> str:
+    """A file of nine sections; what is given replaces texts by the heading."""
+    said = OTHERS | {"Old crane": "It lifts forty tonnes.", "New crane": "It lifts ninety tonnes."} | texts
+    cranes = f"## Cranes\n\nBoth stand on the north quay. {FILLER}\n\n```sh\n# no heading\n```\n"
+    nested = "".join(
+        f"\n### {name}\n\n{said.pop(name)} {FILLER}\n" for name in ("Old crane", "New crane") if said[name]
+    )
+    rest = "".join(f"\n## {name}\n\n{text} {FILLER}\n" for name, text in said.items() if text)
+    quiet = "".join(f"\n## Rule {number}\n\nKeep the pier clear. {FILLER}\n" for number in range(3))
+    head = "---\ntags: [port]\nowner: Anna\ntype: procedure\n---\n# Harbour handbook\n\nRead it once.\n\n"
+    return f"{head}{cranes}{nested}{rest}{quiet}"
+
+
+@pytest.fixture
+async def mover(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Mover]:
+    async with moving(tmp_path / "home", era) as moving_in:
+        yield moving_in
+
+
+async def titled(mover: Mover, title: str) -> dict[str, Any]:
+    """The one note of this title, whole."""
+    found = [
+        path for path in mover.home.glob("memories/*/*.md") if f"\ntitle: {json.dumps(title)}\n" in path.read_text()
+    ]
+    assert len(found) == 1, (title, found)
+    return await mover.call("recall_node", node_id=found[0].name.split(".")[-2])
+
+
+async def test_each_section_is_a_note_that_knows_what_it_is_part_of_and_what_comes_before(
+    mover: Mover, tmp_path: Path
+) -> None:
+    done = await mover.bring(write(tmp_path / "docs", {"handbook.md": document()}), space="harbour")
+    assert (done["kind"], done["notes"], len(done["changes"])) == ("markdown", 10, 1)
+    whole, cranes, new = [await titled(mover, name) for name in ("Harbour handbook", "Cranes", "New crane")]
+    assert "Read it once." in whole["content"]
+    assert "- Cranes\n- Ferries\n- Pilots" in whole["content"]
+    assert "ninety" not in whole["content"]
+    assert 'owner: "Anna"' in mover.text_of(whole)
+    assert new["content"].startswith("Harbour handbook / Cranes\n\n### New crane\n\nIt lifts ninety tonnes.")
+    assert "# no heading" in cranes["content"]
+    assert "forty" not in cranes["content"]
+    for note in (whole, cranes, new):
+        assert (note["type"], note["space"], note["tags"]) == ("procedure", "harbour", ["port"])
+    out = {(edge["type"], edge["title"]) for edge in new["connections"] if edge["direction"] == "out"}
+    assert out == {("part_of", "Cranes"), ("preceded_by", "Old crane")}
+    out = {(edge["type"], edge["title"]) for edge in cranes["connections"] if edge["direction"] == "out"}
+    assert out == {("part_of", "Harbour handbook")}
+    assert (await mover.call("integrity_check"))["overall_safe"] is True
+
+
+async def test_recall_finds_the_section_and_those_around_it(mover: Mover, tmp_path: Path) -> None:
+    await mover.bring(write(tmp_path / "docs", {"handbook.md": document()}))
+    found = await mover.call("recall", query="how much does the new crane lift?")
+    assert found["results"][0]["title"] == "New crane"
+    around = {item["title"] for item in (*found["related"], *found["results"])}
+    assert "Cranes" in around
+    found = await mover.call("recall", query="what is the pilot boat called?")
+    assert found["results"][0]["title"] == "Pilots"
+
+
+async def test_the_same_file_again_changes_nothing(mover: Mover, tmp_path: Path) -> None:
+    source = write(tmp_path / "docs", {"handbook.md": document()})
+    await mover.bring(source)
+    before = files_of(mover.home)
+    again = await mover.bring(source)
+    assert (again["notes"], again["updated"], again["known"], again["differing"]) == (0, 0, 10, 0)
+    assert again["changes"] == []
+    assert files_of(mover.home) == before
+
+
+async def test_a_section_that_changed_takes_its_text_over_and_keeps_its_id(mover: Mover, tmp_path: Path) -> None:
+    source = write(tmp_path / "docs", {"handbook.md": document()})
+    await mover.bring(source)
+    before, files = await titled(mover, "Pilots"), files_of(mover.home)
+    write(source, {"handbook.md": document(Pilots="The pilot boat is called Petrel.")})
+    done = await mover.bring(source)
+    assert (done["notes"], done["updated"], done["known"]) == (0, 1, 9)
+    after = await titled(mover, "Pilots")
+    assert (after["id"], "Petrel" in after["content"], "Albatross" in after["content"]) == (before["id"], True, False)
+    assert {path for path, data in files_of(mover.home).items() if files[path] != data} == {
+        path for path in files if after["id"] in path
+    }
+    assert (await mover.bring(source))["changes"] == []
+    await mover.call("admin_undo", change_id=done["changes"][0])
+    assert files_of(mover.home) == files
+
+
+async def test_a_new_section_takes_its_place_and_one_that_went_is_told_once(mover: Mover, tmp_path: Path) -> None:
+    source = write(tmp_path / "docs", {"handbook.md": document()})
+    await mover.bring(source)
+    gone = [await titled(mover, name) for name in ("Ferries", "New crane")]
+    ferries = {"Ferries": "", "New crane": "", "Tugs": "The tugs are leased until May."}
+    write(source, {"handbook.md": document(**ferries)})
+    done = await mover.bring(source)
+    assert done["notes"] == 1
+    told = [item["reason"] for item in done["unmapped"]]
+    assert all(any(note["id"] in reason for reason in told) for note in gone)
+    assert (await titled(mover, "Ferries"))["outdated"] is False
+    tugs, rule = await titled(mover, "Tugs"), await titled(mover, "Rule 0")
+    assert ("preceded_by", "Lamps") in {(edge["type"], edge["title"]) for edge in tugs["connections"]}
+    before = {
+        edge["title"] for edge in rule["connections"] if (edge["type"], edge["direction"]) == ("preceded_by", "out")
+    }
+    assert before == {"Tugs"}
+    again = await mover.bring(source)
+    assert (again["notes"], again["updated"], again["unmapped"]) == (0, 0, [])
+
+
+async def test_what_somebody_edited_here_stays_and_is_counted(mover: Mover, tmp_path: Path) -> None:
+    source = write(tmp_path / "docs", {"handbook.md": document()})
+    await mover.bring(source)
+    note = await titled(mover, "Pilots")
+    await mover.call("admin_update_memory", node_id=note["id"], content="The pilot boat is sunk.")
+    await mover.call("mark_outdated", node_id=(await titled(mover, "Lamps"))["id"], reason="sold")
+    link = await titled(mover, "Ferries")
+    await mover.call("admin_connect_memories", source_id=link["id"], target_id=note["id"], edge="supports")
+    write(source, {"handbook.md": document(Pilots="Petrel.", Lamps="Gas.", Ferries="They leave at one.")})
+    done = await mover.bring(source)
+    assert (done["updated"], done["differing"]) == (1, 2)
+    assert (await titled(mover, "Pilots"))["content"] == "The pilot boat is sunk."
+    assert "leave at one" in (after := await titled(mover, "Ferries"))["content"]
+    assert ("supports", "Pilots") in {(edge["type"], edge["title"]) for edge in after["connections"]}
+
+
+async def test_all_of_a_file_is_undone_as_one_and_does_not_come_back_by_itself(mover: Mover, tmp_path: Path) -> None:
+    await mover.call("remember", content="Here before.")
+    before = files_of(mover.home)
+    source = write(tmp_path / "docs", {"handbook.md": document()})
+    [change] = (await mover.bring(source))["changes"]
+    undone = await mover.call("admin_undo", change_id=change)
+    assert len(undone["notes"]) == 10
+    assert files_of(mover.home) == before
+    assert (await mover.bring(source))["gone"] == 10
+
+
+async def test_a_file_that_came_whole_before_gives_its_note_to_the_whole(mover: Mover, tmp_path: Path) -> None:
+    source = write(tmp_path / "docs", {"handbook.md": document()[:3000]})
+    assert (await mover.bring(source))["notes"] == 1
+    (note,) = mover.home.glob("memories/*/handbook.*.md")
+    text = document()
+    whole = text.split("---\n", 2)[2].strip("\n")
+    note.write_text(
+        note.read_text("utf-8").split("---\n", 2)[0]
+        + "---\n"
+        + note.read_text("utf-8").split("---\n", 2)[1]
+        + "---\n"
+        + whole
+        + "\n",
+        "utf-8",
+    )  # fmt: skip - as an earlier version stored it
+    write(source, {"handbook.md": text})
+    done = await mover.bring(source)
+    assert (done["notes"], done["updated"], done["differing"]) == (9, 1, 0)
+    assert "ninety" not in note.read_text("utf-8")
+
+
+async def test_short_files_and_long_ones_without_headings_stay_one_note(mover: Mover, tmp_path: Path) -> None:
+    texts = {
+        "short.md": "# One\n\ntext\n\n# Two\n\ntext\n",
+        "flat.md": FILLER * 30,
+        "plain.txt": document().split("---\n", 2)[2],
+    }
+    assert (await mover.bring(write(tmp_path / "docs", texts)))["notes"] == 3
+
+
+async def test_a_file_longer_than_a_note_may_be_comes_whole(mover: Mover, tmp_path: Path) -> None:
+    text = "\n\n".join(f"# Day {day}\n\nOn day {day} the gauge said {day * 7}. {FILLER * 4}" for day in range(300))
+    assert len(text) > 256 * 1024
+    done = await mover.bring(write(tmp_path / "docs", {"log.md": text}))
+    assert (done["notes"], done["refused"]) == (301, [])
+    assert "gauge said 1687." in (await titled(mover, "Day 241"))["content"]
+
+
+async def test_links_and_secrets_of_a_section_are_treated_as_those_of_any_note(mover: Mover, tmp_path: Path) -> None:
+    secret = made_up_secret()
+    texts = {
+        "handbook.md": document(Pilots=f"See [the tide](tide.md#spring). The token is {secret}."),
+        "tide.md": "Tides are told at noon. See [[handbook]].",
+    }
+    done = await mover.bring(write(tmp_path / "docs", texts))
+    assert sum(done["secrets"].values()) == 1
+    pilots = await titled(mover, "Pilots")
+    assert ("related_to", "tide") in {(edge["type"], edge["title"]) for edge in pilots["connections"]}
+    tide = await titled(mover, "tide")
+    assert "Harbour handbook" in {edge["title"] for edge in tide["connections"] if edge["direction"] == "out"}
+    kept = b"".join(path.read_bytes() for path in mover.home.rglob("*") if path.is_file())
+    assert secret.encode() not in kept
+    assert (await mover.bring(tmp_path / "docs"))["changes"] == []
+
+
+def test_the_command_says_how_it_is_undone_and_that_works(environment: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "handbook.md"
+    file.write_text(document(), "utf-8")
+    (tried,) = json.loads(ran(environment, "ingest", str(file), "--dry-run", "--json").stdout)
+    assert (tried["notes"], tried["changes"]) == (10, [])
+    said = ran(environment, "ingest", str(file)).stdout
+    change = said.partition("holdfast outdated --undo ")[2].split()[0]
+    assert "10 notes stored" in said
+    undone = ran(environment, "outdated", "--undo", change).stdout
+    assert undone.count("moved to the trash") == 10
+    assert "0 notes" in ran(environment, "stats").stdout or "1 note" in ran(environment, "stats").stdout
