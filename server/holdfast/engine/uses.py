@@ -1,7 +1,8 @@
 """Confirmed uses: that a note was looked at whole, or was said to have helped. Once for each note and day.
 
 Kept in the journal as one line without `files`, so that it is no change of the note; written without a flush: it
-outlives the process, and a power cut within seconds may take it.
+outlives the process, and a power cut within seconds may take it. Nobody waits for it while others are being written: it
+follows the answer within moments, and at the latest when the memory is closed. A kill in between may take it.
 
     {"op": "use", "at": instant, "by": principal, "source": client, "use": {"note": id}}
 
@@ -11,21 +12,91 @@ An explicit positive signal is one too; see `holdfast.engine.feedback`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import structlog
 
-from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import StorageError
+from holdfast.errors import HoldfastError
 from holdfast.index.lifecycle import UseRow
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.update import Update
 from holdfast.model.ids import SELF_ID, is_note_id
 from holdfast.model.times import read_instant
 
+if TYPE_CHECKING:  # the ports hold the uses
+    from holdfast.engine.ports import Caller, Ports
+
 _OP = "use"
+PATIENT_SECONDS = 0.05  # how long an answer waits for the line of its own use where no other is being written
 
 log = structlog.get_logger()
+
+
+class Uses:
+    """Uses of one memory that wait to be written."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], dict[str, Any]] = {}  # by note and day, until they are written
+        self._news = anyio.Event()
+        self._written = anyio.Event()
+        self._writing = anyio.Lock()
+        self._is_followed = False
+
+    async def add(self, ports: Ports, note_id: str, line: dict[str, Any]) -> None:
+        """Have a line written; returns when it is, or others wait too, or it takes long."""
+        key = (note_id, line["at"][:10])
+        if key in self._waiting:
+            return
+        is_alone, written = not self._waiting, self._written
+        self._waiting[key] = line
+        if not self._is_followed:
+            await self.flush(ports)
+            return
+        self._news.set()
+        if is_alone:
+            with anyio.move_on_after(PATIENT_SECONDS):
+                await written.wait()
+
+    async def write_behind(self, ports: Ports) -> None:
+        """Write what comes, for as long as the memory runs."""
+        self._is_followed = True
+        try:
+            while True:
+                await self._news.wait()
+                self._news = anyio.Event()
+                with anyio.CancelScope(shield=True):  # or the last of them would be written once more
+                    await self.flush(ports)
+        finally:
+            self._is_followed = False
+
+    async def flush(self, ports: Ports) -> None:
+        """Write what waits. What cannot be written is given up: nobody is kept from reading for it."""
+        async with self._writing:
+            taken = dict(self._waiting)
+            uses: list[UseRow] = []
+            try:
+                async with anyio.create_task_group() as tasks:  # the journal takes in one go what comes at once
+                    for (note, _), line in taken.items():
+                        tasks.start_soon(_record, ports, note, line, uses)
+                if uses:
+                    await ports.index.apply(Update(uses=uses))
+            except (HoldfastError, OSError) as error:  # whatever it is, the memory goes on
+                log.warning("use_not_recorded", reason=str(error))
+            except IndexLostError as error:
+                log.info("index_lost", reason=str(error))  # whoever makes it anew finds the lines in the journal
+            finally:
+                self._waiting = {key: line for key, line in self._waiting.items() if key not in taken}
+                self._written.set()
+                self._written = anyio.Event()
+
+
+async def _record(ports: Ports, note_id: str, line: dict[str, Any], uses: list[UseRow]) -> None:
+    """Write one line, and put the use among those that the index is to know."""
+    try:
+        uses.append(UseRow(note_id, line["at"], await ports.store.record(line)))
+    except (HoldfastError, OSError) as error:
+        log.warning("use_not_recorded", reason=str(error))
 
 
 async def confirm_use(ports: Ports, caller: Caller, note_id: str) -> None:
@@ -34,13 +105,7 @@ async def confirm_use(ports: Ports, caller: Caller, note_id: str) -> None:
     if note_id == SELF_ID or await ports.index.read(lambda view: view.used_on(note_id, now[:10])):
         return
     line = {"op": _OP, "at": now, "by": caller.principal, "source": caller.source, _OP: {"note": note_id}}
-    try:
-        use = UseRow(note_id, now, await ports.store.record(line))
-        await ports.index.apply(Update(uses=[use]))
-    except StorageError as error:
-        log.warning("use_not_recorded", reason=str(error))
-    except IndexLostError as error:
-        log.info("index_lost", reason=str(error))  # whoever makes it anew finds the line in the journal
+    await ports.uses.add(ports, note_id, line)
 
 
 def use_row(record: Mapping[str, Any]) -> UseRow | None:
