@@ -242,7 +242,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         mask_error_details=True,
     )
     if http:
-        space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none: over HTTP"
+        space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none named over HTTP"
     else:
         space, how = place(settings)
     desk = Desk(memory, space, how, guarded, settings)

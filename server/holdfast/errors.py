@@ -10,6 +10,7 @@
     ├── AmbiguousIdError          a prefix matches several notes
     ├── ChangeNotFoundError       no change has this change_id
     ├── UndoConflictError         a change cannot be undone: its notes have changed since
+    ├── UndoRefusedError          a change is not the caller's own, or too old for its maker to take back
     ├── EventNotFoundError        no recall with this event_id is known, or none that showed the note
     ├── BatchNotFoundError        no maintenance batch with this id is open for the caller
     ├── ProposalNotFoundError     no proposal with this id waits
@@ -96,6 +97,10 @@ class ChangeNotFoundError(HoldfastError):
 
 class UndoConflictError(HoldfastError):
     """A note of the change was changed, deleted or brought back since; nothing was undone."""
+
+
+class UndoRefusedError(HoldfastError):
+    """The change was made by somebody else, or too long ago to be taken back without the gate; nothing was undone."""
 
 
 class EventNotFoundError(HoldfastError):

@@ -121,9 +121,10 @@ def _add_node(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_outdated(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", help="a note's id, or the beginning of it")
+    parser.add_argument("id", nargs="?", help="a note's id, or the beginning of it")
     parser.add_argument("--reason")
     parser.add_argument("--superseded-by", metavar="ID", help="the note that is true now")
+    parser.add_argument("--undo", metavar="CHANGE", help="take back a change that a command made in the last hour")
     _add_json(parser)
 
 

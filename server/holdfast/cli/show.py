@@ -64,9 +64,19 @@ def node(screen: Screen, shape: Shape) -> None:
 def outdated(screen: Screen, shape: Shape) -> None:
     screen.say(f"{screen.paint(shape['id'], 'cyan')}  {clean(shape['title'])}")
     screen.say(f"outdated since {shape['valid_until']}")
-    if shape["change_id"]:
-        screen.say(screen.paint(f"to undo: {shape['change_id']}", "dim"))
+    _undo(screen, shape)
     _notices(screen, shape["notices"])
+
+
+def taken_back(screen: Screen, shape: Shape) -> None:
+    for line in shape["notices"]:
+        screen.say(clean(line))
+    _undo(screen, shape)
+
+
+def _undo(screen: Screen, shape: Shape) -> None:
+    if shape["change_id"]:
+        screen.say(screen.paint(f"to undo: holdfast outdated --undo {shape['change_id']}", "dim"))
 
 
 def stats(screen: Screen, shape: Shape) -> None:

@@ -17,6 +17,7 @@ from holdfast.engine.ports import Ports
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.engine.stats import stats
+from holdfast.engine.undo import TakeBack, take_back
 from holdfast.tools import render
 
 Answer = TypeVar("Answer")
@@ -77,9 +78,13 @@ def run_node(options: argparse.Namespace) -> int:
 
 
 def run_outdated(options: argparse.Namespace) -> int:
-    """Retire a note."""
+    """Retire a note, or take a change back."""
     settings = settings_here()
     who = caller_in(settings)
+    if options.undo:
+        back = TakeBack(options.undo, options.id, options.reason, options.superseded_by, by_owner=True)
+        undone = run(settings, _asking(lambda ports: take_back(ports, who, back)))
+        return _tell(options, render.taken_back(undone).structured, show.taken_back)
     request = MarkOutdated(options.id, options.reason, options.superseded_by)
     outcome = run(settings, _asking(lambda ports: mark_outdated(ports, who, request)))
     return _tell(options, render.outdated(outcome).structured, show.outdated)

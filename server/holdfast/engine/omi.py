@@ -42,10 +42,14 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStored:
-    """The note is kept, or was a moment ago (`is_new` is False); what contradicts it is told for beliefs alone."""
+    """The note is kept, or was a moment ago (`is_new` is False); what contradicts it is told for beliefs alone.
+
+    `change_id` undoes it; None where nothing was changed.
+    """
 
     note: Note
     is_new: bool
+    change_id: str | None
     contradictions: tuple[Contradiction, ...]
     notices: tuple[str, ...]
 
@@ -115,7 +119,7 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
     outcome = await remember(ports, caller, wanted)
     opposed = await opposed_notes(ports, outcome.note) if is_belief else []
     await keep_contradictions(ports, caller, opposed)
-    return MemoryStored(outcome.note, isinstance(outcome, Stored), tuple(opposed), outcome.notices)
+    return MemoryStored(outcome.note, isinstance(outcome, Stored), outcome.change_id, tuple(opposed), outcome.notices)
 
 
 async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> MemoriesRecalled:

@@ -21,7 +21,7 @@ _LONGEST_CHAIN = 1000
 class MarkOutdated:
     """Which note is no longer true, why, and which note says what is true now."""
 
-    node_id: str
+    node_id: str | None
     reason: str | None = None
     superseded_by: str | None = None
 
@@ -42,6 +42,8 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
         MemoryNotFoundError, AmbiguousIdError, ProtectedNoteError, InvalidArgumentError: nothing was written.
         ConflictError, StorageError: nothing was written.
     """
+    if request.node_id is None:
+        raise InvalidArgumentError("node_id is missing.", "Name the note to retire, or give undo a change_id.")
     door = Door(ports)
     reason = door.line("reason", request.reason)
     found = await resolve(ports.index, request.node_id)

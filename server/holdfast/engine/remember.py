@@ -86,16 +86,18 @@ class Stored:
     vector: VectorState
     linked: tuple[Linked, ...]
     similar: tuple[Similar, ...]
+    change_id: str
     notices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The same note is stored already; what was told of it besides was joined to it."""
+    """The same note is stored already; what was told of it besides was joined to it, by `change_id` where any was."""
 
     note: Note
     vector: VectorState
     linked: tuple[Linked, ...]
+    change_id: str | None
     notices: tuple[str, ...]
 
 
@@ -180,12 +182,12 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> Stored | _Oth
         retired = await _retired(ports, note, old, note.created)
         born = [self_change(ports.now)] if selfless and await is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
-        await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
+        done = await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
     notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), encoded.notice, *core)
     told = tuple(text for text in notices if text)
-    return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), told)
+    return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, told)
 
 
 async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote) -> Duplicate | _Other:
@@ -206,11 +208,11 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
             change = (await commit(ports, caller, "remember", changes, detail=_detail(caller, wanted))).change_id
     core = await core_notices(ports, note.id) if "tier core" in join.added else []
     itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
-    notices = (*wanted.notices, *_joined(join, change), *itself, *_already(old), *core)
-    return await _duplicate(ports, note, notices)
+    notices = (*wanted.notices, *_joined(join), *itself, *_already(old), *core)
+    return await _duplicate(ports, note, change, notices)
 
 
-def _joined(join: Joined, change: str | None) -> list[str]:
+def _joined(join: Joined) -> list[str]:
     """What the caller is told of a note that is said again."""
     said = [
         f"The same note is stored already, since {join.note.created[:10]}: this is its id, it was not stored again."
@@ -218,8 +220,6 @@ def _joined(join: Joined, change: str | None) -> list[str]:
     if join.added:
         said.append(f"Joined to it: {', '.join(join.added)}.")
     said += [f"{kept[:1].upper()}{kept[1:]}." for kept in join.kept]
-    if change:
-        said.append(f"Undo handle: {change}.")
     return said
 
 
@@ -375,7 +375,7 @@ def _said_before(retired: str | None, old: Sequence[IndexedNote]) -> list[str]:
     return [f"{retired} said the same and was retired: this is a new note."]
 
 
-async def _duplicate(ports: Ports, note: Note, notices: Sequence[str]) -> Duplicate:
+async def _duplicate(ports: Ports, note: Note, change: str | None, notices: Sequence[str]) -> Duplicate:
     def read(view: View) -> tuple[IndexedNote | None, list[Linked]]:
         links = [link for link in view.links([note.id]) if link.source == note.id]
         there = view.notes([note.id, *(link.target for link in links)])
@@ -389,4 +389,4 @@ async def _duplicate(ports: Ports, note: Note, notices: Sequence[str]) -> Duplic
     found, linked = await ports.index.read(read)
     is_encoded = found is not None and found.encoded_by is not None
     vector: VectorState = ports.encoder is not None and (is_encoded or "pending")
-    return Duplicate(note, vector, tuple(linked), tuple(notices))
+    return Duplicate(note, vector, tuple(linked), change, tuple(notices))

@@ -20,6 +20,7 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.engine.tenants import Memories
+from holdfast.engine.undo import TakeBack, take_back
 from holdfast.model.memory import GLOBAL_SPACE, EdgeType, NoteType, Tier
 from holdfast.settings import Settings
 from holdfast.tools import render
@@ -41,8 +42,8 @@ RECALL_NODE = """Show one note whole, with its connections and neighbours. For a
 remember; not for searching."""
 
 MARK_OUTDATED = """Retire a note that is no longer true: it stays readable but recall leaves it out. Give \
-`superseded_by` when another stored note says what is true now. To replace a note while storing the new one, use \
-remember with `supersedes` instead. Can be undone with the change_id."""
+`superseded_by`, an id, when another note says what is true now. To replace a note while storing the new one, use \
+remember with `supersedes` instead. `undo` alone, a change_id, takes back your own change of the last hour."""
 
 SUBMIT_FEEDBACK = """Say whether a recalled note helped with what was asked: 1 when it did, -1 when it was beside the \
 point. It then comes a little earlier or later for similar questions, for a few weeks; nothing is hidden. Explicit: \
@@ -201,12 +202,17 @@ def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:
     )
     async def _mark_outdated(
         context: Context,
-        node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],
+        node_id: Annotated[str | None, Field(description="A note's id, or the beginning of it.")] = None,
         reason: str | None = None,
-        superseded_by: Annotated[str | None, Field(description="Id of the note that is true now.")] = None,
+        superseded_by: str | None = None,
+        undo: str | None = None,
     ) -> ToolResult:
-        request = MarkOutdated(node_id, reason, superseded_by)
         who = desk.caller(context)
+        if undo is not None and undo.strip():
+            back = TakeBack(undo, node_id, reason, superseded_by)
+            undone = await answered(desk.memory.attend(lambda ports: take_back(ports, who, back)))
+            return told(render.taken_back(undone))
+        request = MarkOutdated(node_id, reason, superseded_by)
         outcome = await answered(desk.memory.attend(lambda ports: mark_outdated(ports, who, request)))
         return told(render.outdated(outcome))
 

@@ -11,7 +11,7 @@ from fastmcp.tools import Tool, ToolResult
 
 from holdfast.model.forms import Answers, Form, form_for
 from holdfast.tools.agent import client_name
-from holdfast.tools.shapes import StoredResult
+from holdfast.tools.shapes import ChangedResult, StoredResult
 
 Next = Callable[[MiddlewareContext[Any]], Awaitable[Any]]
 
@@ -32,7 +32,9 @@ class ClientForm(Middleware):
         result: ToolResult = await call_next(context)
         if result.structured_content is None or self._form(context.fastmcp_context).structured:
             return result
-        return ToolResult(content=result.for_model if isinstance(result, StoredResult) else result.content)
+        if isinstance(result, StoredResult | ChangedResult):
+            return ToolResult(content=result.for_model)
+        return ToolResult(content=result.content)
 
     def _form(self, context: Context | None) -> Form:
         asked = context is not None and context.request_context is not None  # or nobody asks over the protocol

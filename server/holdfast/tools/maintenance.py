@@ -14,6 +14,7 @@ from holdfast.engine.judging import ConsolidationVerdict, EdgeVerdict, MergeVerd
 from holdfast.engine.maintain import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict, shown_text
+from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, Desk
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
@@ -204,7 +205,7 @@ def _nothing() -> dict[str, Any]:
 
 
 def _told(batch: Batch) -> str:
-    counts = [f"{len(items)} {kind}" for kind, items in batch.items.items() if items]
+    counts = [counted(len(items), kind.removesuffix("s"), kind) for kind, items in batch.items.items() if items]
     if not counts:
         return "Nothing to process."
     head = f"Batch {batch.id}, open until {batch.expires_at}" if batch.id else "Dry run: no batch was opened"
@@ -268,6 +269,8 @@ def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]
     lines = [
         f"{item.item} {item.status}: {on_one_line(item.reason, LONGEST_FAILURE)}{_undo(item)}" for item in outcomes
     ]
+    if any(item.change_id for item in outcomes):
+        lines.append("Undo one: mark_outdated(undo=its handle)")
     lines += [f"Note: {notice}" for notice in notices]
     structured = _nothing() | {"outcomes": [outcome_of(outcome) for outcome in outcomes], "notices": list(notices)}
     return ToolResult(content="\n".join([head, *lines]), structured_content=structured)

@@ -18,7 +18,7 @@ from holdfast.model.projection import MemoryType
 from holdfast.tools.agent import READS, Desk
 from holdfast.tools.errors import answered
 from holdfast.tools.results import schema_of
-from holdfast.tools.shapes import WRAPPED, omi_object, omi_value
+from holdfast.tools.shapes import WRAPPED, omi_change, omi_value
 
 MEMORY_RECALL = """Search long-term memory; of equally relevant memories the newer come first. As `recall`, for when \
 you want OMI's shape: a JSON array, empty when nothing is relevant enough. Lower min_relevance to see doubtful \
@@ -101,7 +101,7 @@ def _add_memory_store(server: FastMCP, desk: Desk) -> None:
         who = desk.caller(context)
         outcome = await answered(desk.memory.attend(lambda ports: memory_store(ports, who, request), anew=True))
         notices = (*outcome.notices, *contradiction_notices(outcome.contradictions))
-        return omi_object({"memory_id": outcome.note.id}, notices)
+        return omi_change({"memory_id": outcome.note.id}, notices, outcome.change_id)
 
 
 def _add_belief_update(server: FastMCP, desk: Desk) -> None:
@@ -122,7 +122,7 @@ def _add_belief_update(server: FastMCP, desk: Desk) -> None:
         who = desk.caller(context)
         outcome = await answered(desk.memory.attend(lambda ports: belief_update(ports, who, request)))
         notices = (*outcome.notices, *contradiction_notices(outcome.contradictions))
-        return omi_object({"new_confidence": outcome.belief.confidence}, notices)
+        return omi_change({"new_confidence": outcome.belief.confidence}, notices, outcome.change_id)
 
 
 def contradiction_notices(found: Sequence[Contradiction]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
+from holdfast.engine.undo import Affected, AlreadyUndone, Undone
 from holdfast.model.memory import Note, title_of
 from holdfast.model.words import counted
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
@@ -49,13 +50,14 @@ def remembered(outcome: Outcome, space_from: str) -> Told:
             {"id": link.id, "title": link.title, "type": link.type, "weight": link.weight} for link in outcome.linked
         ],
         "similar": [{"id": item.id, "title": item.title, "relevance": item.relevance} for item in similar],
+        "change_id": outcome.change_id,
         "notices": list(outcome.notices),
     }
     verb = "Already stored" if isinstance(outcome, Duplicate) else "Stored"
     lines = [f"{verb}: {note.id} [{note.type}] {on_one_line(note.title)} (space {note.space}, {space_from})"]
     lines += [f"Linked: {link.type} {link.id} {on_one_line(link.title)}" for link in outcome.linked]
     lines += [f"Similar ({item.relevance:.2f}): {item.id} {on_one_line(item.title)}" for item in similar]
-    return _answer([*lines, *_said(outcome.notices)], dict(structured))
+    return _answer([*lines, *undo_hint(outcome.change_id), *_said(outcome.notices)], dict(structured))
 
 
 def recalled(outcome: Recalled, caller: Caller) -> Told:
@@ -169,8 +171,42 @@ def outdated(outcome: Outdated) -> Told:
         "notices": list(outcome.notices),
     }
     line = f"Outdated since {note.valid_until}: {note.id} {on_one_line(note.title)}"
-    undo = [f"Undo handle: {outcome.change_id}"] if outcome.change_id else []
-    return _answer([line, *undo, *_said(outcome.notices)], dict(structured))
+    return _answer([line, *undo_hint(outcome.change_id), *_said(outcome.notices)], dict(structured))
+
+
+def taken_back(outcome: Undone | AlreadyUndone) -> Told:
+    """What came back, note by note; a model that is shown the structure alone reads it in the notices."""
+    if isinstance(outcome, AlreadyUndone):
+        line = f"{outcome.undoes} was undone before, by {outcome.by}; nothing was done."
+        return _back(outcome.ids[0], None, outcome.by, line, [])
+    lines = [f"{each.id} {on_one_line(each.title)}: {_became(each)}" for each in outcome.notes]
+    first = outcome.notes[0]
+    note = None if first.effect == "moved to the trash" else first.note
+    return _back(first.id, note, outcome.change_id, f"Taken back: {outcome.undoes}", lines)
+
+
+def _back(note_id: str, note: Note | None, change_id: str, line: str, lines: list[str]) -> Told:
+    structured: results.OutdatedResult = {
+        "id": note_id,
+        "title": note.title if note else "",
+        "valid_until": note.valid_until if note else None,
+        "superseded_by": note.superseded_by if note else None,
+        "change_id": change_id,
+        "notices": [line, *lines],
+    }
+    again = [f'To have it again: mark_outdated(undo="{change_id}")'] if lines else []
+    return _answer([line, *lines, *again], dict(structured))
+
+
+def _became(each: Affected) -> str:
+    if each.effect == "moved to the trash":
+        return each.effect
+    return f"{each.effect}, {'outdated as before' if each.note.is_outdated else 'current'}"
+
+
+def undo_hint(change_id: str | None) -> list[str]:
+    """The call by which whoever made a change takes it back."""
+    return [f'Undo: mark_outdated(undo="{change_id}")'] if change_id else []
 
 
 def rated(outcome: Rated) -> Told:

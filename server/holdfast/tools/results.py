@@ -41,6 +41,7 @@ class RememberResult(TypedDict):
     indexed: Indexed
     linked: list[LinkedNote]
     similar: list[SimilarNote]
+    change_id: str | None
     notices: list[str]
 
 

@@ -1,8 +1,8 @@
 """OMI's result shapes: the documented value and nothing else, and beside it whatever else there is to say.
 
 The first text block is the value as JSON, so that clients can parse it: stored text is delimited by JSON's own
-escaping, not by a fence. Notices stand in a second block and in `_meta`. A client that gets text alone gets one block,
-made for its model, with the value in a fence.
+escaping, not by a fence. Notices stand in a second block and in `_meta`, where the change that was made stands too. A
+client that gets text alone gets one block, made for its model, with the value in a fence.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fastmcp.tools import ToolResult
 from mcp_types import ContentBlock, TextContent
 
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
+from holdfast.tools.render import undo_hint
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
 
@@ -28,6 +29,22 @@ class StoredResult(ToolResult):
         value, *notices = [block.text for block in self.content if isinstance(block, TextContent)]
         mark = new_mark()
         return "\n".join([trust_rule(mark), fenced(value, mark), *notices])
+
+
+class ChangedResult(ToolResult):
+    """An answer in OMI's shape to what changed notes: `_meta` has the change."""
+
+    @property
+    def for_model(self) -> str:
+        """The same as one text, with the call that takes the change back."""
+        said = [block.text for block in self.content if isinstance(block, TextContent)]
+        return "\n".join([*said, *undo_hint((self.meta or {}).get("change_id"))])
+
+
+def omi_change(shape: dict[str, Any], notices: Sequence[str], change_id: str | None) -> ToolResult:
+    """A documented object that tells of a change; where nothing was changed there is no `change_id`."""
+    more = {"change_id": change_id} if change_id else {}
+    return ChangedResult(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
 
 
 def omi_object(shape: dict[str, Any], notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:

@@ -1,0 +1,132 @@
+"""Arguments as some clients send them: lists as their JSON, numbers as texts, for every tool, those of the gate too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gate import Admin
+from holdfast.tools.leniency import read_as
+
+pytestmark = pytest.mark.anyio
+
+VALUES: dict[str, Any] = {"integer": 1, "number": 0.5, "boolean": True}
+
+
+def sorts(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a parameter may be, with every name in the schema looked up."""
+    choices = schema.get("anyOf", [schema])
+    return [definitions[each["$ref"].rpartition("/")[2]] if "$ref" in each else each for each in choices]
+
+
+def example(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
+    """A value that fits."""
+    (choice, *_) = sorts(schema, definitions)
+    if "enum" in choice:
+        return choice["enum"][0]
+    match choice.get("type"):
+        case "array":
+            return [example(choice["items"], definitions)]
+        case "object":
+            inner = choice.get("properties", {})
+            return {name: example(inner[name], definitions) for name in choice.get("required", ())}
+        case "string":
+            return "a text"
+        case kind:
+            return VALUES[str(kind)]
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def deep(value: Any) -> Any:
+    """The value with every inner one that is no text as its text."""
+    if isinstance(value, dict):
+        return {
+            name: deep(inner) if isinstance(inner, dict | list) else as_text(inner) for name, inner in value.items()
+        }
+    return [deep(inner) if isinstance(inner, dict | list) else as_text(inner) for inner in value]
+
+
+async def every_parameter(admin: Admin) -> list[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:
+    tools = await admin.client.list_tools()
+    return [
+        (tool.name, name, schema, tool.input_schema.get("$defs", {}))
+        for tool in tools
+        for name, schema in tool.input_schema.get("properties", {}).items()
+    ]
+
+
+async def test_every_parameter_of_every_tool_is_read_where_it_comes_as_its_text(admin: Admin) -> None:
+    found = await every_parameter(admin)
+    assert {"admin_connect_memories", "admin_list_audit_log", "remember", "run_maintenance"} <= {
+        each[0] for each in found
+    }
+    tried = 0
+    for tool, name, schema, definitions in found:
+        value = example(schema, definitions)
+        if isinstance(value, str):
+            continue
+        tried += 1
+        assert read_as(as_text(value), schema, definitions) == value, (tool, name)
+        assert read_as(f" {as_text(value)}\n", schema, definitions) == value, (tool, name)
+        if isinstance(value, dict | list):
+            assert read_as(deep(value), schema, definitions) == value, (tool, name)
+            assert read_as(json.dumps(deep(value)), schema, definitions) == value, (tool, name)
+    assert tried > 20
+
+
+async def test_calls_with_lists_and_numbers_as_texts_do_what_is_meant(admin: Admin) -> None:
+    first = await admin.remember("The crane lifts forty tonnes.")
+    second = await admin.call(
+        "remember",
+        content="The crane lifts fifty tonnes.",
+        links=json.dumps([first]),
+        supersedes=json.dumps([first]),
+        tags='["crane", "heavy"]',
+        confidence="0.7",
+        about_self="false",
+    )
+    node = await admin.node(second["id"])
+    assert (node["confidence"], node["tags"]) == (0.7, ["crane", "heavy"])
+    assert (await admin.node(first))["superseded_by"] == second["id"]
+    found = await admin.call(
+        "recall", query="crane", limit="1", types='["fact"]', include_outdated="true", budget="500"
+    )
+    assert len(found["results"]) == 1
+    third = await admin.remember("A buoy.")
+    await admin.call("admin_connect_memories", source_id=third, target_id=second["id"], weight="0.3")
+    weights = [each["weight"] for each in (await admin.node(third))["connections"] if each["type"] == "related_to"]
+    assert weights == [0.3]
+    await admin.call("admin_update_memory", node_id=third, tags='["red"]')
+    assert (await admin.node(third))["tags"] == ["red"]
+    assert len(await admin.audit(limit="2")) == 2
+    verdicts = json.dumps({"edges": [{"node_a_id": third, "node_b_id": second["id"], "edge_type": "supports"}]})
+    [outcome] = (await admin.call("run_maintenance", results=verdicts, dry_run="true"))["outcomes"]
+    assert outcome["status"] == "applied"
+
+
+@pytest.mark.parametrize("tool", ["remember.links", "remember.supersedes", "memory_store.related_to"])
+async def test_an_invalid_id_in_a_list_is_named_by_its_place(admin: Admin, tool: str) -> None:
+    good = await admin.remember("A buoy.")
+    name, _, parameter = tool.partition(".")
+    for wrong in ("zanzibar", "mem_7zzzzzzzzzzzzzzz", ""):
+        for given in ([good, wrong, good], json.dumps([good, wrong, good])):
+            told = await admin.refused(name, content="A lamp.", **{parameter: given})
+            assert f"{parameter}[1]" in told
+            assert "zanzibar" not in told
+
+
+async def test_an_invalid_id_in_a_verdict_is_named_by_its_place(admin: Admin) -> None:
+    good, other = [await admin.remember(text) for text in ("A buoy.", "Seven lamps.")]
+    told = {"title": "Both", "content": "A buoy and seven lamps.", "type": "fact"}
+    for ids in ([good, "mem_7zzzzzzzzzzzzzzz", other], [good, 7, other]):
+        [outcome] = (await admin.call("run_maintenance", results={"consolidations": [{"node_ids": ids, **told}]}))[
+            "outcomes"
+        ]
+        assert outcome["status"] == "rejected"
+        assert "node_ids[1]" in outcome["reason"], outcome
