@@ -65,11 +65,16 @@ class Failing(Watched):
         self.before = self._fail
         self.armed = False
         self.fired = False
-        self._left = at
+        self._at = self._left = at
         self._stays = stays
         self._steps = steps
         self._torn = torn
         self._error = ERRORS[at % len(ERRORS)] if error is None else error
+
+    @property
+    def seen(self) -> int:
+        """How many steps there were."""
+        return self._at - self._left
 
     def _fail(self, name: str, arguments: tuple[Any, ...]) -> None:
         if not self.armed or not (name in self._steps or (self._stays and self.fired)):

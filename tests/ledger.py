@@ -149,8 +149,14 @@ class Ledger:
 # --- what the folder must say -------------------------------------------------------------------------
 
 
-def assert_agrees(ledger: Ledger, home: Path) -> dict[str, Note]:
-    """Everything acknowledged is there, once and whole; everything else is wholly there or wholly absent."""
+def assert_agrees(ledger: Ledger, home: Path, *reasons: str) -> dict[str, Note]:
+    """Everything acknowledged is there, once and whole; everything else is wholly there or wholly absent.
+
+    Args:
+        ledger: what was asked, answered and saved.
+        home: the folder.
+        reasons: how further refusals may begin.
+    """
     notes = notes_on(home)
     by_word: dict[str, list[Note]] = {}
     for note in notes.values():
@@ -169,7 +175,7 @@ def assert_agrees(ledger: Ledger, home: Path) -> dict[str, Note]:
     assert_retired_as_told(ledger, notes, there)
     assert_edits_are_kept(ledger, home)
     assert_sessions_count_up(there.values())
-    assert_refusals_had_a_reason(ledger)
+    assert_refusals_had_a_reason(ledger, reasons)
     return notes
 
 
@@ -217,10 +223,10 @@ def assert_sessions_count_up(notes: Iterable[Note]) -> None:
     assert all(seq is not None for _, seq in given)
 
 
-def assert_refusals_had_a_reason(ledger: Ledger) -> None:
+def assert_refusals_had_a_reason(ledger: Ledger, reasons: Sequence[str]) -> None:
     """A conflict, a ring, or a note whose file was empty for a moment because a person was saving it in place."""
     for call in ledger.calls:
-        if not call.refused or call.refused.startswith(("ConflictError", RING)):
+        if not call.refused or call.refused.startswith(("ConflictError", RING, *reasons)):
             continue
         assert call.refused.startswith("MemoryNotFoundError"), call
         edits = [edit for edit in ledger.edits if edit.in_place and edit.id in call.touched]

@@ -15,7 +15,7 @@ UNPRIVILEGED = """
 import ctypes, os, sys
 for capability in (1, 2, 3):  # to override permissions, in three ways
     os.geteuid() == 0 and ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
-os.execv(sys.executable, [sys.executable, "-m", "holdfast"])
+os.execv(sys.executable, [sys.executable, "-m", "holdfast", *sys.argv[1:]])
 """
 
 

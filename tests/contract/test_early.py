@@ -205,6 +205,8 @@ def said(environment: dict[str, str], gate: Path, early: str, script: Sequence[L
     """All that a server says to a script, in a fixed order."""
     gate.unlink(missing_ok=True)
     last = line("last", "tools/call", {"name": "now_read", "arguments": {}})
+    asked = [message for message in script if isinstance(message, dict)]
+    awaited = {"last", *(str(message["id"]) for message in asked if message.get("method") == "tools/call")}
     with gated(environment, gate, ERAS[0], early) as server:
         for message in script:
             server.write(message if isinstance(message, str) else json.dumps(message))
@@ -212,7 +214,7 @@ def said(environment: dict[str, str], gate: Path, early: str, script: Sequence[L
         modern = any(isinstance(message, dict) and "_meta" in str(message.get("params")) for message in script[:1])
         server.write(json.dumps(last | {"params": last["params"] | (MODERN if modern else {})}))
         answers = []
-        while not answers or answers[-1].get("id") != "last":
+        while awaited - {str(answer.get("id")) for answer in answers}:  # calls overtake each other
             answers.append(server.read())
         code, rest = server.end()
         assert code == 0

@@ -82,7 +82,7 @@ def test_what_is_said_comes_before_the_header_and_that_before_the_tokens_default
         ("global", None, "writer", "global", "the X-Holdfast-Space header"),
         (None, None, "writer", "quay", "the token's default"),
         ("", None, "writer", "quay", "the token's default"),
-        (None, None, "plain", "global", "none: over HTTP"),
+        (None, None, "plain", "global", "none named over HTTP"),
         ("lighthouse", None, "plain", "lighthouse", "the X-Holdfast-Space header"),
     ):
         with project(port, era, header, token) as door:

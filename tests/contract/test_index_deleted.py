@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,19 @@ def remove_everything(home: Path) -> None:
     shutil.rmtree(home / ".holdfast")
 
 
+def remove_part(end: str, home: Path) -> None:
+    (home / ".holdfast" / f"index.db{end}").unlink()
+
+
 Removal = Callable[[Path], None]
 REMOVALS = [
     pytest.param(remove_database, id="index.db alone"),
     pytest.param(remove_database_and_log, id="index.db, -wal and -shm"),
     pytest.param(remove_everything, id="all of .holdfast"),
 ]
+PARTS = [
+    pytest.param(partial(remove_part, end), id=f"index.db{end} alone") for end in ("-wal", "-shm")
+]  # of which there are none while it sleeps
 
 
 MORE: tuple[dict[str, Any], ...] = (
@@ -196,7 +204,7 @@ async def test_after_a_deletion_while_it_sleeps_every_answer_is_the_same(
         assert bare(await said(client, original.ids)) == close_to(original.answers)
 
 
-@pytest.mark.parametrize("remove", REMOVALS)
+@pytest.mark.parametrize("remove", [*REMOVALS, *PARTS])
 async def test_after_a_deletion_while_it_runs_every_answer_is_the_same(
     original: Original, home: Path, client: Client, remove: Removal
 ) -> None:

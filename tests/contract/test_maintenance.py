@@ -59,6 +59,7 @@ async def test_what_is_alike_is_offered_with_its_text_and_full_ids(agent: Agent)
     assert batch["expires_at"] > batch["merges"][0]["node_a"]["created"]
     assert all(text in batch.text for text in (*TWINS, *pair, batch["batch_id"]))
     assert batch.text.count(TWINS[0]) == 1
+    assert batch.text.splitlines()[0].endswith(": 1 link, 1 conflict, 1 merge.")
 
 
 async def test_an_empty_memory_has_nothing_to_process(agent: Agent) -> None:

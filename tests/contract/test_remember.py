@@ -19,7 +19,7 @@ from served import SELF, SPACE, Agent, Clock, made_up_secret, serving
 
 pytestmark = pytest.mark.anyio
 
-RESULT = {"id", "title", "type", "tier", "space", "created", "indexed", "linked", "similar", "notices"}
+RESULT = {"id", "title", "type", "tier", "space", "created", "indexed", "linked", "similar", "change_id", "notices"}
 UNKNOWN = "mem_7zzzzzzzzzzzzzzz"
 
 
@@ -398,8 +398,7 @@ async def test_what_is_told_of_it_besides_is_joined_as_one_change_that_can_be_un
             (other["id"], "supports"),
         }
         assert (await agent.node(old["id"]))["superseded_by"] == first["id"]
-        (undo,) = [notice for notice in again["notices"] if notice.startswith("Undo handle: ")]
-        await agent.call("admin_undo", change_id=undo.removeprefix("Undo handle: ").removesuffix("."))
+        await agent.call("admin_undo", change_id=again["change_id"])
         assert {note: agent.file_of(note).read_bytes() for note in before} == before
 
 
@@ -489,10 +488,18 @@ async def test_an_edit_by_hand_makes_it_another_note_or_the_same_one(agent: Agen
     assert (await agent.remember("sixty tonnes."))["id"] == first["id"]
 
 
+async def outdated_by_hand(agent: Agent, note: str) -> None:
+    """Without a time until when it held, which the tools would have noted."""
+    file = agent.file_of(note)
+    file.write_text(file.read_text("utf-8").replace("---\n", "---\noutdated: true\n", 1), "utf-8")
+    agent.clock.forward(seconds=5)
+
+
 RETIRING: dict[str, Any] = {
     "outdated": lambda agent, note: agent.outdate(note),
     "superseded": lambda agent, note: agent.remember("Sixty tonnes.", supersedes=[note]),
     "in the trash": lambda agent, note: admin_twice(agent, "admin_delete_memory", node_id=note),
+    "by hand": outdated_by_hand,
 }
 
 

@@ -171,6 +171,15 @@ async def test_an_id_of_anothers_note_is_as_unknown_as_one_that_never_was(two: T
     assert (await two.anna.call("recall_node", node_id=two.note))["content"] == f"The {two.mark} is in the attic."
 
 
+async def test_the_handle_of_anothers_change_is_as_unknown_as_one_that_never_was(two: Two) -> None:
+    change = (await two.anna.call("mark_outdated", node_id=two.note))["change_id"]
+    told = [await two.bert.refused("mark_outdated", undo=each) for each in (change, f"chg_{UNKNOWN[4:]}")]
+    assert told[0] == told[1]
+    assert told[0].startswith("ChangeNotFoundError")
+    await two.anna.call("mark_outdated", undo=change)
+    assert (await two.anna.call("recall_node", node_id=two.note))["outdated"] is False
+
+
 def filled(about: Any, note: str) -> Any:
     return json.loads(json.dumps(about).replace("{}", note))
 

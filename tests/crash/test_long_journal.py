@@ -8,11 +8,13 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 import pytest
 import structlog.testing
 
+from holdfast.store import journal
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.position import read_position
@@ -187,3 +189,45 @@ async def test_damaged_lines_are_told_with_their_place_once_and_counted_ever_aft
         await started(tmp_path)
     said = [entry for entry in told if entry["event"] == "journal_damaged"]
     assert [(entry["lines"], entry["places"]) for entry in said] == [(1, [f"{path.name} line 10"])]
+
+
+async def test_a_first_start_on_a_journal_that_nobody_knows_reads_every_line_once(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        note = (await keep(memory, "The tide table hangs in the kitchen.")).note.id
+    grow(tmp_path, 20_000, note)
+    file = month(tmp_path)
+    kept = [raw for raw in file.read_bytes().splitlines() if b'"settled":' not in raw]
+    file.write_bytes(b"".join(raw + b"\n" for raw in kept))
+    shutil.rmtree(tmp_path / ".holdfast")
+    with patch.object(journal, "read_line", wraps=read_line) as reading:
+        await started(tmp_path)
+    assert (
+        len(kept) <= reading.call_count < len(kept) * 1.8
+    )  # of the latest, and of voids for ids that were given, once more
+    assert rows(tmp_path)["uses"]
+
+
+async def test_a_change_that_is_open_in_the_middle_of_an_unknown_journal_is_settled(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        note = (await keep(memory, "The tide table hangs in the kitchen.")).note.id
+    place = month(tmp_path)
+    last = read_line(place.read_bytes().splitlines()[-1])
+    assert last is not None
+    paths = {"path": "harbour/y.md", "aside": "trash/y.md"}
+    planned = {"note": "mem_01aaaaaaaaaaaaaa", "before": None, "after": BEFORE, **paths}
+    mine = {
+        "seq": last["seq"] + 1,
+        "at": "2026-11-20T10:00:00Z",
+        "op": "remember",
+        "change": "chg_open",
+        "files": [planned],
+    }
+    with place.open("ab") as file:
+        file.write(line_of(mine))
+    grow(tmp_path, 9000, note)
+    kept = [raw for raw in place.read_bytes().splitlines() if b'"settled":' not in raw]
+    place.write_bytes(b"".join(raw + b"\n" for raw in kept))
+    shutil.rmtree(tmp_path / ".holdfast")
+    await started(tmp_path)
+    told = [record for raw in place.read_bytes().splitlines() if (record := read_line(raw))]
+    assert any("chg_open" in record.get("void", ()) for record in told)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="disks can be ma
 NOTICE = "Reading only: "
 CLOSED = {"all": ".", "only what is derived": ".holdfast"}
 mounted = pytest.mark.skipif(not can_mount(), reason="this user may not mount a disk of its own")
+UNPRIVILEGED_ADMIN = (sys.executable, "-c", UNPRIVILEGED, "--admin")
 closed = pytest.mark.parametrize("part", CLOSED.values(), ids=CLOSED)
 
 
@@ -109,6 +111,20 @@ def test_a_read_only_disk_is_read_and_written_again_when_that_is_possible(
     tally["disks that were read-only for a while"] += 1
 
 
+@contextmanager
+def without_write_permission(home: Path, part: str) -> Iterator[None]:
+    """A part of the folder, with the files in it, may not be written to meanwhile."""
+    places = [home / part] if part != "." else [home, *(path for path in home.rglob("*") if path.is_dir())]
+    modes = {path: path.stat().st_mode for path in (*places, *(file for place in places for file in place.glob("*")))}
+    for path, mode in modes.items():
+        path.chmod(mode & ~0o222)
+    try:
+        yield
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+
+
 @closed
 @pytest.mark.parametrize("index", ["there", "gone"])
 def test_a_folder_that_may_not_be_written_is_read_whether_there_is_an_index_or_not(
@@ -118,16 +134,35 @@ def test_a_folder_that_may_not_be_written_is_read_whether_there_is_an_index_or_n
     if index == "gone":
         for path in (home / ".holdfast").iterdir():
             path.unlink()
-    places = [home / part] if part != "." else [home, *(path for path in home.rglob("*") if path.is_dir())]
-    modes = {path: path.stat().st_mode for path in (*places, *(file for place in places for file in place.glob("*")))}
-    for path, mode in modes.items():
-        path.chmod(mode & ~0o222)
-    with stdio(environment, command=(sys.executable, "-c", UNPRIVILEGED)) as server:
+    with ExitStack() as closed_off:
+        closed_off.enter_context(without_write_permission(home, part))
+        with stdio(environment, command=(sys.executable, "-c", UNPRIVILEGED)) as server:
+            server.begin()
+            check_reading(server, note)
+            closed_off.close()
+            check_writing(server)
+            server.end()
+
+
+@closed
+@pytest.mark.parametrize("first", ["a recall", "the audit log"])
+def test_what_an_administrator_reads_is_answered_too_and_health_says_why_nothing_is_stored(
+    part: str, first: str, environment: dict[str, str], note: str
+) -> None:
+    home = Path(environment["HOLDFAST_HOME"])
+    with without_write_permission(home, part), stdio(environment, command=UNPRIVILEGED_ADMIN) as server:
         server.begin()
-        check_reading(server, note)
-        for path, mode in modes.items():
-            path.chmod(mode)
-        check_writing(server)
+        if first == "a recall":
+            assert note in said(server.tool("recall", query="pier seven"))
+        assert note in said(server.tool("admin_list_audit_log"))
+        assert note in said(server.tool("recall", query="pier seven"))
+        for uri in ("admin://audit", "admin://vault", "admin://stats", "admin://jobs"):
+            assert "contents" in server.ask("resources/read", uri=uri)
+        health = json.loads(server.ask("resources/read", uri="admin://health")["contents"][0]["text"])
+        assert not health["ok"]
+        assert "cannot be written" in health["reading_only"]
+        for tool in ("admin_backup", "admin_export"):
+            assert server.tool(tool).get("isError"), tool
         server.end()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 from disks import STEPS, KilledError
-from holdfast.errors import ConflictError, HoldfastError
+from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.model.pages import NOW, page_key
 from holdfast.store.notes import NoteFiles
 from holdfast.store.stored import Change, PageChange, Stored
@@ -172,6 +174,118 @@ async def test_what_an_editor_saves_after_the_change_stands_or_is_filed_and_repo
     if again and stage != "closed":
         assert_kept(home, AGAIN)
     assert_all_is_reported(home, reports)
+
+
+@disks
+async def test_while_the_folder_is_only_read_nothing_that_waits_is_put_back_or_taken_away(
+    disk: type[Dated], home: Path
+) -> None:
+    files = disk()
+    path = file_of(home, "rewrite")
+    editor = Editor(path, typed(path))
+    store = opened(home, files)
+    await store.open()
+    editor.save_until("opened")
+    files.ahead = 2 * SECOND
+    await change(store, home, "rewrite")
+    editor.finish()
+    await store.read_only("the disk is full")
+    before = files_in(home)
+    files.ahead += 60 * SECOND
+    assert await store.look_again() is not None  # it waits on
+    assert files_in(home) == before
+    await store.write_again()
+    await settled(store, files)
+    await store.aclose()
+    assert_kept(home, MARK)
+
+
+async def test_while_the_folder_is_only_read_a_file_of_a_person_is_given_no_id(home: Path) -> None:
+    store = opened(home)
+    await store.open()
+    path = home / "memories" / "mine.md"
+    path.write_text("The gulls nest on the roof.\n")
+    (mine,) = await store.load(["mine.md"], {"mine.md": IDS["e"]})
+    assert isinstance(mine, Stored)
+    await store.read_only("the disk is full")
+    before = files_in(home)
+    with pytest.raises(StorageError):
+        await store.adopt(mine)
+    assert files_in(home) == before
+    await store.write_again()
+    os.utime(path, (1, 1))
+    async with store.hold({IDS["e"]}):
+        assert await store.adopt(mine)
+    await store.aclose()
+
+
+class Counting(Unknowing):
+    """Counts how many bytes of the journal are read."""
+
+    read_of_journal = 0
+
+    def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
+        data = super().read(path, most, start)
+        self.read_of_journal += len(data) * (Path(path).suffix == ".jsonl")
+        return data
+
+
+async def test_a_start_reads_the_journal_for_all_that_waits_at_once(home: Path) -> None:
+    files = Counting()
+    store = opened(home, files)
+    await store.open()
+    for number in range(20):
+        _, changed = await planned(store, home, "rewrite")
+        assert isinstance(changed, Change)
+        assert changed.before is not None
+        after = replace(changed.before.note, content=f"text {number}")
+        async with store.hold({IDS["a"]}), store.commit("change", [Change(changed.before, after)], {}):
+            pass
+    let_go(store)
+    files.read_of_journal = 0
+    store = opened(home, files)
+    await store.open()
+    there = sum(path.stat().st_size for path in (home / "journal").iterdir())
+    await store.aclose()
+    assert len([path for path in files_in(home) if path.suffix == ".old"]) == 20
+    assert files.read_of_journal < 8 * there
+
+
+class Overtaken(Dated):
+    """Just before one looks at a file that waits, another has done so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: Callable[[], Any] | None = None
+
+    @contextmanager
+    def lone_reader(self, path: Path) -> Iterator[bool | None]:
+        first, self.first = self.first, None
+        if first is not None:
+            first()
+        with super().lone_reader(path) as alone:
+            yield alone
+
+
+async def test_two_may_look_at_what_waits_at_the_same_time(home: Path) -> None:
+    files = Overtaken()
+    path = file_of(home, "rewrite")
+    store = opened(home, files)
+    await store.open()
+    with path.open("r+b"):
+        files.ahead = 2 * SECOND
+        await change(store, home, "rewrite")
+    swapped = store._swapped
+    [(kept, plan)] = swapped.waiting
+    files.first = functools.partial(swapped.is_due, kept, plan)
+    assert await store.look_again() is None
+    assert files.first is None
+    assert not swapped.waiting
+    await store.aclose()
+
+
+def files_in(home: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
 class Slipping(Dated):

@@ -113,13 +113,17 @@ class Agent:
         return " ".join(f"{self._rng.choice(words)}{self._rng.randrange(40)}" for _ in range(count))
 
 
+LOCKS = {"journal", "folder", "jobs", "vault", "encode", *(f"{number:02x}" for number in range(STRIPES))}
+
+
 def handles_of(process: int) -> int:
     held: list[str] = []
     for link in Path(f"/proc/{process}/fd").iterdir():
         with suppress(FileNotFoundError):
             held.append(str(link.readlink()))
     locks = [path for path in held if Path(path).parent.name == "locks"]
-    assert len(locks) == len(set(locks)) <= STRIPES + 3, locks
+    assert len(locks) == len(set(locks)), locks
+    assert {Path(path).name for path in locks} <= LOCKS
     return len(held) - len(locks)
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -164,3 +165,27 @@ def assert_nothing_open_before(place: Any, records: Sequence[Record]) -> None:
     for record in records:
         if "change" in record and record["change"] not in told and record["seq"] > settled:
             assert place.seq < record["seq"]
+
+
+@settings(max_examples=300)
+@given(st.lists(steps, max_size=30), st.lists(st.integers(0, 30), max_size=4), st.sampled_from([1, 2, 3]))
+def test_however_few_open_changes_are_kept_in_mind_the_index_is_the_same(
+    made: list[tuple[Any, ...]], cuts: list[int], most: int
+) -> None:
+    records = journal(made)
+    with pytest.MonkeyPatch.context() as patched, world() as pieces:
+        patched.setattr(replay, "MOST_OPEN", most)
+        for cut in sorted(cuts):
+            pieces.follow(records[:cut])
+        pieces.follow(records)
+        assert pieces.contents()[0] == expected(records)
+
+
+def test_where_no_change_has_an_outcome_few_are_kept_in_mind() -> None:
+    records = journal([("note", NOTES[0])] * (3 * replay.MOST_OPEN))
+    taking = replay.Replay(Known(START.render()))
+    for read in reads(records, ""):
+        taking.take(read)
+    assert len(taking.open_history()) == replay.MOST_OPEN
+    taken = taking.step()
+    assert len(taken.history) == 2 * replay.MOST_OPEN

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import anyio
+import anyio.lowlevel
 import numpy as np
 import pytest
 
@@ -406,6 +410,18 @@ async def test_words_are_found_however_few_of_them_are_kept(index: NoteIndex, mo
     for _ in range(2):
         assert await ids(index, "bell") == {an_id(number) for number in range(1, 6)}
         assert await ids(index, "bell 4") >= {an_id(4)}
+
+
+async def test_a_connection_whose_owner_is_cancelled_is_closed_when_its_work_is_done(tmp_path: Path) -> None:
+    """What was still at work when the loop was closed said so on stderr, at the end of a server."""
+    connection, done = await database.connect(tmp_path / "index.db"), threading.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(connection.run, lambda _: (time.sleep(0.2), done.set()))
+        await anyio.lowlevel.checkpoint()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await connection.close()
+        assert done.is_set()
 
 
 async def test_a_connection_that_is_opened_while_its_owner_is_cancelled_has_an_owner(tmp_path: Path) -> None:
@@ -885,6 +901,53 @@ async def test_a_write_into_a_database_that_was_deleted_is_not_acknowledged(tmp_
         assert index.lost
         with pytest.raises(IndexLostError):
             await index.apply(Update(notes=[row(1, "into the void")]))
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+async def test_a_database_whose_log_was_deleted_is_made_anew(tmp_path: Path, end: str) -> None:
+    """Another process would begin a log of its own, and neither would see or respect what the other writes."""
+    async with opened(tmp_path / "index.db") as index:
+        await index.apply(Update(notes=[row(1, "one")]))
+        (tmp_path / f"index.db{end}").unlink()
+        assert index.lost
+        with pytest.raises(IndexLostError):
+            await index.apply(Update(notes=[row(2, "into the void")]))
+        await index.aclose()
+        assert not await index.open()
+        await index.mark_built()
+        assert await index.notes([an_id(1), an_id(2)]) == {}
+        assert not index.lost
+
+
+@pytest.mark.parametrize("number", range(3))
+async def test_a_folder_that_is_deleted_while_the_index_is_opened_keeps_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    async with living(tmp_path) as memory:
+        await keep(memory, "The crane lifts forty tonnes.")
+        connect, count = database.connect, itertools.count()
+
+        async def connect_late(path: Path, *, extension: bool = True) -> database.Database:
+            if next(count) == number:
+                shutil.rmtree(path.parent)
+            return await connect(path, extension=extension)
+
+        monkeypatch.setattr("holdfast.index.note_index.connect", connect_late)
+        shutil.rmtree(tmp_path / ".holdfast")
+        assert found(await ask(memory, "crane")) == ["The crane lifts forty tonnes."]
+        assert next(count) > number
+
+
+async def test_an_index_that_can_never_be_opened_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def connect(path: Path, *, extension: bool = True) -> database.Database:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    async with living(tmp_path) as memory:
+        monkeypatch.setattr("holdfast.index.note_index.connect", connect)
+        with pytest.raises(StorageError, match="The index cannot be used: unable to open"):
+            await ask(memory, "crane")
 
 
 @pytest.mark.anyio

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from holdfast.index import note_index
+from holdfast.index.database import Database, connect
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.readers import MORE
 from holdfast.index.update import Update
@@ -121,6 +124,34 @@ async def test_who_waits_while_the_index_is_closed_is_told(index: NoteIndex) -> 
             reading.let_go()
 
 
+async def test_a_connection_that_is_opened_while_the_index_is_closed_is_closed_too(
+    index: NoteIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, opened, made = anyio.Event(), anyio.Event(), list[Database]()
+
+    async def slow(path: Path, *, extension: bool = True) -> Database:
+        asked.set()
+        await opened.wait()
+        made.append(await connect(path, extension=extension))
+        return made[0]
+
+    monkeypatch.setattr(note_index, "connect", slow)
+
+    async def read() -> None:
+        with pytest.raises(IndexLostError):
+            await index.read(IndexView.count_notes)
+
+    async with long_readings(index, CONNECTIONS) as readings, anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        await asked.wait()
+        for reading in readings:
+            reading.let_go()
+        await index.aclose()
+        opened.set()
+    with pytest.raises(sqlite3.ProgrammingError):
+        await made[0].run(lambda connection: connection.execute("SELECT 1"))
+
+
 async def test_as_many_readings_as_ever_end_each_with_its_own_answer(index: NoteIndex) -> None:
     answers: list[int] = []
 
@@ -131,3 +162,21 @@ async def test_as_many_readings_as_ever_end_each_with_its_own_answer(index: Note
         for number in range(200):
             tasks.start_soon(read, lambda _, number=number: number)
     assert sorted(answers) == list(range(200))
+
+
+def test_a_connection_that_cannot_be_opened_has_ended_when_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+
+    async def fail() -> None:
+        with pytest.raises(sqlite3.OperationalError):
+            await connect(tmp_path / "no folder" / "index.db")
+
+    for _ in range(20):
+        anyio.run(fail)
+    for thread in threading.enumerate():
+        if "connection_worker" in thread.name:
+            thread.join(NEVER)
+    assert not raised

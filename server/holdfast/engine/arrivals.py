@@ -12,7 +12,15 @@ from holdfast.engine.remember import BEFORE, FIRST, THREAD_WEIGHT
 from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, SecretRefusedError
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import GLOBAL_SPACE, Link, Note, title_of
-from holdfast.model.moving import IMPORTED_FROM, IMPORTED_KEYS, Arrival, ArrivedFile, imported_id
+from holdfast.model.moving import (
+    IMPORTED_FROM,
+    IMPORTED_KEYS,
+    IMPORTED_SECTIONS,
+    IMPORTED_TEXT,
+    Arrival,
+    ArrivedFile,
+    imported_id,
+)
 from holdfast.model.spaces import space_name
 from holdfast.store.codec import Surroundings, content_hash, frontmatter_keys, new_document, note_of, with_id
 from holdfast.store.frontmatter import MalformedError, parse
@@ -90,7 +98,7 @@ def _of_file(ports: Ports, item: ArrivedFile) -> Ready:
     if "created" not in document.values:
         data = document.with_values({"created": item.modified}).render()
     note = note_of(parse(data), Surroundings(_space_of(item.where)))
-    foreign = document.values.keys() - frontmatter_keys() - {IMPORTED_FROM}
+    foreign = document.values.keys() - frontmatter_keys() - {IMPORTED_FROM, IMPORTED_TEXT, IMPORTED_SECTIONS}
     return Ready(note, data, item.where, labels, is_foreign=bool(foreign))
 
 

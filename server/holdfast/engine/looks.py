@@ -46,8 +46,9 @@ async def health(ports: Ports) -> Shown:
     damaged, places = await harmed_lines(ports)
     named = {"provider": own.provider, "model": own.model, "dimension": own.dimension} if own else {}
     state = "none" if ports.encoder is None else "known" if own else "not reached yet"
+    obstacle = ports.store.reading_only
     return {
-        "ok": quarantined == 0 and damaged == 0 and (held is None or held[0] == held[1]),
+        "ok": not obstacle and quarantined == 0 and damaged == 0 and (held is None or held[0] == held[1]),
         "version": __version__,
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
@@ -55,6 +56,7 @@ async def health(ports: Ports) -> Shown:
         "pending_vectors": pending,
         "vectors_in_memory": vectors_in_memory(held),
         "encoder": {"state": state, **named},
+        "reading_only": obstacle or None,
         "watcher": "kernel" if ports.store.watches else "scan",
         "quarantined": quarantined,
         "damaged_journal_lines": damaged,

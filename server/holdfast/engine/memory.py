@@ -21,7 +21,7 @@ from holdfast.engine.tips import Tip
 from holdfast.engine.vault import back_up_daily
 from holdfast.engine.vectorsets import identity, open_own
 from holdfast.errors import ConflictError, EncoderError, HoldfastError, StorageError
-from holdfast.index.note_index import IndexLostError
+from holdfast.index.note_index import IndexLostError, IndexUnopenedError
 
 Answer = TypeVar("Answer")
 
@@ -72,6 +72,7 @@ class Memory:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._tend, tasks)
+                tasks.start_soon(self.ports.uses.write_behind, self.ports)
                 for work in (self.ports.recalls.write_behind, *self._beside):
                     tasks.start_soon(work)
                 try:
@@ -92,6 +93,7 @@ class Memory:
 
     async def aclose(self) -> None:
         """Tell the journal what is whole, then let go of files and connections."""
+        await self.ports.uses.flush(self.ports)
         try:
             await self.ports.store.aclose()
         except StorageError as error:  # the next start finds out by itself what was not told
@@ -198,9 +200,7 @@ class Memory:
                 return await self._run(verb, ports)
             except IndexLostError as error:
                 if attempt == ATTEMPTS:
-                    raise StorageError(
-                        "The index is deleted again and again while it is used.", "Leave .holdfast/ alone for a moment."
-                    ) from error
+                    raise _lost_again(error) from error
             except ConflictError as conflict:
                 if conflict.settles_in > patience or attempt == ATTEMPTS:
                     raise
@@ -321,6 +321,16 @@ class Memory:
 def earlier(*seconds: float | None) -> float | None:
     """The least of those that are known."""
     return min((each for each in seconds if each is not None), default=None)
+
+
+def _lost_again(error: IndexLostError) -> StorageError:
+    if isinstance(error, IndexUnopenedError):
+        return StorageError(
+            f"The index cannot be used: {error}.", "Nothing was stored. Check free space, then try again."
+        )
+    return StorageError(
+        "The index is deleted again and again while it is used.", "Leave .holdfast/ alone for a moment."
+    )
 
 
 def _report(error: Exception) -> None:

@@ -22,7 +22,8 @@ from holdfast.engine.events import EventBus
 from holdfast.engine.quota import Quota
 from holdfast.engine.refusals import Refusals
 from holdfast.engine.tips import Tips
-from holdfast.index.history import Known
+from holdfast.engine.uses import Uses
+from holdfast.index.history import ChangeRow, Known
 from holdfast.index.lifecycle import JobRun, Living
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
@@ -113,6 +114,7 @@ class Past(Protocol):
     """What was, and its erasure; see `holdfast.store.past.Past`."""
 
     async def told(self, words: Sequence[str]) -> list[dict[str, Any]]: ...
+    async def since(self, seq: int) -> list[dict[str, Any]]: ...
     async def latest(
         self, most: int, wanted: Callable[[dict[str, Any]], Mapping[str, Any] | None]
     ) -> list[Mapping[str, Any]]: ...
@@ -148,6 +150,7 @@ class View(Protocol):
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]: ...
     def same_note(self, note: Note, now: str, but: Collection[str] = ...) -> str | None: ...
     def with_history(self, ids: Sequence[str]) -> set[str]: ...
+    def change(self, change: str) -> ChangeRow | None: ...
     def links(self, ids: Sequence[str]) -> list[LinkRow]: ...
     def successors(self, ids: Sequence[str]) -> dict[str, list[str]]: ...
     def evolved(self, ids: Sequence[str]) -> list[tuple[str, str]]: ...
@@ -367,6 +370,7 @@ class Ports:
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
     joined: dict[Caller, Batcher[Any, Any]] = field(default_factory=dict)  # updates of NOW that wait for the same page
+    uses: Uses = field(default_factory=Uses)  # that follow their answers
     made: list[str] = field(default_factory=list)  # ids of the changes that the request under way has made
 
     @property

@@ -19,6 +19,7 @@ from holdfast.index.rows import IndexedNote
 from holdfast.model.pages import PROPOSALS, is_page, page_key
 from holdfast.store.stored import Page, PageChange
 
+PROPOSAL_PREFIX = "prp_"
 _VERDICTS = {"retire": EdgeVerdict, "merge": MergeVerdict, "consolidate": ConsolidationVerdict}
 _NAMES = {verdict: kind for kind, verdict in _VERDICTS.items()}
 
@@ -41,7 +42,7 @@ async def propose(work: Work, verdict: Verdict, notes: Sequence[IndexedNote], ju
     kind = _NAMES[type(verdict)]
     hashes = {item.note.id: item.encode_hash for item in notes}
     told = asdict(verdict)
-    proposal_id = f"prp_{digest(kind, json.dumps([told, hashes], sort_keys=True))[:16]}"
+    proposal_id = f"{PROPOSAL_PREFIX}{digest(kind, json.dumps([told, hashes], sort_keys=True))[:16]}"
     reason = f"It waits for a person as proposal {proposal_id}."
     if work.dry_run:
         return work.outcome("applied", "It would wait for a person as a proposal.")

@@ -16,7 +16,7 @@ from holdfast.engine.integrity import first_look
 from holdfast.engine.ports import Ports
 from holdfast.engine.replay import follow
 from holdfast.errors import ConflictError, StorageError
-from holdfast.index.note_index import IndexLostError
+from holdfast.index.note_index import IndexLostError, IndexUnopenedError
 from holdfast.index.projection import FileRow
 from holdfast.index.update import Update
 from holdfast.store.filesystem import Entry, Signature
@@ -121,11 +121,22 @@ class Reconciler:
         self._opened = False
 
     async def open_store(self) -> None:
-        """Open the folder if nobody has, for requests that are about itself and not about its notes."""
+        """Open the folder if nobody has, for requests that are about itself and not about its notes.
+
+        Raises:
+            StorageError: it cannot be used, not even to be read.
+        """
         async with self._lock:
-            if not self._opened:
+            await self._write_again()
+            if self._opened or self.ports.store.reading_only:
+                return
+            try:
                 await self.ports.store.open(await self.ports.index.last_place())
-                self._opened, self._missed = True, True
+            except StorageError:
+                if not await self._reads_only():
+                    raise
+                return
+            self._opened, self._missed = True, True
 
     async def _open_store(self, *, anew: bool) -> None:
         """Open the folder once. When it vanishes later its disk may be unmounted: nobody makes it anew unwarned."""
@@ -187,8 +198,9 @@ class Reconciler:
         async with self.ports.store.alone():
             try:
                 await self._build_index()
-            except IndexLostError:  # it cannot be read, or was deleted meanwhile: from the beginning
-                self.ports.index.discard()
+            except IndexLostError as error:  # it cannot be read, or was deleted meanwhile: from the beginning
+                if not isinstance(error, IndexUnopenedError):
+                    self.ports.index.discard()
                 await self._build_index()
         await self._follow_journal()  # a long one keeps no other process waiting
 

@@ -30,6 +30,7 @@ from holdfast.model.pages import is_page_key
 from holdfast.store.position import START, Read, read_position
 
 SLICE = 4096  # records that are read and written at a time
+MOST_OPEN = 4096  # changes that are kept in mind; of more without an outcome the oldest count as done until told void
 
 log = structlog.get_logger()
 
@@ -145,6 +146,8 @@ class Replay:
         notes = [file["note"] for file in record["files"] if op != "adopt" and not is_page_key(file["note"])]
         rows = tuple(HistoryRow(note, seq, change, op, record["at"]) for note in notes)
         self._open[change] = _Open(seq, self._last, rows, remembered(record))
+        if len(self._open) > MOST_OPEN:
+            self._presume(next(iter(self._open)))
 
     def _close(self, record: Mapping[str, Any]) -> None:
         for change in record.get("void", ()):
@@ -153,11 +156,15 @@ class Replay:
             self._keep(change)
         settled = record.get("settled", 0)
         for change in [change for change, item in self._open.items() if item.seq <= settled]:
-            if change in self.outcomes.void - self.outcomes.done:
-                self._drop(change)
-            else:
-                self._keep(change)
-                self._settled.add(change)
+            self._presume(change)
+
+    def _presume(self, change: str) -> None:
+        """Take a change for done of which no line says so by its name, unless an earlier reading found it void."""
+        if change in self.outcomes.void - self.outcomes.done:
+            self._drop(change)
+        else:
+            self._keep(change)
+            self._settled.add(change)
 
     def _keep(self, change: str) -> None:
         if change in self.known.void or change in self._void:

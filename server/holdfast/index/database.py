@@ -41,6 +41,11 @@ class Database(aiosqlite.Connection):
         """Run `work` inside one BEGIN IMMEDIATE transaction; whatever it raises undoes it."""
         return await self.run(functools.partial(_in_transaction, work))
 
+    async def close(self) -> None:
+        """Close when all that was begun is done. Cancelling the caller stops nothing: no thread outlives its loop."""
+        with anyio.CancelScope(shield=True):
+            await super().close()
+
 
 @contextmanager
 def _telling_harm() -> Iterator[None]:
@@ -85,9 +90,21 @@ async def connect(path: Path, *, extension: bool = True) -> Database:
             raise
         return connection
 
-    database = Database(open_file, iter_chunk_size=64)
+    failed: list[Exception] = []
+
+    def open_or_stand_in() -> sqlite3.Connection:
+        try:
+            return open_file()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            failed.append(error)
+            return sqlite3.connect(":memory:")  # so that the thread is ended in the usual way, and waited for
+
+    database = Database(open_or_stand_in, iter_chunk_size=64)
     with _telling_harm(), anyio.CancelScope(shield=True):  # cancelled here, it would be nobody's to close
         await database
+        if failed:
+            await database.close()
+            raise failed[0]
     return database
 
 

@@ -55,6 +55,20 @@ def known_journal(connection: sqlite3.Connection) -> Known:
     return Known(str(kept.get(_PLACE, "")), void, int(kept.get(_PAGES, 0)), pages)
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """Which line of the journal announced a change of notes, and when it was made."""
+
+    seq: int
+    at: str
+
+
+def change_row(connection: sqlite3.Connection, change: str) -> ChangeRow | None:
+    """Where a change of notes is in the journal; None where none has this id."""
+    found = connection.execute("SELECT seq, at FROM history WHERE change = ? LIMIT 1", (change,)).fetchone()
+    return ChangeRow(*found) if found else None
+
+
 def advance(connection: sqlite3.Connection, step: Advance) -> None:
     """Take a step; see `Advance`."""
     if step.anew:

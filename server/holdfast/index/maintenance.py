@@ -105,11 +105,6 @@ def judged_with(connection: sqlite3.Connection, note_id: str, others: Sequence[s
     return found
 
 
-def count_judged(connection: sqlite3.Connection) -> int:
-    """How many pairs were judged."""
-    return int(connection.execute("SELECT count(*) FROM judged").fetchone()[0])
-
-
 _CURRENT = "outdated = 0 AND merged_into IS NULL AND (valid_until IS NULL OR valid_until > ?)"
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+_SIGN_OF_NO_FILE = "unable to open"
 _SIGNS_OF_HARM = ("malformed", "no such", "already exists", "has no column", "readonly", "disk I/O", "decode")
 LAST = "\U0010ffff"  # sorts behind every name
 
@@ -46,6 +47,10 @@ class IndexLostError(Exception):
 
 class IndexHarmedError(IndexLostError):
     """The database file is there and cannot be read."""
+
+
+class IndexUnopenedError(IndexLostError):
+    """No file could be opened: its folder was deleted in that moment, or is no place for one."""
 
 
 class NoteIndex:
@@ -64,6 +69,7 @@ class NoteIndex:
         self._writer: Database | None = None
         self._readers = self._fresh_readers()
         self._identity: tuple[int, int] | None = None
+        self._parts: list[tuple[int, int] | None] = []  # those of its log and of that log's index
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
         self._in_memory: tuple[Finder, Feedback] | None = None
@@ -93,7 +99,7 @@ class NoteIndex:
 
         Raises:
             IndexSchemaError: a newer Holdfast wrote it.
-            IndexLostError: it cannot be read as a database.
+            IndexLostError: it cannot be read as a database, or its folder was deleted meanwhile.
             StorageError: it cannot be opened now.
         """
         try:
@@ -121,7 +127,7 @@ class NoteIndex:
         self._building = not built
         if self._building:
             await self._writer.write(drop_indexes)
-        self._identity = self._on_disk()
+        self._identity, self._parts = self._on_disk(), self._parts_on_disk()
         return built
 
     def _fresh_readers(self) -> Readers:
@@ -129,6 +135,9 @@ class NoteIndex:
         return Readers(lambda: connect(self._path, extension=self._extension), usual, usual + MORE)
 
     async def aclose(self) -> None:
+        with suppress(StorageError):  # where nothing can be looked at, nothing can be opened either
+            if self._is_parted():
+                self._unreadable = self._identity  # what its log holds is in no file any more: it is made anew
         writer = self._writer
         self._writer, self._identity = None, None
         await self._readers.aclose()
@@ -139,7 +148,18 @@ class NoteIndex:
     @property
     def lost(self) -> bool:
         """Whether the file that was opened is no longer the one at the path, or cannot be read any more."""
-        return self._identity in (None, self._unreadable) or self._identity != self._on_disk()
+        return self._identity in (None, self._unreadable) or self._identity != self._on_disk() or self._is_parted()
+
+    def _is_parted(self) -> bool:
+        """Whether the file that was opened is there without its log: whoever opens it next begins another one."""
+        is_there = self._identity is not None and self._identity == self._on_disk()
+        return is_there and self._parts != self._parts_on_disk()
+
+    def _parts_on_disk(self) -> list[tuple[int, int] | None]:
+        try:
+            return [file_identity(Path(f"{self._path}{end}")) for end in ("-wal", "-shm")]
+        except OSError as error:
+            raise _refusal(error.strerror) from error
 
     def _on_disk(self) -> tuple[int, int] | None:
         try:
@@ -383,6 +403,8 @@ async def _guarded(answer: Awaitable[Answer]) -> Answer:
     except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
         if any(sign in str(error) for sign in _SIGNS_OF_HARM):
             raise IndexHarmedError(str(error)) from error
+        if _SIGN_OF_NO_FILE in str(error):
+            raise IndexUnopenedError(str(error)) from error
         raise _refusal(error) from error
     except sqlite3.DatabaseError as error:
         raise IndexHarmedError(str(error)) from error

@@ -106,6 +106,10 @@ class Readers:
         except BaseException:
             self._count -= 1
             raise
+        if self._closed:  # meanwhile; nobody else would close it
+            with anyio.CancelScope(shield=True), suppress(sqlite3.Error):
+                await reader.close()
+            raise sqlite3.ProgrammingError("the connections were closed")
         self._all.append(reader)
         self._give(reader)
 

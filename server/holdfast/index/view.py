@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.index import lifecycle, listings, maintenance, topology
 from holdfast.index.aliases import aliases_of, meant
-from holdfast.index.history import Known, known_journal
+from holdfast.index.history import ChangeRow, Known, change_row, known_journal
 from holdfast.index.lifecycle import JobRun, Living
 from holdfast.index.listings import ListedNote, Standing
 from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
@@ -105,6 +105,10 @@ class IndexView:
             (json.dumps(ids),),
         )
         return {note for (note,) in rows}
+
+    def change(self, change: str) -> ChangeRow | None:
+        """See `holdfast.index.history.change_row`."""
+        return change_row(self._connection, change)
 
     def links(self, ids: Sequence[str]) -> list[LinkRow]:
         """Edges that leave or reach these notes and whose both ends are there."""

@@ -42,7 +42,6 @@ _COUNTED: Final = re.compile(r"\d{1,3}[^\W\d_]{1,4}")
 _HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _DIGITS_AROUND: Final = re.compile(r"\d{0,4}([^\W\d_]*)\d{0,5}")
 _PHRASE: Final = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){3,9}|[A-Z][a-z]{2,11}(?:-[A-Z][a-z]{2,11}){3,9}")
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 _FEWEST_CHARACTERS: Final = 5
 _LONGEST_COUNT: Final = 20
@@ -124,7 +123,3 @@ def _is_one_word(value: str) -> bool:
 def is_given(value: str) -> bool:
     """Whether there is a value at all, and not a word that holds its place."""
     return not is_stand_in(value)
-
-
-def is_uuid(value: str) -> bool:
-    return _UUID.fullmatch(value) is not None

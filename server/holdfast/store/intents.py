@@ -76,18 +76,27 @@ class OpenIntents:
 
     def __init__(self) -> None:
         self._open: dict[str, Intent] = {}
+        self._ends: dict[tuple[str, str | None], set[str]] = {}  # changes by what they say
 
     def learn(self, records: Iterable[Record]) -> None:
         for record in records:
             self._close(record)
             intent = intent_of(record)
             if intent is not None:
-                for earlier in self._open.values():
-                    earlier.passed |= _continued(earlier, intent)
+                for file in intent.files:
+                    for earlier in self._ends.get((file.path, file.before), ()):
+                        self._open[earlier].passed.add(file.path)
                 self._open[intent.change] = intent
+                for file in intent.files:
+                    self._ends.setdefault((file.path, file.after), set()).add(intent.change)
 
     def forget(self, change: str) -> None:
-        self._open.pop(change, None)
+        intent = self._open.pop(change, None)
+        for file in intent.files if intent else ():
+            end = (file.path, file.after)
+            others = self._ends[end] = self._ends[end] - {change}
+            if not others:
+                del self._ends[end]
 
     def touching(self, keys: set[str]) -> list[Intent]:
         return [intent for intent in self._open.values() if (intent.keys | intent.guards) & keys]
@@ -100,12 +109,8 @@ class OpenIntents:
             self.forget(change)
         settled = record.get("settled")
         if isinstance(settled, int):
-            self._open = {name: intent for name, intent in self._open.items() if intent.seq > settled}
-
-
-def _continued(earlier: Intent, later: Intent) -> set[str]:
-    starts = {(file.path, file.before) for file in later.files}
-    return {file.path for file in earlier.files if (file.path, file.after) in starts}
+            for change in [name for name, intent in self._open.items() if intent.seq <= settled]:
+                self.forget(change)
 
 
 def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSystem) -> FileState:

@@ -13,6 +13,7 @@ import json
 import re
 import threading
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -46,6 +47,8 @@ MOST_NEWS = 4096  # records that are read in one go
 _PREFIX = re.compile(rb'\{"sum":"([0-9a-f]{8})","len":(\d{1,9}),')
 _LATEST = 2  # months that may still grow
 _SETTLED = b'"settled":'
+_OUTCOME = re.compile(rb'"(?:done|void)":\[([^\]]*)\]')
+_ANNOUNCED = re.compile(rb'"change":"([^"\\]*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,19 @@ def line_of(record: Record, blanks: int = 0) -> bytes:
     return b'{"sum":"%08x","len":%d,' % (zlib.crc32(rest), len(rest)) + rest + b"\n"
 
 
-def read_line(line: bytes) -> Record | None:
-    """The record of a whole, unharmed line (without its line end), else None."""
+def told_by(line: bytes) -> bytes | None:
+    """What a whole, unharmed line (without its line end) tells, behind its checksum; else None."""
     found = _PREFIX.match(line)
     if found is None:
         return None
     rest = line[found.end() :]
-    if len(rest) != int(found.group(2)) or zlib.crc32(rest) != int(found.group(1), 16):
+    return rest if len(rest) == int(found[2]) and zlib.crc32(rest) == int(found[1], 16) else None
+
+
+def read_line(line: bytes) -> Record | None:
+    """The record of a whole, unharmed line (without its line end), else None."""
+    rest = told_by(line)
+    if rest is None:
         return None
     try:
         record = json.loads(b"{" + rest)
@@ -382,7 +391,28 @@ class Journal:
             settled = settled or record.get("settled", 0)
             if settled and record["seq"] <= settled:
                 return self._placed(month, start + len(raw) + 1, record["seq"], settled)
-        return START
+        return self._before_open()
+
+    def _before_open(self) -> Position:
+        """Before the first change without an outcome and the latest lines: a look that makes no records of the others.
+
+        The beginning where a line before that is damaged, which is to be counted.
+        """
+        open_: dict[bytes, Line] = {}
+        latest: deque[Line] = deque(maxlen=MOST_NEWS)
+        for line in lines_since(START, self._folder, self._files):
+            latest.append(line)
+            if (rest := told_by(line.raw)) is None:
+                return START
+            for outcomes in _OUTCOME.findall(rest):
+                for change in outcomes.split(b'"')[1::2]:
+                    open_.pop(change, None)
+            if (announced := _ANNOUNCED.search(rest)) is not None:
+                open_[announced[1]] = line
+        if len(latest) < MOST_NEWS:
+            return START
+        first = min([latest[0], *open_.values()], key=lambda line: (line.month, line.number))
+        return self._placed(first.month, first.end - len(first.raw) - 1, 0, 0)
 
     def _placed(self, month: str, end: int, seq: int, settled: int) -> Position:
         """A place that is known by its offset alone: nothing is read before it."""

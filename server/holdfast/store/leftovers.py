@@ -12,7 +12,7 @@ from holdfast.store.intents import hash_of
 def laid_aside(folder: Folder, files: FileSystem) -> list[Path]:
     """Every file that has a name which only a change under way gives."""
     beside = [folder.home / name for name in files.list_folder(folder.home)]
-    roots = (folder.memories, folder.history, *folder.pages)
+    roots = (folder.memories, folder.history, *folder.pages, folder.journal, folder.locks, folder.derived)
     below = (path for root in roots for path in files.list_hidden(root))
     return [path for path in (*beside, *below) if is_laid_aside(path.name)]
 

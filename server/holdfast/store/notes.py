@@ -368,7 +368,11 @@ class NoteFiles:
         """Write the id into a hand-written file, every other byte untouched. The caller holds its id.
 
         Returns the file as it is then, or None where somebody is still writing it.
+
+        Raises:
+            ConflictError, StorageError: nothing was written.
         """
+        self.check_writing()
         path = self._folder.absolute(stored.path)
         if await _on_disk(hash_of, self._files, path) != stored.hash:
             return None
@@ -395,7 +399,7 @@ class NoteFiles:
         Raises:
             StorageError: the disk refused; it is looked at again.
         """
-        for path, plan in self._swapped.waiting:
+        for path, plan in () if self._writable.obstacle else self._swapped.waiting:
             if await _on_disk(self._swapped.is_due, path, plan):
                 async with self.hold_free({plan.note}, BRIEF_SECONDS) as held:
                     if not held:
@@ -511,23 +515,29 @@ class NoteFiles:
         async with self._stripes.hold_all():  # whatever lies aside while nobody changes anything is nobody's
             await self._learn()
             spoken_of = {file.aside for intent in self._intents.all() for file in intent.files}
-            for path in await _on_disk(laid_aside, self._folder, self._files):
-                plan = await _on_disk(self._plan_of, path)
-                if plan is not None:
-                    self._swapped.found(path, plan)
-                    await _on_disk(self._look_again, path, plan)
+            left = await _on_disk(laid_aside, self._folder, self._files)
+            plans = await _on_disk(self._plans_of, left)
+            for path in left:
+                if path in plans:
+                    self._swapped.found(path, plans[path])
+                    await _on_disk(self._look_again, path, plans[path])
                 elif self._folder.told(path) not in spoken_of:
                     await _on_disk(discard, path, self._folder, self._files)
 
-    def _plan_of(self, path: Path) -> PlannedFile | None:
-        """What the journal says of a file that a change took away and that waits; None for any other."""
-        named = change_named(path.name)
-        if named is None:
-            return None
-        change, number = named
-        intents = [intent for record in self._journal.records([change.encode()]) if (intent := intent_of(record))]
-        planned = [intent.files for intent in intents if intent.change == change and number < len(intent.files)]
-        return planned[0][number] if planned else None
+    def _plans_of(self, paths: Iterable[Path]) -> dict[Path, PlannedFile]:
+        """What the journal says of files that changes took away and that wait; of others nothing."""
+        named = {path: found for path in paths if (found := change_named(path.name)) is not None}
+        missing = {change for change, _ in named.values()}
+        planned: dict[str, Sequence[PlannedFile]] = {}
+        for record in self._journal.backwards() if missing else ():
+            intent = intent_of(record)
+            if intent is not None and intent.change in missing:
+                planned[intent.change] = intent.files
+                missing.remove(intent.change)
+                if not missing:
+                    break
+        files = {path: (planned.get(change, ()), number) for path, (change, number) in named.items()}
+        return {path: known[number] for path, (known, number) in files.items() if number < len(known)}
 
     def _look_again(self, path: Path, plan: PlannedFile) -> None:
         if self._swapped.is_due(path, plan):

@@ -19,7 +19,7 @@ from holdfast.store.erasing import NO_HASH, Erasure, Remains, carry_out, remains
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import MalformedError, parse
-from holdfast.store.intents import Intent, PlannedFile, intent_of
+from holdfast.store.intents import PlannedFile, intent_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.restoring import going_forward
 
@@ -65,6 +65,14 @@ class Past:
         """The lines of the journal that hold one of these words, in order."""
         holding = [word.encode() for word in words]
         return await _on_disk(lambda: list(self._journal.records(holding)))
+
+    async def since(self, seq: int) -> list[Record]:
+        """The lines of the journal from this number on, in order. Nothing before them is read."""
+
+        def look() -> list[Record]:
+            return list(itertools.takewhile(lambda record: int(record["seq"]) >= seq, self._journal.backwards()))[::-1]
+
+        return await _on_disk(look)
 
     async def latest(self, most: int, wanted: Callable[[Record], Mapping[str, Any] | None]) -> list[Mapping[str, Any]]:
         """What `wanted` makes of the journal's lines, the newest first; of each line it is told once.
@@ -162,13 +170,6 @@ def void_changes(records: Sequence[Record]) -> set[str]:
     """Changes that never happened; of two lines that differ the one that says so of its own change is right."""
     done = {change for record in records for change in record.get("done", ())}
     return {change for record in records for change in record.get("void", ())} - done
-
-
-def intents_in(records: Sequence[Record]) -> list[Intent]:
-    """The changes that these lines announce and that did not turn out void."""
-    void = void_changes(records)
-    found = (intent_of(record) for record in records)
-    return [intent for intent in found if intent is not None and intent.change not in void]
 
 
 def _nanoseconds(created: str) -> int | None:

@@ -93,7 +93,7 @@ class SwappedOut:
         """
         try:
             if self._is_removed(path, plan):
-                del self._waiting[path]
+                self._waiting.pop(path, None)
                 return False
             text = hash_of(self._files, path)
             return text not in (plan.before, plan.after) and self._is_unchanged_for(path, STILL_NS, by_name=False)
@@ -159,7 +159,7 @@ class SwappedOut:
         with self._files.lone_reader(path) as alone:
             if alone or (alone is None and self._is_unchanged_for(path, KEPT_NS, by_name=True)):
                 self._files.remove(path)
-                del self._waiting[path]
+                self._waiting.pop(path, None)
 
     def _is_unchanged_for(self, path: Path, span_ns: int, *, by_name: bool) -> bool:
         """Whether a file's text, or with `by_name` its name too, is that old by the clock that files are dated by."""
