@@ -23,6 +23,7 @@ LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to oth
 CHARACTERS_PER_TOKEN = 4
 ENTRY_TOKENS = 40  # what a result's own line costs
 OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
+MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
 
 
@@ -78,7 +79,12 @@ def answer(
 
     What is asked for by its time is looked for there first; where nothing there fits, everywhere. With `explain` the
     nearest notes are shown where nothing is good enough. Where the caller says what is `passing`, that alone decides.
+    Nothing is looked for where the question names nothing, unless with `explain`.
     """
+    if asking.idle == "empty" and not explain:
+        return Answer((), (), (), Omitted(0, ()), elsewhen=False)
+    if asking.idle == "order":
+        limit = min(limit, MOST_OF_AN_ORDER)
     wanted = narrow = hard_filter(asking) or asking.wanted
     best = ranked = [item for item in _from_then(view, asking, limit) if passing is None or passing(item)]
     if not best:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from holdfast.engine.ports import Ports, View
 from holdfast.model.identifiers import is_formed
 from holdfast.model.memory import Note
+from holdfast.model.prompts import Idle, idle
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import WEIGHTS, Question, Weights
 from holdfast.model.times import instant, moment
@@ -34,7 +35,8 @@ class Asking:
 
     `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
     for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
-    `window` where no days are known for it. With `open` it asks for whatever is from that time.
+    `window` where no days are known for it. With `open` it asks for whatever is from that time. `idle` says that it
+    asks memory for nothing.
     """
 
     query: str
@@ -46,6 +48,7 @@ class Asking:
     open: bool = False
     vector: QueryVector | None = None
     weights: Weights = WEIGHTS
+    idle: Idle | None = None
 
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
@@ -55,8 +58,17 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
-    question = Question(text, None if wanted.spaces else space, past=past, extraordinary=extraordinary, formed=formed)
-    return Asking(query, text, replace(wanted, include_outdated=wanted.include_outdated or past), question, time)
+    nothing = idle(query) if time is None else None
+    question = Question(
+        text,
+        None if wanted.spaces else space,
+        past=past,
+        extraordinary=extraordinary,
+        formed=formed,
+        is_order=nothing == "order",
+    )
+    wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
+    return Asking(query, text, wanted, question, time, idle=nothing)
 
 
 def window_of(view: View, asking: Asking) -> Window | None:

@@ -10,6 +10,7 @@ from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when,
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_query
+from holdfast.engine.hidden import hidden_notices
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError, LimitExceededError
@@ -69,7 +70,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
 
     def read(view: View) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, request.budget, explain=request.explain)
-        return found, standing_notices(view, ports, asking.vector)
+        return found, [*hidden_notices(view, asking, found.hits), *standing_notices(view, ports, asking.vector)]
 
     found, standing = await ports.index.read(read)
     stages.ended("search")
@@ -80,7 +81,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     stages.tell("recalled", hits=len(found.hits), related=len(found.related))
     tip = await ports.tips.take(ports.index)
     due = await due_notice(ports)
-    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
+    told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, asking.window)
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
@@ -162,6 +163,13 @@ def _filter(ports: Ports, request: Recall) -> Filter:
 def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
     if any(value not in allowed for value in values):
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
+
+
+def reading_of(asking: Asking, *, elsewhen: bool) -> list[str]:
+    """How the question was taken, where that is not plain from the answer."""
+    if asking.idle == "empty":
+        return ["The question names nothing that a note could be about, so nothing was looked for."]
+    return time_read(asking.window, elsewhen=elsewhen)
 
 
 def time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
