@@ -79,7 +79,7 @@ def variants() -> list[Variant]:
         Variant("heirs of the replaced", patches={"holdfast.engine.answer._ranked": without_heirs}),
         Variant("gate", patches={"holdfast.model.ranking.GATE": 0.0}),
         Variant("floor", patches={"holdfast.model.ranking.FLOOR": 0.0}),
-        Variant("vector leg", patches={"holdfast.engine.recall.encode_query": without_vector}),
+        Variant("vector leg", patches={"holdfast.engine.encoding.encode_query": without_vector}),
         Variant("word leg", patches={"holdfast.index.search.search_words": without_words}),
     ]
 

@@ -51,6 +51,7 @@ def run_recall(options: argparse.Namespace) -> int:
     """Search; 1 where nothing relevant is stored."""
     request = Recall(
         query=text_of(options.query),
+        also=options.also,
         limit=options.limit,
         types=options.type,
         spaces=options.space,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from holdfast.engine.asking import Asking, hard_filter, narrowed
+from holdfast.engine.phrasings import averaged, ranked_phrasing
 from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
@@ -130,7 +131,10 @@ def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Rank
     strange = asking.question.extraordinary
     found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
-    everything = rank(found, replace(asking.question, affinity=liked), asking.weights)
+    everything = averaged(
+        rank(found, replace(asking.question, affinity=liked), asking.weights),
+        [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
+    )
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
     retired = [item.candidate.id for item in ranked if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from holdfast.engine.phrasings import Phrasing
 from holdfast.engine.ports import Ports, View
 from holdfast.model.identifiers import is_formed
 from holdfast.model.memory import Note
@@ -36,7 +37,7 @@ class Asking:
     `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
     for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
     `window` where no days are known for it. With `open` it asks for whatever is from that time. `idle` says that it
-    asks memory for nothing.
+    asks memory for nothing. `also` is the same in other words.
     """
 
     query: str
@@ -49,6 +50,7 @@ class Asking:
     vector: QueryVector | None = None
     weights: Weights = WEIGHTS
     idle: Idle | None = None
+    also: tuple[Phrasing, ...] = ()
 
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:

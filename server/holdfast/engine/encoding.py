@@ -98,6 +98,24 @@ async def encode_query(ports: Ports, text: str) -> tuple[QueryVector | None, str
     return None, f"Notes were found by their words only: {problems[0]}"
 
 
+async def encode_together(
+    ports: Ports, text: str, others: Sequence[str]
+) -> tuple[tuple[QueryVector | None, str], list[QueryVector | None]]:
+    """A query's vector and notice as of `encode_query`, and the vectors of other texts that are encoded with it."""
+    if not others:
+        return await encode_query(ports, text), []
+    texts = [text, *others]
+    made: list[tuple[QueryVector | None, str]] = [(None, "")] * len(texts)
+
+    async def encode(place: int) -> None:
+        made[place] = await encode_query(ports, texts[place])
+
+    async with anyio.create_task_group() as tasks:
+        for place in range(len(texts)):
+            tasks.start_soon(encode, place)
+    return made[0], [vector for vector, _ in made[1:]]
+
+
 def _stood_in(problems: Sequence[str], made_with: VectorSet) -> str:
     """What to say where others were asked before, with what became of that."""
     if not problems:

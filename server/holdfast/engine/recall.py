@@ -9,8 +9,9 @@ from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, ans
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when, without_secrets
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
 from holdfast.engine.due import due_notice
-from holdfast.engine.encoding import count_unencoded, encode_query
+from holdfast.engine.encoding import count_unencoded, encode_together
 from holdfast.engine.hidden import hidden_notices
+from holdfast.engine.phrasings import checked_phrasings, read_phrasing
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError, LimitExceededError
@@ -28,7 +29,10 @@ LONGEST_PATH, CUT = 400, 100  # of a file's name in a notice
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens."""
+    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens.
+
+    `also` is the question in other words, at most three times.
+    """
 
     query: str
     limit: int = 10
@@ -41,6 +45,7 @@ class Recall:
     include_outdated: bool = False
     budget: int | None = None
     explain: bool = False
+    also: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     """
     wanted = _filter(ports, request)
     stages = Stages()
-    asking, notice = await asked(ports, request.query, wanted, caller, stages)
+    also = checked_phrasings(request.query, request.also)
+    asking, notice = await asked(ports, request.query, wanted, caller, stages, also)
     whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
@@ -87,26 +93,41 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
 
 
-async def asked(ports: Ports, query: str, wanted: Filter, caller: Caller, stages: Stages) -> tuple[Asking, str]:
-    """The question as it was read, with its time and its vector, and a notice where it should have one and has none."""
-    size = len(query)
-    read = await ports.computing.run(caller.principal, size, lambda: read_question(ports, query, wanted, caller.space))
-    subjects, window = await ports.index.read(lambda view: (_subjects(view, read), window_of(view, read)))
-    asking, plain = await ports.computing.run(caller.principal, size, lambda: _placed(read, window, subjects))
+async def asked(
+    ports: Ports, query: str, wanted: Filter, caller: Caller, stages: Stages, also: Sequence[str] = ()
+) -> tuple[Asking, str]:
+    """The question as it was read, with its time and its vector, and a notice where it should have one and has none.
+
+    `also` is the question in other words; they are encoded together with it.
+    """
+    size = len(query) + sum(map(len, also))
+
+    def read() -> Asking:
+        phrasings = tuple(read_phrasing(ports, text) for text in also)
+        return replace(read_question(ports, query, wanted, caller.space), also=phrasings)
+
+    asking = await ports.computing.run(caller.principal, size, read)
+    subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
+
+    def place() -> tuple[Asking, list[str]]:
+        whole = placed(asking, window)
+        return whole, [without_names(text, names) for text, names in zip(_texts(whole), subjects, strict=True)]
+
+    asking, plain = await ports.computing.run(caller.principal, size, place)
     stages.ended("read")
-    vector, notice = await encode_query(ports, plain)
+    (vector, notice), vectors = await encode_together(ports, plain[0], plain[1:])
     stages.ended("encode")
-    return replace(asking, vector=vector), notice
+    phrasings = tuple(replace(each, vector=made) for each, made in zip(asking.also, vectors, strict=True))
+    return replace(asking, vector=vector, also=phrasings), notice
 
 
-def _placed(asking: Asking, window: Window | None, subjects: Sequence[str]) -> tuple[Asking, str]:
-    """The question with its time known, and what of it is embedded."""
-    asking = placed(asking, window)
-    return asking, without_names(asking.text, subjects)
+def _texts(asking: Asking) -> list[str]:
+    return [asking.text, *(each.text for each in asking.also)]
 
 
-def _subjects(view: View, asking: Asking) -> list[str]:
-    return view.subjects(query_terms(asking.text))
+def _subjects(view: View, asking: Asking) -> list[list[str]]:
+    """For the question and each other phrasing of it the subjects that it names."""
+    return [view.subjects(query_terms(text)) for text in _texts(asking)]
 
 
 def _span(wanted: Filter, window: Window | None) -> tuple[str | None, str | None]:

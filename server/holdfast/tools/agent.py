@@ -148,6 +148,9 @@ def _add_recall(server: FastMCP, desk: Desk) -> None:
     async def _recall(
         context: Context,
         query: str,
+        also: Annotated[
+            list[str] | None, Field(description="The question again, 1 to 3 times, in words that a note may use.")
+        ] = None,
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         types: list[NoteType] | None = None,
         spaces: Annotated[list[str] | None, Field(description='Only these; "global" only if named.')] = None,
@@ -161,6 +164,7 @@ def _add_recall(server: FastMCP, desk: Desk) -> None:
     ) -> ToolResult:
         request = Recall(
             query=query,
+            also=also or (),
             limit=limit,
             types=types or (),
             spaces=spaces or (),

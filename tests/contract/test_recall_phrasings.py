@@ -1,0 +1,65 @@
+"""recall with `also`: the same question in other words, scores averaged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.engine.memory import Memory
+from holdfast.errors import InvalidArgumentError, LimitExceededError
+from served import Agent
+from worlds import WordBag, ask, found, keep, living
+
+pytestmark = pytest.mark.anyio
+
+CRANE = "The harbour crane lifts forty tonnes of steel."
+FERRY = "The ferry to the island leaves at nine."
+NOTES = (CRANE, FERRY, *(f"Shed {number} holds ropes, paint and lamps." for number in range(20)))
+
+
+@pytest.fixture(params=["words", "meaning"])
+async def memory(anyio_backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Memory]:
+    """The same notes, without an encoder and with one."""
+    async with living(tmp_path, encoder=WordBag() if request.param == "meaning" else None) as ready:
+        for text in NOTES:
+            await keep(ready, text)
+        yield ready
+
+
+async def test_what_only_another_phrasing_names_is_found(memory: Memory) -> None:
+    asked = "which machine hoists the heavy load?"
+    assert CRANE not in found(await ask(memory, asked))
+    assert found(await ask(memory, asked, also=["harbour crane lifts tonnes of steel"]))[0] == CRANE
+
+
+async def test_a_phrasing_that_finds_nothing_leaves_what_the_question_found(memory: Memory) -> None:
+    alone = await ask(memory, "when does the ferry to the island leave?")
+    both = await ask(memory, "when does the ferry to the island leave?", also=["boat timetable"])
+    assert found(alone)[0] == found(both)[0] == FERRY
+
+
+async def test_phrasings_of_what_is_not_stored_find_nothing_strong(memory: Memory) -> None:
+    answer = await ask(memory, "who bakes the bread?", also=["bakery staff", "the baker of our loaves"])
+    assert not any(not hit.ranked.weak for hit in answer.hits)
+
+
+async def test_a_repetition_of_the_question_is_no_other_phrasing(memory: Memory) -> None:
+    alone = await ask(memory, "island ferry")
+    again = await ask(memory, "island ferry", also=["island  ferry"])
+    assert [hit.ranked.score for hit in again.hits] == [hit.ranked.score for hit in alone.hits]
+
+
+async def test_too_many_and_blank_ones_are_named(memory: Memory) -> None:
+    with pytest.raises(LimitExceededError, match="at most 3"):
+        await ask(memory, "ferry", also=["a", "b", "c", "d"])
+    with pytest.raises(InvalidArgumentError, match=r"also\[1\] is blank"):
+        await ask(memory, "ferry", also=["boat", " "])
+
+
+async def test_the_tool_takes_them_as_a_list_or_as_text_of_one(agent: Agent) -> None:
+    await agent.call("remember", content=CRANE)
+    for also in (["crane tonnes"], '["crane tonnes"]'):
+        answer = await agent.call("recall", query="heavy loads", also=also)
+        assert [hit["content"] for hit in answer["results"]] == [CRANE]
