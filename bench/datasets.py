@@ -171,6 +171,17 @@ def in_messages(dataset: Dataset, least: int) -> Dataset:
     return Dataset(f"{dataset.name} in messages of {least} characters and more", tuple(notes), tuple(queries))
 
 
+def plainly(dataset: Dataset) -> Dataset:
+    """The same notes by their content alone, as agents mostly store them, asked from nowhere and now.
+
+    Nothing is superseded then, so an older version is not stale but another note.
+    """
+    alone = ({"content": note.arguments["content"], "space": "global"} for note in dataset.notes)
+    notes = tuple(BenchNote(note.id, content) for note, content in zip(dataset.notes, alone, strict=True))
+    queries = (replace(query, stale=(), space=None, asked=None, arguments={}) for query in dataset.queries)
+    return Dataset(f"{dataset.name}, plainly stored", notes, tuple(queries))
+
+
 def _told(note: BenchNote) -> str:
     speaker = note.arguments.get("subject")
     return f"{speaker}: {note.arguments['content']}" if speaker else str(note.arguments["content"])
@@ -180,6 +191,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", default="devmem", help="devmem, none, or a file in DevMem's format")
     parser.add_argument("--locomo", type=Path, help="LoCoMo's file (default: the variable LOCOMO)")
     parser.add_argument("--messages", type=int, metavar="N", help="put notes together to messages of N characters")
+    parser.add_argument("--plain", action="store_true", help="store the content alone: no title, tag, space or time")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of LoCoMo")
 
 
@@ -193,6 +205,8 @@ def chosen_datasets(options: argparse.Namespace) -> list[Dataset]:
         print(WITHOUT_LOCOMO)
     else:
         found.append(read_locomo(locomo, options.limit))
+    if options.plain:
+        found = [plainly(dataset) for dataset in found]
     return [in_messages(dataset, options.messages) for dataset in found] if options.messages else found
 
 

@@ -1,11 +1,12 @@
 """Order and relevance of what the legs found.
 
-    score = coverage + 0.10 z + 0.05 session_z + 0.80 [share of the question's rare words]
+    score = coverage^1.5 + 0.10 z + 0.05 session_z + 0.80 [share of the question's rare words]
             + 0.40 [the question names the note's subject] + 0.40 time agreement - 0.20 [another space]
             - 0.15 [retired] - 0.10 (1 - confidence) +- 0.02 [core, archival] + affinity
 
 `coverage` is the share of the query's word weight that the note carries, `z` its cosine in deviations above the
-store's background: both absolute, so neither is ever divided by its own best hit. Every term is measured on notes and
+store's background: both absolute, so neither is ever divided by its own best hit. The power keeps a note that shares a
+few common words with a paraphrase from standing above the one that means the same. Every term is measured on notes and
 on dialogue (bench/ablation.py). Relevance is a calibrated probability of another kind: it says how good a hit is,
 whatever else was found, and only it decides what is returned and what is marked as weak.
 """
@@ -40,8 +41,9 @@ _KNOWN = 3  # one in so many of the other words must be known, where a name is c
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each term of the score counts for; a field of 0 takes its term out."""
+    """What each term of the score counts for; a field of 0 takes its term out. `words` is a power, of coverage."""
 
+    words: float = 1.5
     z: float = 0.10
     session: float = 0.05
     rare: float = 0.80
@@ -211,7 +213,7 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
     affinity = question.affinity.get(candidate.id, 0.0)
     floor, rare = _rarity(candidate, asked.telling)
     score = (
-        candidate.coverage
+        candidate.coverage**weights.words
         + weights.z * (candidate.z or 0.0)
         + weights.session * (candidate.session_z or 0.0)
         + weights.subject * subject
