@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.engine.answer import CHARACTERS_PER_TOKEN, ENTRY_TOKENS
 from holdfast.engine.arguments import space as space_named
 from holdfast.engine.commit import load_current
 from holdfast.engine.now import SETTLE_SECONDS
@@ -22,6 +21,7 @@ CONTEXT_TOKENS = 2000
 MOST_STANDING = 200
 EVIDENCE_KEYS = ("memory_id", "supports", "strength", "timestamp", "old_confidence", "new_confidence")
 _STEP = 20
+CHARACTERS_PER_TOKEN, ENTRY_TOKENS = 4, 40
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
         return relevance_of(item) >= request.min_relevance
 
     def read(view: View) -> tuple[Answer, list[RecalledMemory], list[str]]:
-        found = answer(view, asking, EVERYTHING, None, explain=False, passing=passing)
+        found = answer(view, asking, EVERYTHING, explain=False, passing=passing)
         best = _in_order(ports, found, relevance_of)[: request.limit]
         return found, _with_neighbours(view, best), standing_notices(view, ports, asking.vector)
 

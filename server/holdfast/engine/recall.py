@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
+from holdfast.engine.answer import Answer, Hit, Neighbour, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when, without_secrets
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
+from holdfast.engine.budgets import Budget, budget_of, with_passages
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_query
 from holdfast.engine.ports import Caller, Ports, View
@@ -27,7 +28,7 @@ LONGEST_PATH, CUT = 400, 100  # of a file's name in a notice
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens."""
+    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens of each form."""
 
     query: str
     limit: int = 10
@@ -44,12 +45,15 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer. `after` and `before` are the time that it was looked for in, None where that was open."""
+    """The answer as it was found; what is told of it fits `budget`.
+
+    `after` and `before` are the time that it was looked for in, None where that was open.
+    """
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
     tensions: tuple[Tension, ...]
-    omitted: Omitted
+    budget: Budget
     after: str | None
     before: str | None
     event_id: str
@@ -63,12 +67,14 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
         InvalidArgumentError: the query is blank or an argument is out of its range.
     """
     wanted = _filter(ports, request)
+    budget = budget_of(request.budget, request.limit)
     stages = Stages()
     asking, notice = await asked(ports, request.query, wanted, caller, stages)
     whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
-        found = answer(view, whole, request.limit, request.budget, explain=request.explain)
+        found = answer(view, whole, request.limit, explain=request.explain)
+        found = replace(found, hits=with_passages(found.hits, query_terms(asking.text), budget))
         return found, standing_notices(view, ports, asking.vector)
 
     found, standing = await ports.index.read(read)
@@ -83,7 +89,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, asking.window)
-    return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
+    return Recalled(found.hits, found.related, found.tensions, budget, after, before, event, notices)
 
 
 async def asked(ports: Ports, query: str, wanted: Filter, caller: Caller, stages: Stages) -> tuple[Asking, str]:

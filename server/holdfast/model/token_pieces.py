@@ -1,6 +1,6 @@
 """What current tokenizers have a token for: pieces of English and of code, and single characters of other scripts.
 
-Every piece is one token of o200k and of cl100k, alone or behind a space; so is every character.
+Every piece is one token of o200k and of cl100k, alone or behind a space; so are the signs, and every character.
 """
 
 from __future__ import annotations
@@ -168,6 +168,24 @@ PIECES: Final = frozenset(  # a list of words reads better as one text
     without witness woman women wonder wonderful word words work worked working works world worries worth would wow
     write writer writes writing written wrong wrote yeah year yearly years yesterday yield ying you young younger
     your yourself zone
+    """.split()  # noqa: SIM905
+)
+
+SIGNS: Final = frozenset(  # as above
+    """
+    !! !" !( != "" "# "$ "% "& "' "( ") "* "+ ", "- ". "/ ": "; "< "> "? "[ "\\ "] "_ "` "{ "| "} #" ## #: #[ #{ $$
+    $( $. $\\ $_ ${ %" %% %( %- %. %= %@ &# && &( &) &, &_ '" '# '$ '% '' '( ') '* '+ ', '- '. '/ ': '; '< '= '> '?
+    '[ '\\ '] '^ '_ '{ '} (! (" (# ($ (% (& (' (( () (* (+ (- (. (/ (: (; (< (? (@ ([ (\\ (^ (_ (` ({ (~ )( )) ), ).
+    ): ); )[ ){ *( *) ** *, *. */ *= *> *@ *_ +" +' +( ++ +- += ," ,' ,, ,- ,[ -( -* -, -- -. -= -> ." .$ .' .* ..
+    ./ .= /( /* /. // /= /> /\\ /^ :" :' :( :) :, :- :: := :] ;) ;- ;; <! <$ <- </ << <= <> <? =" =$ =& =' =( == =>
+    =[ ={ >& >( >/ >< >= >> ?, ?. ?: ?> ?? @" @$ @( @@ @[ [" [$ [% [' [( [, [- [/ [: [[ [] [_ [` [{ \\" \\$ \\' \\( \\/
+    \\< \\\\ ]) ], ]. ]; ][ ]] ^^ _$ _( _) _, _. _: __ `. `` {" {$ {% {' {- {: {@ {\\ {{ {| {} |- |\\ || }) }, }. }: };
+    }> }\\ }] }} ~/ ~= ~~ !!! !== ""\" "", "${ "', ")) "), "). "); ")[ "+" "," "-- "." ".$ ".. "./ ":" "</ "<< "<? ###
+    $(" $(' ''' '', ''. '). ')[ ',' '.$ ':' '</ (!$ (!( (!_ ("% ("\\ ($( ($_ (${ ('$ (($ ((( (() ((* ((_ ()) (), ().
+    (): (); (*( (*) (** (++ (-- (:: ([[ ([] (_) (_, (_. (__ )-> *(( *)& *)( **) *** */, *</ *>( ++) --- --> ... ../
+    /*! /** //! //# //$ //' //* /// //@ />< :", :</ <<" <<< <?= =", ==" ==' === =>$ =>' >", >:: ></ >>> ?", ?', ?>"
+    ?>< ?>> ??? [[' []( []) [], []. \\"" _(" __( ___ `${ ``` {!! {/* {// {{$ {}) {}, {}\\ })( })) }), }). }); }// }</
+    }}" }}>
     """.split()  # noqa: SIM905
 )
 

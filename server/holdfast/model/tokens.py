@@ -15,6 +15,7 @@ from itertools import accumulate, takewhile
 from math import ceil
 
 from holdfast.model.token_pieces import PIECES, SINGLE
+from holdfast.model.token_pieces import SIGNS as KNOWN_SIGNS
 
 _PART = re.compile(
     r"(?P<word>[A-Za-z]+)|(?P<number>[0-9]+)|(?P<spaces> +)|(?P<lines>\n+)|"
@@ -116,7 +117,7 @@ def _lines(ends: str) -> float:
 
 
 def _signs(signs: str) -> float:
-    return max(1.0, _SIGN * len(signs) + _SIGNS)
+    return 1.0 if signs in KNOWN_SIGNS else max(1.0, _SIGN * len(signs) + _SIGNS)
 
 
 def _other(text: str) -> float:

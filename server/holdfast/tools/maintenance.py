@@ -18,7 +18,7 @@ from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, Desk
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.render import own_title
+from holdfast.tools.hits import own_title
 from holdfast.tools.results import schema_of
 
 V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.engine.answer import Hit
 from holdfast.engine.feedback import Rated
 from holdfast.engine.node import Node
 from holdfast.engine.outdate import Outdated
@@ -16,9 +15,9 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
 from holdfast.engine.undo import Affected, AlreadyUndone, Undone
-from holdfast.model.memory import Note, title_of
-from holdfast.model.words import counted
+from holdfast.model.memory import Note
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
+from holdfast.tools.hits import own_title, retired_line, structured_of, text_of
 
 if TYPE_CHECKING:
     from holdfast.tools import results
@@ -61,47 +60,7 @@ def remembered(outcome: Outcome, space_from: str) -> Told:
 
 
 def recalled(outcome: Recalled, caller: Caller) -> Told:
-    structured: results.RecallResult = {
-        "results": [_hit(hit) for hit in outcome.hits],
-        "related": [
-            {
-                "id": item.note.id,
-                "title": item.note.title,
-                "type": item.note.type,
-                "space": item.note.space,
-                "content": item.note.content,
-                "outdated": item.note.is_outdated,
-                "via": item.via,
-                "edge": item.edge,
-            }
-            for item in outcome.related
-        ],
-        "tensions": [{"a": pair.first, "b": pair.second, "reason": pair.reason} for pair in outcome.tensions],
-        "omitted": {"count": outcome.omitted.count, "ids": list(outcome.omitted.ids)},
-        "read_as": {
-            "after": outcome.after,
-            "before": outcome.before,
-            "space": caller.space,
-            "space_from": caller.space_from,
-        },
-        "event_id": outcome.event_id,
-        "notices": list(outcome.notices),
-    }
-    mark = new_mark()
-    lines = [_heading(outcome, caller), *([trust_rule(mark)] if outcome.hits else [])]
-    for place, hit in enumerate(outcome.hits, 1):
-        lines += [_hit_line(place, hit), fenced(hit.note.content, mark)]
-    if outcome.related:
-        lines.append("Related:")
-        lines += [
-            f"- {item.note.id} [{item.note.type}] {on_one_line(item.note.title)} ({item.edge} {item.via})"
-            + (" OUTDATED" if item.note.is_outdated else "")
-            for item in outcome.related
-        ]
-    lines += [f"Contradiction: {pair.first} and {pair.second} {on_one_line(pair.reason)}" for pair in outcome.tensions]
-    if outcome.omitted.count:
-        lines.append(f"Left out for the budget: {', '.join(outcome.omitted.ids)}")
-    return _answer([*lines, *_said(outcome.notices)], dict(structured))
+    return Told(text_of(outcome, caller), dict(structured_of(outcome, caller)))
 
 
 def node(found: Node) -> Told:
@@ -147,10 +106,8 @@ def node(found: Node) -> Told:
     if note.tags:
         facts.append(f"tags {on_one_line(', '.join(note.tags))}")
     lines = [f"{note.id} [{note.type}]{own_title(note)}", "; ".join(facts)]
-    if note.is_outdated:
-        because = f": {on_one_line(note.outdated_reason)}" if note.outdated_reason else ""
-        now = f"; now see {on_one_line(note.superseded_by)}" if note.superseded_by else ""
-        lines.append(f"OUTDATED since {note.valid_until}{because}{now}")
+    if retired := retired_line(note):
+        lines.append(retired)
     mark = new_mark()
     lines += [*_said(found.notices), trust_rule(mark), fenced(note.content, mark)]
     lines += [
@@ -218,51 +175,6 @@ def rated(outcome: Rated) -> Told:
     }
     verb = "Recorded" if outcome.recorded else "Not recorded"
     return _answer([f"{verb}: {outcome.note_id}. {outcome.effect}", *_said(outcome.notices)], dict(structured))
-
-
-def _heading(outcome: Recalled, caller: Caller) -> str:
-    where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
-    window = (
-        f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
-    )
-    if not outcome.hits:
-        return f"Nothing relevant is stored. Asked from {where}{window}."
-    return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
-
-
-def _hit_line(place: int, hit: Hit) -> str:
-    note = hit.note
-    marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "")
-    return (
-        f"{place}. {note.id} [{note.type}]{own_title(note)} "
-        f"(relevance {hit.ranked.relevance:.2f}, space {note.space}, {note.happened[:10]}){marks}"
-    )
-
-
-def own_title(note: Note) -> str:
-    """A title, where the text that stands below does not begin with it."""
-    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
-
-
-def _hit(hit: Hit) -> results.RecallHit:
-    note = hit.note
-    return {
-        "id": note.id,
-        "title": note.title,
-        "type": note.type,
-        "tier": note.tier,
-        "space": note.space,
-        "created": note.created,
-        "event_time": note.event_time,
-        "content": note.content,
-        "relevance": round(hit.ranked.relevance, 4),
-        "score": round(hit.ranked.score, 4),
-        "source": note.source,
-        "confidence": note.confidence,
-        "outdated": note.is_outdated,
-        "weak": hit.ranked.weak,
-        "why": hit.ranked.why,
-    }
 
 
 def _said(notices: tuple[str, ...]) -> list[str]:

@@ -54,6 +54,7 @@ class RecallHit(TypedDict):
     created: str
     event_time: str | None
     content: str
+    cut: int
     relevance: float
     score: float
     source: str
