@@ -18,13 +18,14 @@ from holdfast.model.tokens import most_tokens
 TEXT_TOKENS: Final = 800  # of an answer with ten hits; more hits have more
 STRUCTURED_TOKENS: Final = 3000
 USUAL_HITS: Final = 10
+MOST_SHARES: Final = 5.0  # of those for ten hits: some clients take no answer of more than 25,000 tokens
 LONGEST_PASSAGE: Final = 300
 WEAK_PASSAGE: Final = 40
 SHORTEST_PASSAGE: Final = 40
 FRAME_TOKENS: Final = 120  # of an answer's text beside its hits
 ENTRY_TOKENS: Final = 45  # what a hit's own line costs
 _NEVER_MORE = 16  # characters to a token
-_MOST_TERMS = 64  # of a question, that a passage is looked for by
+MOST_TERMS: Final = 64  # of a question, that a passage is looked for by
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +41,32 @@ def budget_of(given: int | None, limit: int = USUAL_HITS) -> Budget:
     """What the caller gave, for either form; else what is usual for so many hits."""
     if given is not None:
         return Budget(given, given, given)
-    share = max(1.0, limit / USUAL_HITS)
+    share = min(MOST_SHARES, max(1.0, limit / USUAL_HITS))
     return Budget(round(TEXT_TOKENS * share), round(STRUCTURED_TOKENS * share), LONGEST_PASSAGE)
 
 
 def with_passages(hits: Sequence[Hit], terms: Sequence[str], budget: Budget) -> tuple[Hit, ...]:
-    """The hits with what is shown of each: short notes whole, of long ones what answers, of weak ones a line.
+    """The hits with what is shown of each: short notes whole, of long ones what answers, of weak ones a line."""
+    strong = [hit.note.content for hit in hits if not hit.ranked.weak]
+    most = most_of_each(strong, budget.passage, budget.text - FRAME_TOKENS - ENTRY_TOKENS * len(strong))
+    rooms = (min(WEAK_PASSAGE, most) if hit.ranked.weak else most for hit in hits)
+    return tuple(
+        replace(hit, shown=passage(hit.note.content, terms[:MOST_TERMS], room))
+        for hit, room in zip(hits, rooms, strict=True)
+    )
+
+
+def most_of_each(contents: Sequence[str], most: int, room: int) -> int:
+    """The most tokens of one note with which all of them fit, where that is not too little to say anything.
 
     What short notes leave over goes to the longer ones.
     """
-    terms = terms[:_MOST_TERMS]
-    strong = [hit for hit in hits if not hit.ranked.weak]
-    costs = [_cost(hit.note.content, budget.passage) for hit in strong]
-    most = min(budget.passage, _share(costs, budget.text - FRAME_TOKENS - ENTRY_TOKENS * len(strong)))
-    rooms = (min(WEAK_PASSAGE, most) if hit.ranked.weak else most for hit in hits)
-    return tuple(
-        replace(hit, shown=passage(hit.note.content, terms, room)) for hit, room in zip(hits, rooms, strict=True)
-    )
+    left = sorted(_cost(content, most) for content in contents)
+    while left and left[0] * len(left) <= room:
+        room -= left.pop(0)
+    return min(most, max(SHORTEST_PASSAGE, room // len(left))) if left else most
 
 
 def _cost(content: str, most: int) -> int:
     """What a note costs, as far as that matters."""
     return most if len(content) > most * _NEVER_MORE else min(most, most_tokens(content))
-
-
-def _share(costs: Sequence[int], room: int) -> int:
-    """The most tokens of one note with which all of them fit, where that is not too little to say anything."""
-    left = sorted(costs)
-    while left and left[0] * len(left) <= room:
-        room -= left.pop(0)
-    return max(SHORTEST_PASSAGE, room // len(left)) if left else LONGEST_PASSAGE

@@ -17,7 +17,7 @@ from holdfast.model.passages import Passage, first_sentence
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
 from holdfast.tools.fence import block, new_mark, on_one_line, trust_rule
-from holdfast.tools.fitting import Room, json_tokens, named, notice_lines, short
+from holdfast.tools.fitting import NOTICES_SHARE, Room, fitting_notices, json_tokens, named, notice_lines, short
 
 if TYPE_CHECKING:
     from holdfast.tools import results
@@ -35,12 +35,13 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     """The answer as a model reads it."""
     mark, room = new_mark(), Room(outcome.budget.text)
     heading = heading_of(outcome, caller)
-    room.take(heading)
-    told = notice_lines(outcome.notices, room)
+    room.need(heading)
+    told = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
+    room.need(*told)
     if not outcome.hits:
         return "\n".join([heading, *told])
     rule = trust_rule(mark, each=True)
-    room.take(block("", mark), rule, WHOLE)
+    room.need(block("", mark), rule, WHOLE)
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
     room.left -= names.left
     shown, left = _chosen(outcome.hits, caller, mark, room)
@@ -60,8 +61,9 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
     """The answer as a program reads it, and some models too."""
     room = Room(outcome.budget.structured)
     frame = _frame(outcome, caller)
-    room.take_json({**frame, "notices": []})
-    frame["notices"] = [line.removeprefix("Note: ") for line in notice_lines(outcome.notices, room)]
+    room.need_json(frame)
+    frame["notices"] = fitting_notices(outcome.notices, room.left // NOTICES_SHARE)
+    room.need_json(frame["notices"])
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
     room.left -= names.left
     left: list[str] = []
