@@ -14,13 +14,8 @@ def new_mark() -> str:
 
 
 def fenced(text: str, mark: str) -> str:
-    """A note's text between two lines with the answer's mark."""
+    """What was stored between two lines with the answer's mark: a note, or several, each behind a line with it."""
     return f"<note {mark}>\n{text}\n</note {mark}>"
-
-
-def block(lines: str, mark: str) -> str:
-    """Several notes in one fence, each behind a line that begins with the mark."""
-    return fenced(lines, mark)
 
 
 def trust_rule(mark: str, *, each: bool = False) -> str:

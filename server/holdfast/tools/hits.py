@@ -16,7 +16,7 @@ from holdfast.model.memory import GLOBAL_SPACE, Note, title_of
 from holdfast.model.passages import Passage, first_sentence
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
-from holdfast.tools.fence import block, new_mark, on_one_line, trust_rule
+from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
 from holdfast.tools.fitting import NOTICES_SHARE, Room, fitting_notices, json_tokens, named, notice_lines, short
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     if not outcome.hits:
         return "\n".join([heading, *told])
     rule = trust_rule(mark, each=True)
-    room.need(block("", mark), rule, WHOLE)
+    room.need(fenced("", mark), rule, WHOLE)
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
     room.left -= names.left
     shown, left = _chosen(outcome.hits, caller, mark, room)
@@ -54,7 +54,7 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
         after.append(WHOLE)
     if not lines:
         return "\n".join([heading, *after, *told])
-    return "\n".join([heading, rule, block("\n".join(lines), mark), *after, *told])
+    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *told])
 
 
 def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
