@@ -54,6 +54,8 @@ async def test_a_retired_hit_tells_since_when_why_and_what_holds_now_on_one_line
     answer = await agent.recall("the crane lifts forty tonnes", include_outdated=True)
     (line,) = [line for line in heads(answer.text) if old["id"] in line]
     assert re.search(rf" OUTDATED since \d{{4}}-\d\d-\d\d: new motor; now: {new['id']}$", line)
+    (hit,) = [hit for hit in answer["results"] if hit["id"] == old["id"]]
+    assert hit["why"].startswith(line[line.index("OUTDATED") :])
 
 
 async def test_a_space_is_told_where_it_is_another_than_the_one_asked_from(agent: Agent) -> None:

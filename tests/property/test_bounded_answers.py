@@ -45,7 +45,7 @@ CALLS: tuple[tuple[str, dict[str, Any], int, int], ...] = (
     ("memory_recall", {"query": "crane", "min_relevance": 0.0}, STRUCTURED_TOKENS + 300, STRUCTURED_TOKENS),
     ("memory_recall", {"query": "crane", "min_relevance": 0.0, "limit": 100}, 16_000, 16_000),
     ("remember", {"content": "The crane again. " * 200, "title": "Crane " * 80}, 3000, 3000),
-    ("now_read", {}, 7000, 7000),
+    ("now_read", {}, 16_000, 16_000),
     ("integrity_check", {}, 12_000, 12_000),
     ("run_maintenance", {}, LARGEST, LARGEST),
     ("run_maintenance", {"limit": 50}, LARGEST, LARGEST),

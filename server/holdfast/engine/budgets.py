@@ -17,6 +17,7 @@ from holdfast.model.tokens import most_tokens
 
 TEXT_TOKENS: Final = 800  # of an answer with ten hits; more hits have more
 STRUCTURED_TOKENS: Final = 3000
+MOST_TOKENS: Final = 50_000  # that a caller may have; more would keep others waiting while it is put together
 USUAL_HITS: Final = 10
 MOST_SHARES: Final = 5.0  # of those for ten hits: some clients take no answer of more than 25,000 tokens
 LONGEST_PASSAGE: Final = 300
@@ -40,7 +41,8 @@ class Budget:
 def budget_of(given: int | None, limit: int = USUAL_HITS) -> Budget:
     """What the caller gave, for either form; else what is usual for so many hits."""
     if given is not None:
-        return Budget(given, given, given)
+        most = min(given, MOST_TOKENS)
+        return Budget(most, most, most)
     share = min(MOST_SHARES, max(1.0, limit / USUAL_HITS))
     return Budget(round(TEXT_TOKENS * share), round(STRUCTURED_TOKENS * share), LONGEST_PASSAGE)
 

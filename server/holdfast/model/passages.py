@@ -43,9 +43,11 @@ def passage(content: str, terms: Sequence[str], most: int) -> Passage:
         terms: the question's words, as `holdfast.model.words.query_terms` has them.
         most: as `holdfast.model.tokens.most_tokens` counts.
     """
+    if len(content) <= most * _NEVER_MORE and most_tokens(content) <= most:
+        return Passage(content)
     text = content.strip()
-    if len(text) <= most * _NEVER_MORE and most_tokens(text) <= most:
-        return Passage(text)
+    if len(text) < len(content):
+        return passage(text, terms, most)
     sentences = [found.span() for found in _SENTENCE.finditer(text)]
     first = _best(text, sentences, terms, most * _CHARACTERS)
     heading = _heading_above(text, sentences, first)

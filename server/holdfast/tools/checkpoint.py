@@ -27,7 +27,7 @@ and at 70 % of the context window. Completions are added, what else is given rep
 lasting knowledge: use remember."""
 
 UPDATES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-NOW_TOKENS, ITEM_TOKENS = 6000, 1500
+NOW_TOKENS, TASK_TOKENS, ITEM_TOKENS = 15_000, 7500, 4500  # more than a tool ever writes
 NOTHING = {
     "type": "object",
     "properties": {"result": {"type": "null"}},
@@ -54,7 +54,7 @@ def _add_now_read(server: FastMCP, desk: Desk) -> None:
 def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The page as far as there is room for it, the latest completions first; a person may have written a long one."""
     room = Room(NOW_TOKENS)
-    task = beginning(shape["current_task"], NOW_TOKENS // 3)
+    task = beginning(shape["current_task"], TASK_TOKENS)
     room.need_json(task)
     kept: dict[str, Any] = {"current_task": task}
     for name in ("pending_decisions", "key_files", "recent_completions"):

@@ -137,7 +137,7 @@ def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple
 def _whole(hit: Hit, caller: Caller, mark: str) -> str:
     title = own_title(hit.note)
     head = f"{_head(hit, caller, mark)}{short(title, LINE_TOKENS * 2, lead=' ') if title else ''}"
-    return f"{head}\n{hit.shown.text}"
+    return f"{head}\n{hit.shown.text.rstrip()}"
 
 
 def _line(hit: Hit, caller: Caller, mark: str) -> str:
@@ -212,7 +212,7 @@ def hit_shape(hit: Hit) -> results.RecallHit:
         "confidence": note.confidence,
         "outdated": note.is_outdated,
         "weak": hit.ranked.weak,
-        "why": beginning(hit.ranked.why, LINE_TOKENS * 2),
+        "why": "; ".join(filter(None, [retired_line(note), beginning(hit.ranked.why, LINE_TOKENS * 2)])),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NotRequired, TypeVar
 
 from fastmcp import Context, FastMCP
@@ -22,7 +22,7 @@ from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, Desk
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.fitting import LONGEST_NOTICE, short
+from holdfast.tools.fitting import LONGEST_NOTICE, Room, short
 from holdfast.tools.hits import LINE_TOKENS, own_title
 from holdfast.tools.results import schema_of
 
@@ -39,6 +39,7 @@ contradicts marks a tension; evolved_from retires the older note; when unsure, n
 - consolidations: clusters of K that one note tells better; give [] when none.
 recall_node shows a shortened note whole."""
 
+REPEATED_TOKENS = 6000  # of texts that stand in more than one pair
 REASONS_TOKENS = 8000  # of all reasons of an answer
 
 _MARKS: tuple[tuple[Kind, str, str], ...] = (
@@ -201,7 +202,7 @@ def _known(shape: Any, item: Any) -> dict[str, Any]:
 
 def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
-    told: set[str] = set()
+    told = _Told()
     for kind, items in batch.items.items():
         structured[kind] = [_shown(item, told) for item in items]
     return ToolResult(content=_told(batch), structured_content=structured)
@@ -243,7 +244,15 @@ def _title(note: Note) -> str:
     return short(own, 2 * LINE_TOKENS, lead=" ") if own else ""
 
 
-def _shown(item: Candidate, told: set[str]) -> dict[str, Any]:
+@dataclass(slots=True)
+class _Told:
+    """The notes whose texts were told, and the room that is left to repeat some."""
+
+    ids: set[str] = field(default_factory=set)
+    again: Room = field(default_factory=lambda: Room(REPEATED_TOKENS))
+
+
+def _shown(item: Candidate, told: _Told) -> dict[str, Any]:
     notes = [_note(text, told) for text in item.texts]
     similarity = round(item.similarity, 3)
     if item.kind == "consolidations":
@@ -251,11 +260,13 @@ def _shown(item: Candidate, told: set[str]) -> dict[str, Any]:
     return {"node_a": notes[0], "node_b": notes[1], "similarity": similarity}
 
 
-def _note(text: Text, told: set[str]) -> ShownNote:
-    """A note; where its text was told before it is only named."""
+def _note(text: Text, told: _Told) -> ShownNote:
+    """A note; where its text was told before, and there is no room to repeat it, what it begins with."""
     note = text.note
-    content = first_sentence(note.content, LINE_TOKENS) if note.id in told else shown_text(note.content)
-    told.add(note.id)
+    content = shown_text(note.content)
+    if note.id in told.ids and not told.again.take_json(content):
+        content = first_sentence(content, LINE_TOKENS)
+    told.ids.add(note.id)
     return {
         "id": note.id,
         "title": beginning(note.title, 2 * LINE_TOKENS),
