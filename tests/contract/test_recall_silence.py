@@ -83,7 +83,7 @@ async def test_what_is_not_stored_is_not_found_by_words_or_by_meaning(
 ) -> None:
     for memory in (words, meaning):
         answer = await ask(memory, query)
-        assert (answer.hits, answer.related, answer.tensions, answer.omitted.count) == ((), (), (), 0)
+        assert (answer.hits, answer.related, answer.tensions) == ((), (), ())
 
 
 async def test_nothing_is_said_in_a_sentence_and_the_nearest_come_under_explain_alone(agent: Agent) -> None:
@@ -244,25 +244,27 @@ async def test_a_contradiction_of_what_is_no_longer_true_is_none(agent: Agent) -
 # --- budget ---------------------------------------------------------------------------------------
 
 
-async def test_a_hit_that_the_budget_cut_off_does_not_come_back_as_a_neighbour(words: Memory) -> None:
-    first = await kept(words, "The winch has twelve gears. " + "It turns. " * 40)
-    second = await kept(words, "The winch has gears. " + "It turns. " * 40, links=[(first, "contradicts")])
-    whole = [hit.note.id for hit in (await ask(words, "winch gears")).hits]
-    answer = await ask(words, "winch gears", budget=150)
-    assert [hit.note.id for hit in answer.hits] == whole[:1]
-    assert answer.related == ()
-    assert answer.omitted.ids == tuple(whole[1:])
-    assert [{pair.first, pair.second} for pair in answer.tensions] == [{first, second}]
+async def test_a_hit_that_the_budget_cut_off_does_not_come_back_as_a_neighbour(agent: Agent) -> None:
+    first = (await agent.remember("The winch has twelve gears. " + "It turns. " * 40))["id"]
+    links = [{"to": first, "type": "contradicts"}]
+    second = (await agent.remember("The winch has gears. " + "It turns. " * 40, links=links))["id"]
+    whole = (await agent.recall("winch gears")).found
+    answer = await agent.recall("winch gears", budget=500)
+    assert answer.found == whole[:1]
+    assert answer["related"] == []
+    assert answer["omitted"] == {"count": 1, "ids": whole[1:]}
+    assert [{pair["a"], pair["b"]} for pair in answer["tensions"]] == [{first, second}]
 
 
-async def test_neighbours_are_within_the_budget_too_and_the_rest_is_named(words: Memory) -> None:
-    hit = await kept(words, "The winch has twelve gears.")
-    beside = [await kept(words, f"Remark {n}. " + "Long. " * 100, links=[(hit, "supports")]) for n in range(3)]
-    answer = await ask(words, "winch gears", budget=300)
-    assert len(answer.hits) == 1
-    assert len(answer.related) == 1
-    assert {*answer.omitted.ids, answer.related[0].note.id} == set(beside)
-    assert answer.omitted.count == 2
+async def test_neighbours_are_within_the_budget_too_and_the_rest_is_named(agent: Agent) -> None:
+    hit = (await agent.remember("The winch has twelve gears."))["id"]
+    links = [{"to": hit, "type": "supports"}]
+    beside = [(await agent.remember(f"Remark {n}. " + "Long. " * 100, links=links))["id"] for n in range(3)]
+    answer = await agent.recall("winch gears", budget=500)
+    assert answer.found == [hit]
+    shown = [item["id"] for item in answer["related"]]
+    assert 0 < len(shown) < 3
+    assert {*answer["omitted"]["ids"], *shown} == set(beside)
 
 
 async def test_the_self_note_is_shown_where_it_fits_well_and_not_where_it_fits_a_little(words: Memory) -> None:

@@ -170,13 +170,14 @@ async def test_context_shows_core_notes_then_the_latest_and_nothing_that_is_outd
         assert gone not in text
 
 
-async def test_context_stays_within_its_budget_and_names_what_it_left_out(agent: Agent) -> None:
+async def test_context_stays_within_its_budget_and_shows_of_a_long_note_its_beginning(agent: Agent) -> None:
     long = await agent.remember("Tide tables. " + "x" * 20_000, tier="core")
     short = await agent.remember("Ships over 80 m need a pilot.")
     text = await read(agent, "memory://context/harbour")
     assert "Ships over 80 m" in text
     assert len(text) < 10_000
-    assert f"Left out for length: {long['id']}" in text
+    assert long["id"] in text
+    assert "more characters: recall_node" in text
     assert short["id"] in text
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,22 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rs_bpe import openai
 
 from holdfast.engine import memory as engine_memory
-from holdfast.engine.answer import CHARACTERS_PER_TOKEN, ENTRY_TOKENS
 from holdfast.engine.arguments import LARGEST_QUERY
 from holdfast.engine.memory import Memory
+from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.errors import HoldfastError
 from holdfast.model.memory import Note
 from holdfast.model.ranking import relevance
+from holdfast.tools import render
 from worlds import WordBag, ask, living
 
 WORDS = ("anchor", "buoy", "crane", "dock", "ferry", "gull", "harbour", "起重機", "кран", "café")
 SPACES, TYPES, TIERS, TAGS = ("work", "sea", "global"), ("fact", "event", "goal"), ("core", "working"), ("red", "blue")
+TOKENIZER = openai.o200k_base()
 DAYS = ("2026-01-15", "2026-03-14", "2026-06-01", "2026-10-28")
 EDGES = ("supports", "contradicts", "evolved_from", "related_to", "preceded_by")
 NOTES = 40
@@ -215,18 +219,28 @@ def test_the_same_question_has_the_same_answer_again_and_in_whatever_order_notes
 
 @examples
 @given(query=st.lists(st.sampled_from(WORDS), min_size=1).map(" ".join), budget=st.integers(1, 2_000), limit=limits)
-def test_a_budget_cuts_between_entries_and_tells_every_one_that_it_left_out(
+def test_a_budget_holds_and_every_hit_is_shown_or_named(
     worlds: tuple[World, World], query: str, budget: int, limit: int
 ) -> None:
-    whole, cut = worlds[0].ask(query, limit=limit), worlds[0].ask(query, limit=limit, budget=budget)
-    entries = [hit.note.id for hit in cut.hits] + [item.note.id for item in cut.related]
-    assert [hit.note.id for hit in cut.hits] == [hit.note.id for hit in whole.hits][: len(cut.hits)]
-    costs = [ENTRY_TOKENS + len(hit.note.content) // CHARACTERS_PER_TOKEN for hit in cut.hits]
-    costs += [ENTRY_TOKENS + len(item.note.content) // CHARACTERS_PER_TOKEN for item in cut.related]
-    assert sum(costs) <= budget or len(entries) == 1
-    assert cut.omitted.count == len(cut.omitted.ids)
-    assert not set(entries) & set(cut.omitted.ids)
-    assert {hit.note.id for hit in whole.hits} <= {*entries, *cut.omitted.ids}
+    found = worlds[0].ask(query, limit=limit, budget=budget)
+    told = render.recalled(found, Caller("work", "here", "test"))
+    frame = replace(found, hits=(), related=(), tensions=())
+    empty = render.recalled(frame, Caller("work", "here", "test"))
+    assert counted(told.text) <= max(1.05 * budget, counted(empty.text) + 30)
+    assert counted(as_json(told)) <= max(1.05 * budget, counted(as_json(empty)) + 30)
+    entries = told.structured["results"]
+    assert [hit["id"] for hit in entries] == [hit.note.id for hit in found.hits][: len(entries)]
+    omitted = told.structured["omitted"]
+    assert omitted["count"] == len(found.hits) + len(found.related) - len(entries) - len(told.structured["related"])
+    assert len(omitted["ids"]) <= omitted["count"]
+
+
+def as_json(told: render.Told) -> str:
+    return json.dumps(told.structured, ensure_ascii=False, separators=(",", ":"))
+
+
+def counted(text: str) -> int:
+    return TOKENIZER.count(text)
 
 
 @pytest.mark.parametrize("query", ["crane\0dock", "\0crane"])

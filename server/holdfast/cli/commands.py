@@ -118,6 +118,7 @@ def _add_recall(parser: argparse.ArgumentParser) -> None:
 
 def _add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", help="a note's id, or the beginning of it")
+    parser.add_argument("--page", type=int, default=1, help="of a very long note")
     _add_json(parser)
 
 

@@ -33,13 +33,17 @@ def recalled(screen: Screen, shape: Shape) -> None:
     for hit in shape["results"]:
         screen.say(_heading(screen, hit))
         screen.say(_indented(hit["content"]))
+        if hit["cut"]:
+            screen.say(screen.paint(f"{_INDENT}{hit['cut']:,} more characters: holdfast node {hit['id']}", "dim"))
         screen.say()
     for near in shape["related"]:
         screen.say(f"related: {near['id']} {clean(near['title'])} ({near['edge']})")
     for pair in shape["tensions"]:
         screen.say(screen.paint(f"contradiction: {pair['a']} and {pair['b']}", "yellow"))
     if shape["omitted"]["count"]:
-        screen.say(f"left out for the budget: {', '.join(shape['omitted']['ids'])}")
+        more = shape["omitted"]["count"] - len(shape["omitted"]["ids"])
+        named = [*shape["omitted"]["ids"], *([f"{more} more"] if more else [])]
+        screen.say(f"left out for the budget: {', '.join(named)}")
     _notices(screen, shape["notices"])
 
 
@@ -56,6 +60,7 @@ def node(screen: Screen, shape: Shape) -> None:
     screen.say(clean(shape["content"]))
     if shape["connections"]:
         screen.say()
+    _notices(screen, shape["notices"])
     for edge in shape["connections"]:
         arrow = "->" if edge["direction"] == "out" else "<-"
         screen.say(f"{arrow} {edge['type']} {edge['id']} {clean(edge['title'])}")

@@ -74,7 +74,7 @@ def run_node(options: argparse.Namespace) -> int:
     """Show one note whole."""
     settings = settings_here()
     who = caller_in(settings)
-    found = run(settings, _asking(lambda ports: use_node(ports, who, options.id)))
+    found = run(settings, _asking(lambda ports: use_node(ports, who, options.id, options.page)))
     return _tell(options, render.node(found).structured, show.node)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
+from holdfast.model.passages import NOTHING, Passage
 from holdfast.model.query import Candidate, Filter
 from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
 
@@ -21,8 +21,6 @@ Passing: TypeAlias = Callable[[Ranked], bool]
 
 SEEDS, MOST_RELATED = 5, 5
 LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
-CHARACTERS_PER_TOKEN = 4
-ENTRY_TOKENS = 40  # what a result's own line costs
 OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
@@ -30,10 +28,11 @@ INHERITED = 0.9  # of the relevance of a replaced note goes to the one that repl
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A note that answers, with what is known of how well."""
+    """A note that answers, with what is known of how well, and what of it is shown."""
 
     note: Note
     ranked: Ranked
+    shown: Passage = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +54,24 @@ class Tension:
 
 
 @dataclass(frozen=True, slots=True)
-class Omitted:
-    """What the budget cut off."""
-
-    count: int
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """`elsewhen` says that the hits are from other times than the question speaks of."""
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
     tensions: tuple[Tension, ...]
-    omitted: Omitted
     elsewhen: bool
 
 
-def answer(
-    view: View, asking: Asking, limit: int, budget: int | None, *, explain: bool, passing: Passing | None = None
-) -> Answer:
-    """Find the best notes, nothing that falls short of the lines, at most `limit` and within `budget` tokens.
+def answer(view: View, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None) -> Answer:
+    """Find the best notes, nothing that falls short of the lines, at most `limit`.
 
     What is asked for by its time is looked for there first; where nothing there fits, everywhere. With `explain` the
     nearest notes are shown where nothing is good enough. Where the caller says what is `passing`, that alone decides.
     Nothing is looked for where the question names nothing, unless with `explain`.
     """
     if asking.idle == "empty" and not explain:
-        return Answer((), (), (), Omitted(0, ()), elsewhen=False)
+        return Answer((), (), (), elsewhen=False)
     if asking.idle == "order":
         limit = min(limit, MOST_OF_AN_ORDER)
     wanted = narrow = hard_filter(asking) or asking.wanted
@@ -99,15 +87,9 @@ def answer(
         best = ranked[:limit]
     notes = view.notes(item.candidate.id for item in best)
     hits = [Hit(notes[item.candidate.id].note, item) for item in best if item.candidate.id in notes]
-    texts = [hit.note for hit in hits]
-    kept = hits[: _fitting(texts, budget)]
-    around, tensions = _around(view, kept, [note.id for note in texts], wanted, min(limit, MOST_RELATED))
-    texts += [item.note for item in around]
-    fitting = _fitting(texts, budget)
-    left = tuple(note.id for note in texts[fitting:])
-    related = around[: max(0, fitting - len(hits))]
-    elsewhen = bool(kept) and wanted is not narrow
-    return Answer(tuple(kept), related, tensions, Omitted(len(left), left), elsewhen)
+    around, tensions = _around(view, hits, [hit.note.id for hit in hits], wanted, min(limit, MOST_RELATED))
+    elsewhen = bool(hits) and wanted is not narrow
+    return Answer(tuple(hits), around, tensions, elsewhen)
 
 
 def _from_then(view: View, asking: Asking, limit: int) -> list[Ranked]:
@@ -230,20 +212,12 @@ def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
     return replace(heir, score=item.score, relevance=worth, also=also)
 
 
-def _fitting(notes: Sequence[Note], budget: int | None) -> int:
-    """How many of the first notes the budget holds whole, at least one."""
-    if budget is None:
-        return len(notes)
-    costs = (ENTRY_TOKENS + len(note.content) // CHARACTERS_PER_TOKEN for note in notes)
-    return max(1, sum(spent <= budget for spent in itertools.accumulate(costs)))
-
-
 def _around(
     view: View, kept: Sequence[Hit], found: Sequence[str], wanted: Filter, most: int
 ) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
     """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions.
 
-    `found` are the ids of all hits, the ones that the budget cut off too: they are no neighbours.
+    `found` are the ids of all hits: they are no neighbours.
     """
     ids = [hit.note.id for hit in kept]
     links = view.links(ids)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.engine.answer import CHARACTERS_PER_TOKEN, ENTRY_TOKENS
 from holdfast.engine.arguments import space as space_named
 from holdfast.engine.commit import load_current
 from holdfast.engine.now import SETTLE_SECONDS
@@ -16,12 +15,16 @@ from holdfast.errors import MemoryNotFoundError
 from holdfast.index.listings import ListedNote
 from holdfast.model.memory import GLOBAL_SPACE, Note
 from holdfast.model.pages import DAILY, day_of, now_page, page_key
+from holdfast.model.passages import passage
+from holdfast.model.tokens import most_tokens
 
 MOST_LISTED = 500
 CONTEXT_TOKENS = 2000
 MOST_STANDING = 200
 EVIDENCE_KEYS = ("memory_id", "supports", "strength", "timestamp", "old_confidence", "new_confidence")
 _STEP = 20
+ENTRY_TOKENS, LONGEST_TITLE = 60, 50  # what a note costs beside its text
+LARGEST_SHARE = 6  # of the budget, one part at most is one note
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,13 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Notes that matter without a question, as many as the budget holds whole; `omitted` are the ids of others."""
+    """Notes that matter without a question, as many as the budget holds; `omitted` are the ids of others.
+
+    `texts` is what is shown of each, in their order.
+    """
 
     notes: tuple[Note, ...]
+    texts: tuple[str, ...]
     omitted: tuple[str, ...]
 
 
@@ -132,8 +139,9 @@ async def _page(ports: Ports, path: str) -> str | None:
 
 
 def _fitting(view: View, ids: Sequence[str], budget: int) -> Standing:
-    """The first notes that the budget holds whole; a long one does not keep shorter ones out."""
+    """The first notes that the budget holds, of each at most a share of it: a long one keeps no shorter ones out."""
     notes: list[Note] = []
+    texts: list[str] = []
     omitted: list[str] = []
     left = budget
     for start in range(0, len(ids), _STEP):
@@ -142,10 +150,19 @@ def _fitting(view: View, ids: Sequence[str], budget: int) -> Standing:
             break
         found = view.notes(ids[start : start + _STEP])
         for note_id in ids[start : start + _STEP]:
-            cost = ENTRY_TOKENS + len(found[note_id].note.content) // CHARACTERS_PER_TOKEN
+            note = found[note_id].note
+            text = _shown(note, budget // LARGEST_SHARE)
+            cost = ENTRY_TOKENS + min(LONGEST_TITLE, most_tokens(note.title)) + most_tokens(text)
             if cost <= left:
-                notes.append(found[note_id].note)
+                notes.append(note)
+                texts.append(text)
                 left -= cost
             else:
                 omitted.append(note_id)
-    return Standing(tuple(notes), tuple(omitted))
+    return Standing(tuple(notes), tuple(texts), tuple(omitted))
+
+
+def _shown(note: Note, most: int) -> str:
+    """A note's text, or what it begins with and how much more there is."""
+    shown = passage(note.content, (), most)
+    return f"{shown.text}\n({shown.cut:,} more characters: recall_node)" if shown.cut else note.content

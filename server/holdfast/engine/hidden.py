@@ -44,7 +44,7 @@ def _hidden(view: View, asking: Asking, everywhere: Filter) -> str:
     """The best note of all, where it is strong and the caller's filter keeps it out."""
     question = replace(asking.question, past=True, space=None)  # a retired note is looked at like any other
     free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
-    best = answer(view, free, 1, None, explain=False).hits
+    best = answer(view, free, 1, explain=False).hits
     if not best or best[0].ranked.weak:
         return ""
     note = best[0].note

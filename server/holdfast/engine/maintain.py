@@ -37,7 +37,7 @@ from holdfast.model.times import instant
 BATCH_PREFIX = "bat_"
 OPEN_MINUTES = 30
 LIMIT, MOST = 8, 50
-MOST_VERDICTS = 200
+MOST_VERDICTS = 200  # of all kinds: an answer has a line for each
 _DECLINED: dict[str, str] = {"merges": NOT_MERGED, "consolidations": APART}
 
 
@@ -213,8 +213,8 @@ def _named(verdicts: Verdicts) -> list[tuple[str, Sequence[Verdict]]]:
 
 
 def _check(verdicts: Verdicts) -> None:
-    if any(len(given) > MOST_VERDICTS for _, given in _named(verdicts)):
-        raise LimitExceededError(f"results takes at most {MOST_VERDICTS} entries of a kind.", "Send them in parts.")
+    if sum(len(given) for _, given in _named(verdicts)) > MOST_VERDICTS:
+        raise LimitExceededError(f"results takes at most {MOST_VERDICTS} entries.", "Send them in parts.")
 
 
 async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:

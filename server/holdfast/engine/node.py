@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
 from holdfast.engine.uses import confirm_use
+from holdfast.errors import InvalidArgumentError
 from holdfast.model.ids import id_range
 from holdfast.model.memory import Note
+from holdfast.model.paging import page_at
 
 MOST_NEIGHBOURS = 10
+PAGE_TOKENS = 12_000  # of a note's text; some clients take no answer of more than 25,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +30,13 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A note with its surroundings; `changes` is how many changes its history has."""
+    """A note with its surroundings; `text` is the page of its content that is shown.
+
+    `changes` is how many changes its history has.
+    """
 
     note: Note
+    text: str
     path: str
     connections: tuple[Connection, ...]
     neighbours: tuple[Note, ...]
@@ -37,13 +44,21 @@ class Node:
     notices: tuple[str, ...] = ()
 
 
-async def use_node(ports: Ports, caller: Caller, node_id: str) -> Node:
+async def use_node(ports: Ports, caller: Caller, node_id: str, page: int = 1) -> Node:
     """As `recall_node`, for somebody who has a use for the note: that is recorded, once for each day.
 
     Raises:
         MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such note to show.
+        InvalidArgumentError: it has no such page.
     """
     found = await recall_node(ports, node_id)
+    content = found.note.content
+    shown = await ports.computing.run(caller.principal, len(content), lambda: page_at(content, page, PAGE_TOKENS))
+    if shown is None:
+        raise InvalidArgumentError("page is outside the pages that the note has.")
+    if page > 1 or shown.left:
+        more = f", {shown.left:,} more characters: page={page + 1} goes on" if shown.left else ", the last"
+        found = replace(found, text=shown.text, notices=(f"Page {page}{more}.", *found.notices))
     if not ports.reading_notice:
         await confirm_use(ports, caller, found.note.id)
     return found
@@ -70,6 +85,7 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
     current = [notes[item.id].note for item in connections if not notes[item.id].note.is_outdated]
     return Node(
         found.note,
+        found.note.content,
         found.path,
         tuple(connections),
         tuple({note.id: note for note in current}.values())[:MOST_NEIGHBOURS],

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.engine.answer import Answer, answer
 from holdfast.engine.arguments import check_count, check_query
+from holdfast.engine.budgets import MOST_TERMS, Budget, budget_of, most_of_each
 from holdfast.engine.contradiction import Contradiction, keep_contradictions, opposed_notes
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.recall import asked, kept_event, reading_of, standing_notices
@@ -18,14 +19,17 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.index.rows import LinkRow
 from holdfast.model.belief import FIRST_CONFIDENCE
 from holdfast.model.memory import Note
+from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.projection import MEMORY_TYPES, memory_type, note_types
 from holdfast.model.query import Filter
 from holdfast.model.ranking import Ranked
 from holdfast.model.recency import final_score
 from holdfast.model.similarity import similarity
+from holdfast.model.words import query_terms
 
 LARGEST_LIMIT = 100
 MOST_RELATED = 10
+SHAPE_TOKENS = 150  # what a memory costs beside its content
 EVERYTHING = 1000  # more than a search finds: the line decides what is shown, and the limit only once it is in order
 RELEVANCE_DIGITS = 4  # the final score and the line follow from what is told
 
@@ -66,19 +70,20 @@ class MemoryRecall:
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A note that answers; `related` are ids of its neighbours."""
+    """A note that answers, and what is shown of it; `related` are ids of its neighbours."""
 
     note: Note
     memory_type: str
     relevance: float
     final_score: float
     related: tuple[str, ...]
+    shown: Passage = NOTHING
 
     def shape(self) -> dict[str, Any]:
         """The seven keys that OMI's reference documents, in its order."""
         return {
             "memory_id": self.note.id,
-            "content": self.note.content,
+            "content": self.shown.text,
             "memory_type": self.memory_type,
             "created_at": self.note.created,
             "relevance": self.relevance,
@@ -94,6 +99,7 @@ class MemoriesRecalled:
     memories: tuple[RecalledMemory, ...]
     event_id: str
     notices: tuple[str, ...]
+    budget: Budget
 
 
 async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> MemoryStored:
@@ -128,7 +134,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     Raises:
         InvalidArgumentError: the query is blank or an argument is out of its range.
     """
-    wanted = _filter(ports, request)
+    wanted, budget = _filter(ports, request), budget_of(None, request.limit)
     stages = Stages()
     asking, notice = await asked(ports, request.query, wanted, caller, stages)
     # Also of a question about the past only what is current is told: this family has no word for "outdated".
@@ -141,9 +147,13 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
         return relevance_of(item) >= request.min_relevance
 
     def read(view: View) -> tuple[Answer, list[RecalledMemory], list[str]]:
-        found = answer(view, asking, EVERYTHING, None, explain=False, passing=passing)
+        found = answer(view, asking, EVERYTHING, explain=False, passing=passing)
         best = _in_order(ports, found, relevance_of)[: request.limit]
-        return found, _with_neighbours(view, best), standing_notices(view, ports, asking.vector)
+        return (
+            found,
+            _with_passages(_with_neighbours(view, best), query_terms(asking.text), budget),
+            standing_notices(view, ports, asking.vector),
+        )
 
     found, memories, standing = await ports.index.read(read)
     stages.ended("search")
@@ -151,7 +161,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     stages.ended("keep")
     stages.tell("recalled", hits=len(memories), related=0)
     told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *standing, unrated)
-    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text))
+    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget)
 
 
 def check_memory_type(given: str) -> None:
@@ -188,6 +198,12 @@ def _with_neighbours(view: View, memories: Sequence[RecalledMemory]) -> list[Rec
     links = view.links([item.note.id for item in memories])
     around = _neighbours(links)
     return [replace(item, related=tuple(around.get(item.note.id, ()))[:MOST_RELATED]) for item in memories]
+
+
+def _with_passages(memories: Sequence[RecalledMemory], terms: Sequence[str], budget: Budget) -> list[RecalledMemory]:
+    contents = [item.note.content for item in memories]
+    most = most_of_each(contents, budget.passage, budget.structured - SHAPE_TOKENS * len(memories))
+    return [replace(item, shown=passage(item.note.content, terms[:MOST_TERMS], most)) for item in memories]
 
 
 def _neighbours(links: Sequence[LinkRow]) -> Mapping[str, list[str]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
+from holdfast.engine.answer import Answer, Hit, Neighbour, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when, without_secrets
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
+from holdfast.engine.budgets import Budget, budget_of, with_passages
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_together
 from holdfast.engine.hidden import hidden_notices
@@ -29,7 +30,7 @@ LONGEST_PATH, CUT = 400, 100  # of a file's name in a notice
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens.
+    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens of each form.
 
     `also` is the question in other words, at most three times.
     """
@@ -50,12 +51,15 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer. `after` and `before` are the time that it was looked for in, None where that was open."""
+    """The answer as it was found; what is told of it fits `budget`.
+
+    `after` and `before` are the time that it was looked for in, None where that was open.
+    """
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
     tensions: tuple[Tension, ...]
-    omitted: Omitted
+    budget: Budget
     after: str | None
     before: str | None
     event_id: str
@@ -69,14 +73,18 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
         InvalidArgumentError: the query is blank or an argument is out of its range.
     """
     wanted = _filter(ports, request)
+    budget = budget_of(request.budget, request.limit)
     stages = Stages()
     also = checked_phrasings(request.query, request.also)
     asking, notice = await asked(ports, request.query, wanted, caller, stages, also)
     whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
-        found = answer(view, whole, request.limit, request.budget, explain=request.explain)
-        return found, [*hidden_notices(view, asking, found.hits), *standing_notices(view, ports, asking.vector)]
+        found = answer(view, whole, request.limit, explain=request.explain)
+        hidden = hidden_notices(view, asking, found.hits)
+        terms = query_terms(" ".join(_texts(asking)))
+        found = replace(found, hits=with_passages(found.hits, terms, budget))
+        return found, [*hidden, *standing_notices(view, ports, asking.vector)]
 
     found, standing = await ports.index.read(read)
     stages.ended("search")
@@ -90,7 +98,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, asking.window)
-    return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
+    return Recalled(found.hits, found.related, found.tensions, budget, after, before, event, notices)
 
 
 async def asked(

@@ -15,6 +15,7 @@ from operator import mul
 from typing import Literal, TypeVar, get_args
 
 from holdfast.model.memory import Note
+from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import query_terms
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
@@ -30,10 +31,10 @@ CONSOLIDATED = "consolidated"  # the tag of a note that others were consolidated
 LINK, CONFLICT, CLUSTER, MERGE_LIKENESS, MERGE = 0.45, 0.35, 0.55, 0.5, 0.60
 SMALLEST_CLUSTER, LARGEST_CLUSTER = 3, 5
 LEAST_WEIGHT = 0.5  # of an edge that somebody judged
-CHARACTERS_PER_TOKEN = 4
 SHOWN_CHARACTERS = 800  # of a note
-BUDGET_TOKENS = 6000  # of all notes of a batch
-NOTE_TOKENS = 40  # what a note costs beside its text
+BUDGET_TOKENS = 8000  # of all notes of a batch
+NOTE_TOKENS = 80  # what a note costs beside its text
+SHOWN_TOKENS = 250  # of a note
 NEIGHBOURS: dict[Kind, int] = {"links": 8, "conflicts": 15, "merges": 6, "consolidations": 15}  # that are looked at
 _LONGEST_TITLE = 80
 _SHARES = (0.6, 0.2, 0.2)
@@ -117,11 +118,11 @@ def composite(likeness: float, one: Note, other: Note) -> float:
 
 def shown_text(content: str) -> str:
     """As much of a note's text as is shown, cut at a word."""
-    if len(content) <= SHOWN_CHARACTERS:
+    head = beginning(content[:SHOWN_CHARACTERS], SHOWN_TOKENS)
+    if head == content:
         return content
-    head = content[:SHOWN_CHARACTERS]
     cut = head.rfind(" ")
-    return f"{head[:cut] if cut > SHOWN_CHARACTERS // 2 else head} …"
+    return f"{head[:cut] if cut > len(head) // 2 else head.removesuffix('…')} …"
 
 
 def within_budget(lists: Sequence[Sequence[Item]], budget: int = BUDGET_TOKENS) -> list[int]:
@@ -133,7 +134,7 @@ def within_budget(lists: Sequence[Sequence[Item]], budget: int = BUDGET_TOKENS) 
     while growing:
         for place in tuple(growing):
             item = lists[place][counts[place]]
-            cost = sum(_cost(text) for text in item.texts if text.note.id not in paid)
+            cost = sum(NOTE_TOKENS if text.note.id in paid else _cost(text) for text in item.texts)
             if spent + cost > budget and any(counts):
                 growing.remove(place)
                 continue
@@ -163,7 +164,7 @@ def weight_of(likeness: float) -> float:
 
 
 def _cost(text: Text) -> int:
-    return NOTE_TOKENS + len(shown_text(text.note.content)) // CHARACTERS_PER_TOKEN
+    return NOTE_TOKENS + most_tokens(shown_text(text.note.content))
 
 
 def _similarity(kind: Kind, seed: Text, item: Near) -> float:

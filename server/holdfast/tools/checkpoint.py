@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from itertools import takewhile
+from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
@@ -11,8 +12,10 @@ from pydantic import Field
 
 from holdfast.engine import now
 from holdfast.engine.ports import Caller, Ports
+from holdfast.model.tokens import beginning
 from holdfast.tools.agent import READS, Desk
 from holdfast.tools.errors import answered
+from holdfast.tools.fitting import Room
 from holdfast.tools.results import NowResult, schema_of
 from holdfast.tools.shapes import WRAPPED, omi_object, omi_value
 
@@ -24,6 +27,7 @@ and at 70 % of the context window. Completions are added, what else is given rep
 lasting knowledge: use remember."""
 
 UPDATES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+NOW_TOKENS, TASK_TOKENS, ITEM_TOKENS = 15_000, 7500, 4500  # more than a tool ever writes
 NOTHING = {
     "type": "object",
     "properties": {"result": {"type": "null"}},
@@ -43,7 +47,22 @@ def _add_now_read(server: FastMCP, desk: Desk) -> None:
     async def _now_read(context: Context) -> ToolResult:
         caller = desk.caller(context)
         found, notices = await answered(desk.memory.attend(lambda ports: _read(ports, caller)))
-        return omi_object({} if found is None else found.shape(), notices, stored=True)
+        shape, cut = ({}, []) if found is None else _fitting(found.shape())
+        return omi_object(shape, (*cut, *notices), stored=True)
+
+
+def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The page as far as there is room for it, the latest completions first; a person may have written a long one."""
+    room = Room(NOW_TOKENS)
+    task = beginning(shape["current_task"], TASK_TOKENS)
+    room.need_json(task)
+    kept: dict[str, Any] = {"current_task": task}
+    for name in ("pending_decisions", "key_files", "recent_completions"):
+        items = (beginning(item, ITEM_TOKENS) for item in reversed(shape[name]))
+        kept[name] = list(takewhile(room.take_json, items))[::-1]
+    whole = {name: kept.get(name, value) for name, value in shape.items()}
+    cut = [] if whole == shape else ["The NOW page is longer than what is shown of it: memory://now has more."]
+    return whole, cut
 
 
 async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple[str, ...]]:

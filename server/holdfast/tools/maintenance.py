@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NotRequired, TypeVar
 
 from fastmcp import Context, FastMCP
@@ -14,11 +15,15 @@ from holdfast.engine.judging import ConsolidationVerdict, EdgeVerdict, MergeVerd
 from holdfast.engine.maintain import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict, shown_text
+from holdfast.model.memory import Note
+from holdfast.model.passages import first_sentence
+from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, Desk
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.render import own_title
+from holdfast.tools.fitting import LONGEST_NOTICE, Room, short
+from holdfast.tools.hits import LINE_TOKENS, own_title
 from holdfast.tools.results import schema_of
 
 V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict)
@@ -33,6 +38,9 @@ contradicts marks a tension; evolved_from retires the older note; when unsure, n
 - merges: pairs of M that say the same (keep_id, discard_id, merged_title and merged_content that lose nothing).
 - consolidations: clusters of K that one note tells better; give [] when none.
 recall_node shows a shortened note whole."""
+
+REPEATED_TOKENS = 6000  # of texts that stand in more than one pair
+REASONS_TOKENS = 8000  # of all reasons of an answer
 
 _MARKS: tuple[tuple[Kind, str, str], ...] = (
     ("links", "L", "Do they belong together?"),
@@ -194,8 +202,9 @@ def _known(shape: Any, item: Any) -> dict[str, Any]:
 
 def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
+    told = _Told()
     for kind, items in batch.items.items():
-        structured[kind] = [_shown(item) for item in items]
+        structured[kind] = [_shown(item, told) for item in items]
     return ToolResult(content=_told(batch), structured_content=structured)
 
 
@@ -225,29 +234,53 @@ def _note_lines(text: Text, mark: str, told: set[str]) -> list[str]:
     note = text.note
     line = f"{note.id} [{note.type}, space {note.space}, {note.happened[:10]}]"
     if note.id in told:
-        return [f"{line}{own_title(note)} (text above)"]
+        return [f"{line}{_title(note)} (text above)"]
     told.add(note.id)
-    return [f"{line}{own_title(note)}", fenced(shown_text(note.content), mark)]
+    return [f"{line}{_title(note)}", fenced(shown_text(note.content), mark)]
 
 
-def _shown(item: Candidate) -> dict[str, Any]:
-    notes = [_note(text) for text in item.texts]
+def _title(note: Note) -> str:
+    own = own_title(note)
+    return short(own, 2 * LINE_TOKENS, lead=" ") if own else ""
+
+
+@dataclass(slots=True)
+class _Told:
+    """The notes whose texts were told, and the room that is left to repeat some."""
+
+    ids: set[str] = field(default_factory=set)
+    again: Room = field(default_factory=lambda: Room(REPEATED_TOKENS))
+
+
+def _shown(item: Candidate, told: _Told) -> dict[str, Any]:
+    notes = [_note(text, told) for text in item.texts]
     similarity = round(item.similarity, 3)
     if item.kind == "consolidations":
         return {"nodes": notes, "similarity": similarity}
     return {"node_a": notes[0], "node_b": notes[1], "similarity": similarity}
 
 
-def _note(text: Text) -> ShownNote:
+def _note(text: Text, told: _Told) -> ShownNote:
+    """A note; where its text was told before, and there is no room to repeat it, what it begins with."""
     note = text.note
+    content = shown_text(note.content)
+    if note.id in told.ids and not told.again.take_json(content):
+        content = first_sentence(content, LINE_TOKENS)
+    told.ids.add(note.id)
     return {
         "id": note.id,
-        "title": note.title,
+        "title": beginning(note.title, 2 * LINE_TOKENS),
         "type": note.type,
         "space": note.space,
         "created": note.created,
-        "content": shown_text(note.content),
+        "content": content,
     }
+
+
+def _fitted(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """With reasons that fit: the more there are the shorter."""
+    most = max(LINE_TOKENS, min(LONGEST_NOTICE, REASONS_TOKENS // max(1, len(outcomes))))
+    return [replace(outcome, reason=beginning(outcome.reason, most)) for outcome in outcomes]
 
 
 def outcome_of(outcome: Outcome) -> ItemOutcome:
@@ -261,7 +294,7 @@ def outcome_of(outcome: Outcome) -> ItemOutcome:
 
 
 def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]) -> ToolResult:
-    counts: dict[str, int] = {}
+    outcomes, counts = _fitted(outcomes), dict[str, int]()
     for outcome in outcomes:
         counts[outcome.status] = counts.get(outcome.status, 0) + 1
     told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to apply"

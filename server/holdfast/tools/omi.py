@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
@@ -13,10 +13,12 @@ from typing_extensions import TypedDict  # pydantic needs this one before Python
 
 from holdfast.engine.believe import BeliefUpdate, belief_update
 from holdfast.engine.contradiction import Contradiction
-from holdfast.engine.omi import MemoryRecall, MemoryStore, memory_recall, memory_store
+from holdfast.engine.omi import MemoriesRecalled, MemoryRecall, MemoryStore, RecalledMemory, memory_recall, memory_store
 from holdfast.model.projection import MemoryType
 from holdfast.tools.agent import READS, Desk
 from holdfast.tools.errors import answered
+from holdfast.tools.fitting import LONGEST_NOTICE, Room, named
+from holdfast.tools.hits import LINE_TOKENS, retired_line
 from holdfast.tools.results import schema_of
 from holdfast.tools.shapes import WRAPPED, omi_change, omi_value
 
@@ -79,8 +81,30 @@ def _add_memory_recall(server: FastMCP, desk: Desk) -> None:
         request = MemoryRecall(query, limit, min_relevance, memory_type)
         who = desk.caller(context)
         found = await answered(desk.memory.attend(lambda ports: memory_recall(ports, who, request)))
-        shapes = [item.shape() for item in found.memories]
-        return omi_value(shapes, found.notices, stored=True, event_id=found.event_id)
+        shapes, notices = _shapes(found)
+        return omi_value(shapes, (*notices, *found.notices), stored=True, event_id=found.event_id)
+
+
+def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:
+    """The memories that there is room for, and what is said of the others."""
+    room = Room(found.budget.structured)
+    shapes: list[dict[str, Any]] = []
+    for item in found.memories:
+        shape = item.shape() | {"content": _content(item)}
+        if not (
+            room.take_json(shape)
+            or room.take_json(shape := shape | {"related_memories": shape["related_memories"][:1]})
+        ):
+            break
+        shapes.append(shape)
+    left = [item.note.id for item in found.memories[len(shapes) :]]
+    return shapes, [f"Left out for length: {named(left, Room(LONGEST_NOTICE - LINE_TOKENS))}."] if left else []
+
+
+def _content(item: RecalledMemory) -> str:
+    """What is shown of a note, how much more there is, and whether it still holds."""
+    more = f'({item.shown.cut:,} more characters: recall_node("{item.note.id}"))' if item.shown.cut else ""
+    return "\n".join(filter(None, [retired_line(item.note), item.shown.text, more]))
 
 
 def _add_memory_store(server: FastMCP, desk: Desk) -> None:

@@ -16,6 +16,7 @@ from holdfast.tools import render
 from holdfast.tools.agent import Desk
 from holdfast.tools.errors import read
 from holdfast.tools.fence import fenced, new_mark
+from holdfast.tools.fitting import page_of
 from holdfast.tools.resources import standing
 
 START = """Start this session from long-term memory. Below is what it holds: the NOW page, and the notes that fit the \
@@ -41,6 +42,8 @@ helped or were beside the point.
 
 MAINTAIN = Path(__file__).parents[1] / "clients" / "maintain.md"  # the files of clients have the same text
 
+
+NOW_TOKENS = 2000
 
 _TASK = PromptArgument(name="task", description="What this session is about.", required=False)
 
@@ -74,7 +77,7 @@ def add_prompts(provider: LocalProvider, desk: Desk) -> None:
 
 async def _start(ports: Ports, caller: Caller, task: str) -> str:
     """The instructions, the NOW page, and the notes that fit the task; without a task, what matters in the space."""
-    page = (await browse.now_text(ports, caller.space)).strip()
+    page = page_of((await browse.now_text(ports, caller.space)).strip(), NOW_TOKENS, "now_read")
     mark = new_mark()
     now = f"The NOW page:\n{fenced(page, mark)}" if page else "The NOW page is empty."
     if task.strip():

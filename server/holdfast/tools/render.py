@@ -5,26 +5,32 @@ The command line shows the same answers: nothing of the framework is imported he
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.engine.answer import Hit
 from holdfast.engine.feedback import Rated
-from holdfast.engine.node import Node
+from holdfast.engine.node import Connection, Node
 from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
 from holdfast.engine.undo import Affected, AlreadyUndone, Undone
-from holdfast.model.memory import Note, title_of
+from holdfast.model.memory import Note
+from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
+from holdfast.tools.fitting import Room, fitting_notices, notice_lines, short
+from holdfast.tools.hits import LINE_TOKENS, TITLE_TOKENS, own_title, retired_line, structured_of, text_of
 
 if TYPE_CHECKING:
     from holdfast.tools import results
 
 
-LONGEST_NOTICE: Final = 1000
+LONGEST_TEXT: Final = 150  # tokens of a reason, a subject, a path
+MOST_LINKS: Final = 20  # that are told of a new note
+NODE_TOKENS: Final = 4000  # of what is told of a note beside its text
+BACK_TOKENS: Final = 2000  # of what is told of notes that came back
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,140 +44,129 @@ class Told:
 def remembered(outcome: Outcome, space_from: str) -> Told:
     note = outcome.note
     similar = () if isinstance(outcome, Duplicate) else outcome.similar
+    linked, notices = outcome.linked[:MOST_LINKS], _notices_of(outcome.notices, len(outcome.linked), MOST_LINKS)
     structured: results.RememberResult = {
         "id": note.id,
-        "title": note.title,
+        "title": beginning(note.title, TITLE_TOKENS),
         "type": note.type,
         "tier": note.tier,
         "space": note.space,
         "created": note.created,
         "indexed": {"text": True, "vector": outcome.vector},
         "linked": [
-            {"id": link.id, "title": link.title, "type": link.type, "weight": link.weight} for link in outcome.linked
+            {"id": link.id, "title": _title(link.title), "type": link.type, "weight": link.weight} for link in linked
         ],
-        "similar": [{"id": item.id, "title": item.title, "relevance": item.relevance} for item in similar],
+        "similar": [{"id": item.id, "title": _title(item.title), "relevance": item.relevance} for item in similar],
         "change_id": outcome.change_id,
-        "notices": list(outcome.notices),
+        "notices": notices,
     }
     verb = "Already stored" if isinstance(outcome, Duplicate) else "Stored"
-    lines = [f"{verb}: {note.id} [{note.type}] {on_one_line(note.title)} (space {note.space}, {space_from})"]
-    lines += [f"Linked: {link.type} {link.id} {on_one_line(link.title)}" for link in outcome.linked]
-    lines += [f"Similar ({item.relevance:.2f}): {item.id} {on_one_line(item.title)}" for item in similar]
-    return _answer([*lines, *undo_hint(outcome.change_id), *_said(outcome.notices)], dict(structured))
+    lines = [f"{verb}: {note.id} [{note.type}] {short(note.title, TITLE_TOKENS)} (space {note.space}, {space_from})"]
+    lines += [f"Linked: {link.type} {link.id} {short(link.title, LINE_TOKENS)}" for link in linked]
+    lines += [f"Similar ({item.relevance:.2f}): {item.id} {short(item.title, LINE_TOKENS)}" for item in similar]
+    return _answer([*lines, *undo_hint(outcome.change_id), *notice_lines(notices)], dict(structured))
 
 
 def recalled(outcome: Recalled, caller: Caller) -> Told:
-    structured: results.RecallResult = {
-        "results": [_hit(hit) for hit in outcome.hits],
-        "related": [
-            {
-                "id": item.note.id,
-                "title": item.note.title,
-                "type": item.note.type,
-                "space": item.note.space,
-                "content": item.note.content,
-                "outdated": item.note.is_outdated,
-                "via": item.via,
-                "edge": item.edge,
-            }
-            for item in outcome.related
-        ],
-        "tensions": [{"a": pair.first, "b": pair.second, "reason": pair.reason} for pair in outcome.tensions],
-        "omitted": {"count": outcome.omitted.count, "ids": list(outcome.omitted.ids)},
-        "read_as": {
-            "after": outcome.after,
-            "before": outcome.before,
-            "space": caller.space,
-            "space_from": caller.space_from,
-        },
-        "event_id": outcome.event_id,
-        "notices": list(outcome.notices),
-    }
-    mark = new_mark()
-    lines = [_heading(outcome, caller), *([trust_rule(mark)] if outcome.hits else [])]
-    for place, hit in enumerate(outcome.hits, 1):
-        lines += [_hit_line(place, hit), fenced(hit.note.content, mark)]
-    if outcome.related:
-        lines.append("Related:")
-        lines += [
-            f"- {item.note.id} [{item.note.type}] {on_one_line(item.note.title)} ({item.edge} {item.via})"
-            + (" OUTDATED" if item.note.is_outdated else "")
-            for item in outcome.related
-        ]
-    lines += [f"Contradiction: {pair.first} and {pair.second} {on_one_line(pair.reason)}" for pair in outcome.tensions]
-    if outcome.omitted.count:
-        lines.append(f"Left out for the budget: {', '.join(outcome.omitted.ids)}")
-    return _answer([*lines, *_said(outcome.notices)], dict(structured))
+    return Told(text_of(outcome, caller), dict(structured_of(outcome, caller)))
 
 
 def node(found: Node) -> Told:
-    note = found.note
+    """A note: a page of its text, and of what belongs to it as much as there is room for."""
+    note, room = found.note, Room(NODE_TOKENS)
+    notices = fitting_notices(found.notices)
+    tags = [
+        tag
+        for tag in (short(tag, LINE_TOKENS) for tag in note.tags)
+        if room.left > NODE_TOKENS // 2 and room.take_json(tag)
+    ]
+    connections = [item for item in map(_connection, found.connections) if room.take_json(item)]
+    neighbours: list[results.NeighbourNote] = [
+        {"id": item.id, "title": _title(item.title), "type": item.type} for item in found.neighbours
+    ]
+    less = [("tag", len(note.tags) - len(tags)), ("connection", len(found.connections) - len(connections))]
+    notices += [f"{counted(count, f'more {noun}')} not shown." for noun, count in less if count]
     structured: results.NodeResult = {
         "id": note.id,
         "type": note.type,
-        "title": note.title,
+        "title": beginning(note.title, TITLE_TOKENS),
         "tier": note.tier,
         "space": note.space,
-        "tags": list(note.tags),
-        "content": note.content,
+        "tags": tags,
+        "content": found.text,
         "confidence": note.confidence,
         "created": note.created,
         "updated": note.updated,
         "event_time": note.event_time,
         "valid_until": note.valid_until,
         "outdated": note.is_outdated,
-        "outdated_reason": note.outdated_reason,
-        "superseded_by": note.superseded_by,
-        "subject": note.subject,
-        "session": note.session,
-        "source": note.source,
-        "path": f"memories/{found.path}",
-        "connections": [
-            {
-                "id": item.id,
-                "title": item.title,
-                "type": item.type,
-                "weight": item.weight,
-                "direction": "out" if item.direction == "out" else "in",
-                "reason": item.reason,
-            }
-            for item in found.connections
-        ],
-        "neighbours": [{"id": item.id, "title": item.title, "type": item.type} for item in found.neighbours],
+        "outdated_reason": _text(note.outdated_reason),
+        "superseded_by": _text(note.superseded_by),
+        "subject": _text(note.subject),
+        "session": _text(note.session),
+        "source": beginning(note.source, LONGEST_TEXT),
+        "path": beginning(f"memories/{found.path}", LONGEST_TEXT),
+        "connections": connections,
+        "neighbours": neighbours,
         "changes": found.changes,
-        "notices": list(found.notices),
+        "notices": notices,
     }
     facts = [note.tier, f"space {note.space}", f"created {note.created}", f"confidence {note.confidence:g}"]
     if note.event_time:
         facts.append(f"happened {note.event_time}")
-    if note.tags:
-        facts.append(f"tags {on_one_line(', '.join(note.tags))}")
+    if tags:
+        facts.append(f"tags {short(', '.join(tags), LONGEST_TEXT)}")
     lines = [f"{note.id} [{note.type}]{own_title(note)}", "; ".join(facts)]
-    if note.is_outdated:
-        because = f": {on_one_line(note.outdated_reason)}" if note.outdated_reason else ""
-        now = f"; now see {on_one_line(note.superseded_by)}" if note.superseded_by else ""
-        lines.append(f"OUTDATED since {note.valid_until}{because}{now}")
+    if retired := retired_line(note):
+        lines.append(retired)
     mark = new_mark()
-    lines += [*_said(found.notices), trust_rule(mark), fenced(note.content, mark)]
+    lines += [*notice_lines(notices), trust_rule(mark), fenced(found.text, mark)]
     lines += [
-        f"{'→' if item.direction == 'out' else '←'} {item.type} {item.weight:.2f} {item.id} {on_one_line(item.title)}"
-        for item in found.connections
+        f"{'→' if item['direction'] == 'out' else '←'} {item['type']} {item['weight']:.2f} {item['id']} "
+        f"{short(item['title'], LINE_TOKENS)}"
+        for item in connections
     ]
     return _answer(lines, dict(structured))
 
 
+def _connection(item: Connection) -> results.NodeConnection:
+    return {
+        "id": item.id,
+        "title": _title(item.title),
+        "type": item.type,
+        "weight": item.weight,
+        "direction": "out" if item.direction == "out" else "in",
+        "reason": beginning(item.reason, LONGEST_TEXT),
+    }
+
+
+def _title(title: str) -> str:
+    """The title of a note that is named beside another."""
+    return beginning(title, 2 * LINE_TOKENS)
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else beginning(text, LONGEST_TEXT)
+
+
+def _notices_of(notices: Sequence[str], count: int, most: int) -> list[str]:
+    more = [f"{counted(count - most, 'more link')} not shown."] if count > most else []
+    return fitting_notices([*more, *notices])
+
+
 def outdated(outcome: Outdated) -> Told:
     note = outcome.note
+    notices = fitting_notices(outcome.notices)
     structured: results.OutdatedResult = {
         "id": note.id,
-        "title": note.title,
+        "title": beginning(note.title, TITLE_TOKENS),
         "valid_until": note.valid_until,
-        "superseded_by": note.superseded_by,
+        "superseded_by": _text(note.superseded_by),
         "change_id": outcome.change_id,
-        "notices": list(outcome.notices),
+        "notices": notices,
     }
     line = f"Outdated since {note.valid_until}: {note.id} {on_one_line(note.title)}"
-    return _answer([line, *undo_hint(outcome.change_id), *_said(outcome.notices)], dict(structured))
+    return _answer([line, *undo_hint(outcome.change_id), *notice_lines(notices)], dict(structured))
 
 
 def taken_back(outcome: Undone | AlreadyUndone) -> Told:
@@ -179,7 +174,8 @@ def taken_back(outcome: Undone | AlreadyUndone) -> Told:
     if isinstance(outcome, AlreadyUndone):
         line = f"{outcome.undoes} was undone before, by {outcome.by}; nothing was done."
         return _back(outcome.ids[0], None, outcome.by, line, [])
-    lines = [f"{each.id} {on_one_line(each.title)}: {_became(each)}" for each in outcome.notes]
+    lines = [f"{each.id} {short(each.title, LINE_TOKENS)}: {_became(each)}" for each in outcome.notes]
+    lines = fitting_notices(lines, BACK_TOKENS)
     first = outcome.notes[0]
     note = None if first.effect == "moved to the trash" else first.note
     return _back(first.id, note, outcome.change_id, f"Taken back: {outcome.undoes}", lines)
@@ -188,9 +184,9 @@ def taken_back(outcome: Undone | AlreadyUndone) -> Told:
 def _back(note_id: str, note: Note | None, change_id: str, line: str, lines: list[str]) -> Told:
     structured: results.OutdatedResult = {
         "id": note_id,
-        "title": note.title if note else "",
+        "title": beginning(note.title, TITLE_TOKENS) if note else "",
         "valid_until": note.valid_until if note else None,
-        "superseded_by": note.superseded_by if note else None,
+        "superseded_by": _text(note.superseded_by) if note else None,
         "change_id": change_id,
         "notices": [line, *lines],
     }
@@ -214,59 +210,12 @@ def rated(outcome: Rated) -> Told:
         "id": outcome.note_id,
         "recorded": outcome.recorded,
         "effect": outcome.effect,
-        "notices": list(outcome.notices),
+        "notices": fitting_notices(outcome.notices),
     }
     verb = "Recorded" if outcome.recorded else "Not recorded"
-    return _answer([f"{verb}: {outcome.note_id}. {outcome.effect}", *_said(outcome.notices)], dict(structured))
-
-
-def _heading(outcome: Recalled, caller: Caller) -> str:
-    where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
-    window = (
-        f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
+    return _answer(
+        [f"{verb}: {outcome.note_id}. {outcome.effect}", *notice_lines(structured["notices"])], dict(structured)
     )
-    if not outcome.hits:
-        return f"Nothing relevant is stored. Asked from {where}{window}."
-    return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
-
-
-def _hit_line(place: int, hit: Hit) -> str:
-    note = hit.note
-    marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "")
-    return (
-        f"{place}. {note.id} [{note.type}]{own_title(note)} "
-        f"(relevance {hit.ranked.relevance:.2f}, space {note.space}, {note.happened[:10]}){marks}"
-    )
-
-
-def own_title(note: Note) -> str:
-    """A title, where the text that stands below does not begin with it."""
-    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
-
-
-def _hit(hit: Hit) -> results.RecallHit:
-    note = hit.note
-    return {
-        "id": note.id,
-        "title": note.title,
-        "type": note.type,
-        "tier": note.tier,
-        "space": note.space,
-        "created": note.created,
-        "event_time": note.event_time,
-        "content": note.content,
-        "relevance": round(hit.ranked.relevance, 4),
-        "score": round(hit.ranked.score, 4),
-        "source": note.source,
-        "confidence": note.confidence,
-        "outdated": note.is_outdated,
-        "weak": hit.ranked.weak,
-        "why": hit.ranked.why,
-    }
-
-
-def _said(notices: tuple[str, ...]) -> list[str]:
-    return [f"Note: {on_one_line(notice, LONGEST_NOTICE)}" for notice in notices]
 
 
 def _answer(lines: list[str], structured: dict[str, object]) -> Told:

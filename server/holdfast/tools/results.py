@@ -10,7 +10,7 @@ from mcp_types import TextContent
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from holdfast.tools.fence import on_one_line
+from holdfast.tools.fitting import fitting_notices, notice_lines
 
 
 class Indexed(TypedDict):
@@ -54,6 +54,7 @@ class RecallHit(TypedDict):
     created: str
     event_time: str | None
     content: str
+    cut: int
     relevance: float
     score: float
     source: str
@@ -194,9 +195,6 @@ class IntegrityResult(TypedDict):
     details: IntegrityDetails
 
 
-LONGEST_NOTICE = 1000
-
-
 class Noted(TypedDict):
     """An answer that may have something said beside it; the key is left out where there is nothing."""
 
@@ -209,9 +207,10 @@ def beside(answer: ToolResult, notices: Sequence[str]) -> ToolResult:
         return answer
     texts = [block.text for block in answer.content if isinstance(block, TextContent)]
     structured = dict(answer.structured_content or {})
-    structured["notices"] = [*structured.get("notices", ()), *notices]
+    told = fitting_notices(notices)
+    structured["notices"] = [*structured.get("notices", ()), *told]
     return ToolResult(
-        content="\n".join([*texts, *(f"Note: {on_one_line(notice, LONGEST_NOTICE)}" for notice in notices)]),
+        content="\n".join([*texts, *notice_lines(told)]),
         structured_content=structured,
     )
 

@@ -14,7 +14,8 @@ from typing import Any
 from fastmcp.tools import ToolResult
 from mcp_types import ContentBlock, TextContent
 
-from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
+from holdfast.tools.fence import fenced, new_mark, trust_rule
+from holdfast.tools.fitting import fitting_notices, notice_lines
 from holdfast.tools.render import undo_hint
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
@@ -43,18 +44,21 @@ class ChangedResult(ToolResult):
 
 def omi_change(shape: dict[str, Any], notices: Sequence[str], change_id: str | None) -> ToolResult:
     """A documented object that tells of a change; where nothing was changed there is no `change_id`."""
+    notices = fitting_notices(notices)
     more = {"change_id": change_id} if change_id else {}
     return ChangedResult(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
 
 
 def omi_object(shape: dict[str, Any], notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
     """A documented object, with notices beside it; `stored` says that its texts were."""
+    notices = fitting_notices(notices)
     result = StoredResult if stored and shape else ToolResult
     return result(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
 
 
 def omi_value(shape: object, notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
     """A documented array, or null: as such in the text, wrapped in `result` where an object is asked for."""
+    notices = fitting_notices(notices)
     meta = {"fastmcp": {"wrap_result": True}, **_meta(notices, more)}
     result = StoredResult if stored and shape else ToolResult
     return result(content=_blocks(shape, notices), structured_content={"result": shape}, meta=meta)
@@ -63,7 +67,7 @@ def omi_value(shape: object, notices: Sequence[str], *, stored: bool = False, **
 def _blocks(shape: object, notices: Sequence[str]) -> list[ContentBlock]:
     texts = [json.dumps(shape, ensure_ascii=False)]
     if notices:
-        texts.append("\n".join(f"Note: {on_one_line(notice, len(notice) + 1)}" for notice in notices))
+        texts.append("\n".join(notice_lines(notices)))
     return [TextContent(type="text", text=text) for text in texts]
 
 

@@ -1,0 +1,244 @@
+"""The answer to a recall in both forms, each within its budget: what fits is shown, the rest is named.
+
+In the text all that was stored stands between one pair of marks. Each note begins with a line of its own, and that with
+the answer's mark, which no note can know: neither the end of the block nor another note can be forged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.engine.answer import Hit, Neighbour
+from holdfast.engine.ports import Caller
+from holdfast.engine.recall import Recalled
+from holdfast.model.memory import GLOBAL_SPACE, Note, title_of
+from holdfast.model.passages import Passage, first_sentence
+from holdfast.model.tokens import beginning
+from holdfast.model.words import counted
+from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
+from holdfast.tools.fitting import NOTICES_SHARE, Room, fitting_notices, json_tokens, named, notice_lines, short
+
+if TYPE_CHECKING:
+    from holdfast.tools import results
+
+MOST_WEAK = 3  # weak hits that the text shows; the others are named
+MOST_RELATED = 3  # neighbours that the text shows
+LINE_TOKENS = 25  # of a title or a sentence that stands for a note
+TITLE_TOKENS = 300  # of any single text of a hit in the structure but its passage
+NAME_TOKENS = 22  # of an id
+NAMES_SHARE = 5  # of the budget, one part at most is names of what was left out
+WHOLE = "recall_node shows a note whole."
+
+
+def text_of(outcome: Recalled, caller: Caller) -> str:
+    """The answer as a model reads it."""
+    mark, room = new_mark(), Room(outcome.budget.text)
+    heading = heading_of(outcome, caller)
+    room.need(heading)
+    told = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
+    room.need(*told)
+    if not outcome.hits:
+        return "\n".join([heading, *told])
+    rule = trust_rule(mark, each=True)
+    room.need(fenced("", mark), rule, WHOLE)
+    names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
+    room.left -= names.left
+    shown, left = _chosen(outcome.hits, caller, mark, room)
+    lines = [line for _, line in shown]
+    places = {hit.note.id: place for place, (hit, _) in enumerate(shown, 1)}
+    after = [line for line in _beside(outcome, places) if room.take(line)]
+    if left:
+        after.append(f"Not shown: {named([hit.note.id for hit in left], names)}")
+    if any(hit.shown.cut for hit, _ in shown):
+        after.append(WHOLE)
+    if not lines:
+        return "\n".join([heading, *after, *told])
+    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *told])
+
+
+def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
+    """The answer as a program reads it, and some models too."""
+    room = Room(outcome.budget.structured)
+    frame = _frame(outcome, caller)
+    room.need_json(frame)
+    frame["notices"] = fitting_notices(outcome.notices, room.left // NOTICES_SHARE)
+    room.need_json(frame["notices"])
+    names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
+    room.left -= names.left
+    left: list[str] = []
+    for hit in outcome.hits:
+        shape = None if left else _fitting(hit_shape(hit), room)  # nothing stands before what it should stand behind
+        if shape is None:
+            left.append(hit.note.id)
+        else:
+            frame["results"].append(shape)
+    for pair in outcome.tensions:
+        tension: results.TensionPair = {
+            "a": pair.first,
+            "b": pair.second,
+            "reason": short(pair.reason, LINE_TOKENS * 2),
+        }
+        if room.take_json(tension):
+            frame["tensions"].append(tension)
+    for item in outcome.related:
+        neighbour = _neighbour(item)
+        if room.take_json(neighbour):
+            frame["related"].append(neighbour)
+        else:
+            left.append(item.note.id)
+    kept = [note_id for note_id in left if names.take_json(note_id)]
+    frame["omitted"] = {"count": len(left), "ids": kept}
+    return frame
+
+
+def heading_of(outcome: Recalled, caller: Caller) -> str:
+    """How many notes there are, and where and when they were looked for."""
+    where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
+    window = (
+        f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
+    )
+    if not outcome.hits:
+        return f"Nothing relevant is stored. Asked from {where}{window}."
+    return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
+
+
+def retired_line(note: Note) -> str:
+    """Since when a note is out of date, why, and which note holds now; empty for a current one."""
+    if not note.is_outdated:
+        return ""
+    since = f" since {note.valid_until[:10]}" if note.valid_until else ""
+    because = f": {short(note.outdated_reason, LINE_TOKENS * 2)}" if note.outdated_reason else ""
+    now = f"; now: {on_one_line(note.superseded_by, 64)}" if note.superseded_by else ""
+    return f"OUTDATED{since}{because}{now}"
+
+
+def own_title(note: Note) -> str:
+    """A title, where the text that stands below does not begin with it."""
+    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
+
+
+def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple[list[tuple[Hit, str]], list[Hit]]:
+    """The hits that are shown, each with its lines, and those that are not: strong ones first, then a few weak ones."""
+    shown: list[tuple[Hit, str]] = []
+    left: list[Hit] = []
+    strong, weak = ([hit for hit in hits if hit.ranked.weak is doubtful] for doubtful in (False, True))
+    for hit in [*strong, *weak[:MOST_WEAK]]:
+        forms = (_line,) if hit.ranked.weak else (_whole, _line)
+        texts = (form(hit, caller, mark) for form in forms)
+        text = None if left else next((text for text in texts if room.take(text)), None)
+        if text is None:
+            left.append(hit)
+        else:
+            shown.append((hit, text))
+    return shown, [*left, *weak[MOST_WEAK:]]
+
+
+def _whole(hit: Hit, caller: Caller, mark: str) -> str:
+    title = own_title(hit.note)
+    head = f"{_head(hit, caller, mark)}{short(title, LINE_TOKENS * 2, lead=' ') if title else ''}"
+    return f"{head}\n{hit.shown.text.rstrip()}"
+
+
+def _line(hit: Hit, caller: Caller, mark: str) -> str:
+    """A hit on one line."""
+    doubt = " WEAK MATCH" if hit.ranked.weak else ""
+    return f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}"
+
+
+def line_of(note: Note) -> str:
+    """What stands for a note on one line: its own title, or what it begins with."""
+    own = own_title(note)
+    return short(own or first_sentence(note.content, LINE_TOKENS), LINE_TOKENS)
+
+
+def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
+    note = hit.note
+    where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
+    retired = retired_line(note)
+    cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
+    relevance = f"{hit.ranked.relevance:.2f}".removeprefix("0")
+    said = f" {retired}" if retired else ""
+    return f"{mark} {note.id} {note.type} {note.happened[:10]} {relevance}{where}{doubt}{cut}{said}"
+
+
+def _beside(outcome: Recalled, places: dict[str, int]) -> list[str]:
+    """Contradictions among the notes, then notes next to those that are shown."""
+    lines = [
+        f"Contradiction: {pair.first} and {pair.second} {short(pair.reason, LINE_TOKENS)}".rstrip()
+        for pair in outcome.tensions
+    ]
+    related = [item for item in outcome.related if item.via in places][:MOST_RELATED]
+    return lines + [_related_line(item, places[item.via]) for item in related]
+
+
+def _related_line(item: Neighbour, place: int) -> str:
+    retired = retired_line(item.note)
+    return f"Related: {item.note.id} {line_of(item.note)} ({item.edge} {place}){f' {retired}' if retired else ''}"
+
+
+def _frame(outcome: Recalled, caller: Caller) -> results.RecallResult:
+    return {
+        "results": [],
+        "related": [],
+        "tensions": [],
+        "omitted": {"count": 0, "ids": []},
+        "read_as": {
+            "after": outcome.after,
+            "before": outcome.before,
+            "space": caller.space,
+            "space_from": caller.space_from,
+        },
+        "event_id": outcome.event_id,
+        "notices": [],
+    }
+
+
+def hit_shape(hit: Hit) -> results.RecallHit:
+    note = hit.note
+    return {
+        "id": note.id,
+        "title": beginning(note.title, TITLE_TOKENS),
+        "type": note.type,
+        "tier": note.tier,
+        "space": note.space,
+        "created": note.created,
+        "event_time": note.event_time,
+        "content": hit.shown.text,
+        "cut": hit.shown.cut,
+        "relevance": round(hit.ranked.relevance, 4),
+        "score": round(hit.ranked.score, 4),
+        "source": beginning(note.source, LINE_TOKENS),
+        "confidence": note.confidence,
+        "outdated": note.is_outdated,
+        "weak": hit.ranked.weak,
+        "why": "; ".join(filter(None, [retired_line(note), beginning(hit.ranked.why, LINE_TOKENS * 2)])),
+    }
+
+
+def _fitting(shape: results.RecallHit, room: Room) -> results.RecallHit | None:
+    """A hit with as much of its text as there is room for; None where there is no room for anything of it."""
+    if room.take_json(shape):
+        return shape
+    rest, whole = json_tokens({**shape, "content": ""}), shape["content"]
+    for share in (1.25, 2, 4):  # a text costs more as JSON
+        text = beginning(whole, int(max(0, room.left - rest) / share))
+        less: results.RecallHit = {**shape, "content": text, "cut": shape["cut"] + len(whole) - len(text)}
+        if text and room.take_json(less):
+            return less
+    return None
+
+
+def _neighbour(item: Neighbour) -> results.RelatedNote:
+    note = item.note
+    shown = Passage(first_sentence(note.content, LINE_TOKENS * 2))
+    return {
+        "id": note.id,
+        "title": beginning(note.title, LINE_TOKENS * 2),
+        "type": note.type,
+        "space": note.space,
+        "content": shown.text,
+        "outdated": note.is_outdated,
+        "via": item.via,
+        "edge": item.edge,
+    }

@@ -1,0 +1,78 @@
+"""Of a long note the part that answers is shown, with its heading, cut between sentences, within its tokens."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from holdfast.model.passages import first_sentence, passage
+from holdfast.model.tokens import most_tokens
+from holdfast.model.words import query_terms
+
+FILLER = "The harbour office keeps a list of every vessel. Ropes are checked each week. "
+LONG = (
+    f"# Log\n\n{FILLER * 30}\n\n## Accident\n\nOn 3 May the hook broke because it was never oiled. Nobody was hurt. "
+    f"{FILLER * 30}\n\n## Plans\n\n{FILLER * 20}"
+)
+
+
+def shown(content: str, query: str, most: int = 60) -> str:
+    return passage(content, query_terms(query), most).text
+
+
+def test_a_note_that_fits_is_shown_whole() -> None:
+    found = passage("The crane lifts forty tonnes.\n\n* steel\n", ["crane"], 60)
+    assert (found.text, found.cut) == ("The crane lifts forty tonnes.\n\n* steel\n", 0)
+
+
+def test_of_a_long_note_the_sentences_that_answer_are_shown_with_their_heading() -> None:
+    found = passage(LONG, query_terms("Why did the hook break?"), 60)
+    assert found.text.startswith("## Accident\n… On 3 May the hook broke because it was never oiled.")
+    assert found.text.endswith(". …")
+    assert found.cut > len(LONG) - 400
+
+
+@pytest.mark.parametrize("query", ["why was the hook oiled", "hooks", "HOOK", "breaks or broke"])
+def test_other_forms_of_the_words_lead_there_too(query: str) -> None:
+    assert "never oiled" in shown(LONG, query)
+
+
+def test_a_word_that_is_rare_in_the_note_counts_more_than_one_that_is_everywhere() -> None:
+    assert "never oiled" in shown(LONG, "which vessel of the harbour office had its hook broken")
+
+
+def test_where_no_word_of_the_question_stands_the_beginning_is_shown() -> None:
+    assert shown(LONG, "zanzibar").startswith("# Log")
+
+
+def test_unspaced_scripts_are_cut_between_their_sentences() -> None:
+    text = "港口辦公室保存船隻清單。" * 60 + "起重機在五月壞了。" + "繩索每週檢查。" * 60
+    assert "起重機在五月壞了。" in shown(text, "起重機什麼時候壞了", 80)
+
+
+def test_a_passage_never_costs_more_than_it_may_and_what_is_cut_is_counted() -> None:
+    chance = random.Random(1)  # noqa: S311 - the same texts each time
+    pieces = ["a. ", "# x\n", "crane ", "的。", "\n", "🎉", "     ", "word " * 20, "!", "x" * 400, "```\n", "\r\n"]
+    for _ in range(400):
+        text = "".join(chance.choices(pieces, k=chance.randint(1, 60)))
+        most = chance.randint(20, 80)
+        found = passage(text, ["crane"], most)
+        assert most_tokens(found.text) <= most
+        assert 0 <= found.cut <= len(text)
+        assert found.cut > 0 or found.text.strip() == text.strip()
+
+
+@pytest.mark.parametrize("text", ["x" * 250_000, "x\n" * 125_000, " " * 250_000, "a. " * 83_000, "\n " * 100_000 + "x"])
+def test_the_longest_notes_take_no_time(text: str) -> None:
+    begin = time.process_time()
+    passage(text, query_terms("why did the hook break on the third of May"), 200)
+    assert time.process_time() - begin < 2.0
+
+
+def test_what_a_note_begins_with_is_its_first_sentence_without_marks() -> None:
+    assert first_sentence("# Crane log\n\nIt lifts.", 20) == "Crane log"
+    assert first_sentence("* The crane lifts. It is red.", 20) == "The crane lifts."
+    assert first_sentence("", 20) == ""
+    assert most_tokens(first_sentence("crane " * 5000, 20)) <= 20
