@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.engine.answer import Hit
 from holdfast.engine.feedback import Rated
+from holdfast.engine.matters import Earlier
 from holdfast.engine.node import Node
 from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
@@ -17,6 +18,7 @@ from holdfast.engine.recall import Recalled
 from holdfast.engine.remember import Duplicate, Outcome
 from holdfast.engine.undo import Affected, AlreadyUndone, Undone
 from holdfast.model.memory import Note, title_of
+from holdfast.model.statement import first_sentence
 from holdfast.model.words import counted
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
 
@@ -90,7 +92,7 @@ def recalled(outcome: Recalled, caller: Caller) -> Told:
     mark = new_mark()
     lines = [_heading(outcome, caller), *([trust_rule(mark)] if outcome.hits else [])]
     for place, hit in enumerate(outcome.hits, 1):
-        lines += [_hit_line(place, hit), fenced(hit.note.content, mark)]
+        lines += [_hit_line(place, hit), fenced(hit.note.content, mark), *map(_earlier_line, hit.earlier)]
     if outcome.related:
         lines.append("Related:")
         lines += [
@@ -232,11 +234,21 @@ def _heading(outcome: Recalled, caller: Caller) -> str:
 
 def _hit_line(place: int, hit: Hit) -> str:
     note = hit.note
-    marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "")
+    marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "") + _later_mark(hit)
     return (
         f"{place}. {note.id} [{note.type}]{own_title(note)} "
         f"(relevance {hit.ranked.relevance:.2f}, space {note.space}, {note.happened[:10]}){marks}"
     )
+
+
+def _earlier_line(earlier: Earlier) -> str:
+    """What was said before of the same matter, as data: one line, no more."""
+    older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
+    return f"earlier: {on_one_line(first_sentence(earlier.note.content))} …, {older} ({earlier.note.id})"
+
+
+def _later_mark(hit: Hit) -> str:
+    return f" (later: since {hit.later_since[:10]})" if hit.later_since else ""
 
 
 def own_title(note: Note) -> str:
@@ -245,8 +257,9 @@ def own_title(note: Note) -> str:
 
 
 def _hit(hit: Hit) -> results.RecallHit:
+    """The fields of its place among other notes of the same matter are left out where it has none."""
     note = hit.note
-    return {
+    shown: results.RecallHit = {
         "id": note.id,
         "title": note.title,
         "type": note.type,
@@ -263,6 +276,11 @@ def _hit(hit: Hit) -> results.RecallHit:
         "weak": hit.ranked.weak,
         "why": hit.ranked.why,
     }
+    if hit.earlier:
+        shown["earlier"] = [_earlier_line(earlier).removeprefix("earlier: ") for earlier in hit.earlier]
+    if hit.later_since:
+        shown["later_since"] = hit.later_since
+    return shown
 
 
 def _said(notices: tuple[str, ...]) -> list[str]:

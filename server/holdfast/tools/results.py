@@ -61,6 +61,8 @@ class RecallHit(TypedDict):
     outdated: bool
     weak: bool
     why: str
+    earlier: NotRequired[list[str]]
+    later_since: NotRequired[str]
 
 
 class RelatedNote(TypedDict):
