@@ -172,14 +172,13 @@ def _filter(ports: Ports, request: MemoryRecall) -> Filter:
 
 
 def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], float]) -> list[RecalledMemory]:
-    """By final score, relevance and age, the newest first, then by id."""
+    """By final score, relevance and age, the newest first, then as they were found."""
     now = ports.clock()
     memories = []
     for hit in found.hits:
         relevance = relevance_of(hit.ranked)
         final = final_score(relevance, hit.note.created, now, ports.recency_days)
         memories.append(RecalledMemory(hit.note, memory_type(hit.note.type), relevance, final, ()))
-    memories.sort(key=lambda item: item.note.id)
     memories.sort(key=lambda item: (item.final_score, item.relevance, item.note.created), reverse=True)
     return memories
 

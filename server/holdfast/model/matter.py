@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import TypeAlias
 
 from holdfast.model.changewords import AXIS_OF
 from holdfast.model.statement import Statement, Word
@@ -21,6 +22,9 @@ FOLDED, LED, SURE = (
 )  # from which likelihood one note stands behind another, comes after it; and beyond doubt
 _FEW = 3  # words that differ in one place of a text
 _SHORT, _ENOUGH = 10, 2  # words that a text says; topics that two long ones must share
+
+
+Slot: TypeAlias = tuple[list[Word], list[Word]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Signs:
     siblings: bool
     plain: bool
     apart: int
+    heads: bool
     length: int
     happened: bool
     chatty: bool
@@ -72,8 +77,9 @@ def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
         differ=differ,
         opposed=older.negated != newer.negated,
         siblings=_are_siblings(older, newer, only_old, only_new, slots),
-        plain=len(slots) == 1 and max(len(only_old), len(only_new)) <= _FEW,
+        plain=len(slots) == 1 and all(slots[0]) and max(len(only_old), len(only_new)) <= _FEW,
         apart=min(sum(word.kind != "value" for word in only_old), sum(word.kind != "value" for word in only_new)),
+        heads=_has_head(only_old) and _has_head(only_new),
         length=min(len(older.stems), len(newer.stems)),
         happened=older.happened and newer.happened,
         chatty=older.chatty or newer.chatty,
@@ -97,6 +103,7 @@ def sameness(seen: Signs) -> float:
         + 1.8 * seen.plain
         + 0.8 * seen.opposed
         - 0.7 * min(seen.apart, 6)
+        - 1.5 * seen.heads
         - 0.1 * max(0, seen.length - 8)
     )
     return 0.5 + 0.5 * math.tanh(weight / 2)
@@ -106,12 +113,17 @@ def _only(one: Statement, other: Statement) -> list[Word]:
     return [word for word in one.words if word.stem not in other.stems and not word.generic]
 
 
-def _slots(older: Statement, newer: Statement) -> list[tuple[list[Word], list[Word]]]:
-    """The places where one text has other words than the other, in order."""
+def _has_head(only: list[Word]) -> bool:
+    """Whether one of these words tells what the sentence is about."""
+    return any(word.subject and word.kind == "word" and not word.generic for word in only)
+
+
+def _slots(older: Statement, newer: Statement) -> list[Slot]:
+    """The places where one text has other words than the other, in order; either side may be empty."""
     mine = [word for word in older.words if not word.generic]
     theirs = [word for word in newer.words if not word.generic]
     blocks = SequenceMatcher(None, [word.stem for word in mine], [word.stem for word in theirs], autojunk=False)
-    return [(mine[a:b], theirs[c:d]) for kind, a, b, c, d in blocks.get_opcodes() if kind == "replace"]
+    return [(mine[a:b], theirs[c:d]) for kind, a, b, c, d in blocks.get_opcodes() if kind != "equal"]
 
 
 def _are_siblings(
@@ -119,7 +131,7 @@ def _are_siblings(
     newer: Statement,
     only_old: list[Word],
     only_new: list[Word],
-    slots: list[tuple[list[Word], list[Word]]],
+    slots: list[Slot],
 ) -> bool:
     """Whether what differs tells two subjects apart, and not what is said of one."""
     if _on_one_axis(older, newer, only_old, only_new):
@@ -128,7 +140,7 @@ def _are_siblings(
         ours, its = [w for w in mine if w.subject], [w for w in theirs if w.subject]
         if not ours or not its or ours[-1].kind != its[-1].kind:
             continue
-        others = slots[place + 1 :]
+        others = any(left and right for left, right in slots[place + 1 :])
         if others or not (older.role or newer.role or newer.changed):
             return True
     named_old = [word for word in only_old if word.subject and (word.kind == "name" or word.first)]
