@@ -192,3 +192,133 @@ async def test_what_was_valid_then_comes_first_and_what_came_later_is_marked(
     assert all(f"(later: since {day})" in answer.text for day in since.values())
     if "was" in query:
         assert since == {ids[place]: CHAIN[place][0] for place in later}
+
+
+# --- what remember says of it ---------------------------------------------------------------------
+
+
+def hints(answer: Answer) -> list[str]:
+    return [notice for notice in answer["notices"] if "mark_outdated" in notice]
+
+
+async def test_remember_names_the_call_by_which_the_new_note_replaces_the_old_one(agent: Agent) -> None:
+    (old,) = await told(agent, CHAIN[0])
+    stored = await agent.remember(CHAIN[1][1], event_time=NEW)
+    (hint,) = hints(stored)
+    call = f'mark_outdated(node_id="{old}", superseded_by="{stored["id"]}")'
+    assert hint.endswith(f"Replaces {old}? If so: {call}")
+    assert call in stored.text
+    await agent.outdate(old, superseded_by=stored["id"])
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    assert (answer.found, behind(answer)) == ([stored["id"]], [[]])
+
+
+async def test_an_older_note_that_is_stored_later_is_the_one_that_gives_way(agent: Agent) -> None:
+    (new,) = await told(agent, CHAIN[1])
+    stored = await agent.remember(CHAIN[0][1], event_time=OLD)
+    (hint,) = hints(stored)
+    assert f'mark_outdated(node_id="{stored["id"]}", superseded_by="{new}")' in hint
+
+
+async def test_a_version_that_is_stored_at_once_is_told_of_and_is_a_tension(agent: Agent) -> None:
+    old = await agent.remember(LIMIT.format(100))
+    new = await agent.remember(LIMIT.format(300))
+    assert len(hints(new)) == 1
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    (pair,) = answer["tensions"]
+    assert {pair["a"], pair["b"]} == {old["id"], new["id"]}
+
+
+async def test_no_hint_where_the_new_note_replaces_the_old_one_or_speaks_of_something_else(agent: Agent) -> None:
+    (old,) = await told(agent, CHAIN[0])
+    assert hints(await agent.remember(CHAIN[1][1], event_time=NEW, supersedes=[old])) == []
+    for one, other in SIBLINGS.values():
+        await told(agent, (OLD, one), space="siblings")
+        assert hints(await agent.remember(other, event_time=NEW, space="siblings")) == []
+
+
+async def test_remember_tells_what_says_the_opposite_and_so_does_the_next_recall(agent: Agent) -> None:
+    always, never = "Tests should always mock the database.", "Tests should never mock the database."
+    (old,) = await told(agent, (OLD, always))
+    stored = await agent.remember(never, event_time=NEW)
+    assert len(hints(stored)) == 1
+    answer = await agent.recall("should tests mock the database?")
+    (pair,) = answer["tensions"]
+    assert ({pair["a"], pair["b"]}, pair["reason"]) == ({old, stored["id"]}, "should always vs should never")
+
+
+async def test_the_hint_names_the_pattern_of_opposites(agent: Agent) -> None:
+    old = await agent.remember("The cache increases the memory use of the crane console.")
+    stored = await agent.remember("The cache decreases the memory use of the crane console.")
+    (hint,) = hints(stored)
+    assert hint.startswith(f"Contradicts (increases vs decreases) {old['id']} ")
+
+
+# --- beliefs, and what was consolidated -----------------------------------------------------------
+
+
+async def believed(agent: Agent, *supports: bool) -> tuple[str, str]:
+    """A belief with its evidence, and the note that is cited."""
+    belief = (await agent.omi("memory_store", content="The old winch is safe.", memory_type="belief"))["memory_id"]
+    cited = (await agent.remember("Inspection of the gantry took place."))["id"]
+    for each in supports:
+        given = {"belief_id": belief, "evidence_memory_id": cited, "supports": each, "strength": 1.0}
+        await agent.omi("belief_update", **given)
+    return belief, cited
+
+
+@pytest.mark.parametrize(
+    ("supports", "expected"),
+    [
+        ([True] * 3, "believed: .69"),
+        ([False] * 8, "held no longer: .03 after 8 contradictions"),
+        ([False], "held no longer: .35 after 1 contradiction"),
+    ],
+)
+async def test_a_belief_shows_how_it_stands(agent: Agent, supports: list[bool], expected: str) -> None:
+    belief, _ = await believed(agent, *supports)
+    answer = await agent.recall("is the old winch safe?")
+    assert [hit["belief"] for hit in answer["results"] if hit["id"] == belief] == [expected]
+    (line,) = [line for line in answer.text.splitlines() if f". {belief} [belief]" in line]
+    assert f"({expected})" in line
+
+
+async def test_memory_recall_never_tells_a_belief_that_is_held_no_longer_as_a_fact(agent: Agent) -> None:
+    belief, _ = await believed(agent, *[False] * 8)
+    found, notices = await agent.omi_told("memory_recall", query="is the old winch safe?", min_relevance=0.1)
+    (content,) = [item["content"] for item in found if item["memory_id"] == belief]
+    assert content == "(Held no longer: .03 after 8 contradictions.) The old winch is safe."
+    assert any(belief in notice for notice in notices)
+
+
+async def test_memory_recall_tells_the_confidence_of_a_belief_beside_it(agent: Agent) -> None:
+    belief, _ = await believed(agent, True)
+    found, notices = await agent.omi_told("memory_recall", query="is the old winch safe?", min_relevance=0.1)
+    assert [item["content"] for item in found if item["memory_id"] == belief] == ["The old winch is safe."]
+    assert f"{belief} is a belief, believed: .57." in notices
+
+
+async def test_what_was_consolidated_stands_behind_the_whole_in_a_line_each(agent: Agent) -> None:
+    texts = ("The crane's hook is red.", "The crane's boom is blue.", "The crane's cabin is green.")
+    parts = await told(agent, *((OLD, text) for text in texts))
+    item = {
+        "node_ids": parts,
+        "title": "Colours of the crane",
+        "content": "The crane: hook red, boom blue, cabin green.",
+    }
+    batch = await agent.call("run_maintenance")
+    given = {"consolidations": [item | {"type": "fact"}]}
+    done = await agent.call("run_maintenance", results=given)
+    assert [each["status"] for each in done["outcomes"]] == ["applied"], (batch.text, done.text)
+    answer = await agent.recall("which colour has the crane's hook, boom, cabin?")
+    assert not set(parts) & set(answer.found)
+    assert sorted(line[-21:-1] for line in behind(answer)[0]) == sorted(parts)
+    assert not set(parts) & {item["id"] for item in answer["related"]}
+
+
+async def test_a_neighbour_that_was_retired_says_so(agent: Agent) -> None:
+    (stored,) = await told(agent, (OLD, "The crane hangs on hemp rope."))
+    beside = (await agent.remember("Gulls nest there.", links=[stored]))["id"]
+    await agent.outdate(beside)
+    answer = await agent.recall("what does the crane hang on?", include_outdated=True)
+    assert [item["outdated"] for item in answer["related"] if item["id"] == beside] == [True]

@@ -33,6 +33,8 @@ def recalled(screen: Screen, shape: Shape) -> None:
     for hit in shape["results"]:
         screen.say(_heading(screen, hit))
         screen.say(_indented(hit["content"]))
+        for line in hit.get("earlier", ()):
+            screen.say(_indented(f"earlier: {clean(line)}"))
         screen.say()
     for near in shape["related"]:
         screen.say(f"related: {near['id']} {clean(near['title'])} ({near['edge']})")
@@ -95,6 +97,7 @@ def stats(screen: Screen, shape: Shape) -> None:
 def _heading(screen: Screen, hit: Shape) -> str:
     when = (hit["event_time"] or hit["created"])[:10]
     marks = (" weak match" if hit["weak"] else "") + (" outdated" if hit["outdated"] else "")
+    marks += f" ({hit['belief']})" if "belief" in hit else ""
     told = f"{hit['type']}, {hit['space']}, {when}, relevance {hit['relevance']:.2f}"
     return (
         f"{screen.paint(hit['id'], 'cyan')}  {screen.paint(clean(hit['title']), 'bold')}\n"

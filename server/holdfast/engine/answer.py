@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from holdfast.engine.asking import Asking, hard_filter, narrowed
+from holdfast.engine.contradiction import opposed_pairs
 from holdfast.engine.matters import (
     CLOSE_SEEDS,
     LOOKED,
     Earlier,
     Led,
+    Matters,
     bare,
     close_ones,
     compared,
+    consolidated,
     current_first,
     earlier_of,
     valid_then,
@@ -26,9 +29,10 @@ from holdfast.engine.remember import AUTO_REASONS
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
-from holdfast.model.query import Filter
+from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
 
+NO_MATTERS = Matters({}, {})
 Passing: TypeAlias = Callable[[Ranked], bool]
 
 SEEDS, MOST_RELATED = 5, 5
@@ -36,6 +40,7 @@ LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to oth
 CHARACTERS_PER_TOKEN = 4
 ENTRY_TOKENS = 40  # what a result's own line costs
 OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
+SAY_DIFFERENT = "they say different things of the same"
 FROM_THEN = "from the time that was asked for"
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
 
@@ -45,13 +50,14 @@ class Hit:
     """A note that answers, with what is known of how well.
 
     `earlier` are older notes about the same matter, which it stands for; `later_since` says since when it holds, where
-    that is after the time that is asked about.
+    that is after the time that is asked about; `belief` says how a belief stands, and is empty for others.
     """
 
     note: Note
     ranked: Ranked
     earlier: tuple[Earlier, ...] = ()
     later_since: str | None = None
+    belief: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +120,13 @@ def answer(
     others = ranked if passing is None else []
     if asking.question.past and narrow is not asking.wanted and wanted is narrow:
         others = _ranked(view, asking, asking.wanted, limit)  # what was valid then may have been said long before
-    hits = (listed or _hits(view, asking, best, others, folding=passing is None))[:limit]
+    hits, matters = (listed, NO_MATTERS) if listed else _hits(view, asking, best, others, folding=passing is None)
+    hits = hits[:limit]
     texts = [hit.note for hit in hits]
     kept = hits[: _fitting(texts, budget)]
-    around, tensions = _around(view, kept, [note.id for note in texts], wanted, min(limit, MOST_RELATED))
+    told = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
+    around, tensions = _around(view, kept, told, wanted, min(limit, MOST_RELATED))
+    tensions = (*tensions, *_seen_tensions(kept, asking.vector, matters, tensions))
     texts += [item.note for item in around]
     fitting = _fitting(texts, budget)
     left = tuple(note.id for note in texts[fitting:])
@@ -126,7 +135,9 @@ def answer(
     return Answer(tuple(kept), related, tensions, Omitted(len(left), left), elsewhen)
 
 
-def _hits(view: View, asking: Asking, best: Sequence[Ranked], others: Sequence[Ranked], *, folding: bool) -> list[Hit]:
+def _hits(
+    view: View, asking: Asking, best: Sequence[Ranked], others: Sequence[Ranked], *, folding: bool
+) -> tuple[list[Hit], Matters]:
     """The best, but of several about one matter what is current first, or what was valid at the time asked about.
 
     `others` may be about the same matter, and are not shown for any other reason.
@@ -140,8 +151,9 @@ def _hits(view: View, asking: Asking, best: Sequence[Ranked], others: Sequence[R
     looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}
     retired = [end for end, item in looked.items() if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
+    wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
     key = asking.vector.key if asking.vector else None
-    matters = compared(view, {end: notes[end] for end in looked if end in notes}, links, key, chains)
+    matters = compared(view, {end: notes[end] for end in looked if end in notes}, links, key, {**chains, **wholes})
     if not asking.question.past:
         led = current_first(best, looked, matters, folding=folding and not asking.wanted.include_outdated)
     elif asking.question.before is None:
@@ -149,7 +161,10 @@ def _hits(view: View, asking: Asking, best: Sequence[Ranked], others: Sequence[R
     else:
         led = valid_then(best, looked, matters, asking.question.before)
     shown = ((each, notes[each.item.candidate.id].note) for each in led if each.item.candidate.id in notes)
-    return [Hit(note, each.item, earlier_of(note, each.behind, notes), each.later_since) for each, note in shown]
+    hits = [
+        Hit(note, each.item, earlier_of(note, each.behind, notes, wholes), each.later_since) for each, note in shown
+    ]
+    return hits, matters
 
 
 def _from_then(view: View, asking: Asking, limit: int, passing: Passing | None) -> list[Hit]:
@@ -263,7 +278,8 @@ def _around(
 ) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
     """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions.
 
-    `found` are the ids of all hits, the ones that the budget cut off too: they are no neighbours.
+    `found` are the ids of all hits, the ones that the budget cut off too, and of what stands behind them: they are no
+    neighbours.
     """
     ids = [hit.note.id for hit in kept]
     links = view.links(ids)
@@ -281,6 +297,21 @@ def _around(
         if link.type == "contradicts" and {link.source, link.target} <= shown
     )
     return related, tuple(dict.fromkeys(tensions))
+
+
+def _seen_tensions(
+    kept: Sequence[Hit], vector: QueryVector | None, matters: Matters, known: Sequence[Tension]
+) -> list[Tension]:
+    """What the hits say against each other and against what stands behind them, where no edge tells it."""
+    shown = {note.id: note for hit in kept for note in (hit.note, *(item.note for item in hit.earlier))}
+    background = (vector.mean, vector.deviation) if vector else (0.0, 0.0)
+    pairs = [
+        (item.memory_id_1, item.memory_id_2, item.pattern)
+        for item in opposed_pairs(list(shown.values()), matters.vectors, background)
+    ]
+    pairs += [(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair)]
+    told = {frozenset((item.first, item.second)) for item in known}
+    return [Tension(*pair) for pair in pairs if frozenset(pair[:2]) not in told]
 
 
 def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) -> dict[str, LinkRow]:

@@ -6,8 +6,8 @@ way is named. Of a question about the past, what was valid then comes first, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from holdfast.engine.ports import View
@@ -21,6 +21,7 @@ from holdfast.model.ranking import Ranked
 from holdfast.model.statement import statement
 from holdfast.model.times import moment
 
+MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 4  # that are named behind one hit
@@ -30,10 +31,11 @@ _ASKED_OF_ONE = frozenset({"related_to", "preceded_by", "evolved_from"})
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What a note said before the hit that it stands behind; `days` is how much older it is."""
+    """A note that a hit stands for: what was said before, `days` older; or a part that was consolidated in it."""
 
     note: Note
     days: int
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,15 @@ class Led:
 
 @dataclass(frozen=True, slots=True)
 class Matters:
-    """Pairs of notes, the older and the newer, by how likely they are two versions of one fact."""
+    """Pairs of notes, the older and the newer, by how likely they are two versions of one fact.
+
+    `unclear` are pairs that say different things but were told in one go, the newer first. `vectors` are by id.
+    """
 
     said: Mapping[str, str]
     likely: Mapping[tuple[str, str], float]
+    unclear: tuple[tuple[str, str], ...] = ()
+    vectors: Mapping[str, bytes] = field(default_factory=dict)
 
     def of(self, older: str, newer: str) -> float:
         return self.likely.get((older, newer), 0.0)
@@ -70,11 +77,12 @@ def compared(
         notes: what is compared.
         links: edges between them: whoever tied two by hand has said how they belong together.
         key: the vector set; None where there is none.
-        chains: for a note that was replaced, those that replaced it.
+        chains: for a note that was replaced, or consolidated, those that stand for it.
     """
     tied = {frozenset((link.source, link.target)) for link in links if _is_tied(link)}
     vectors = view.first_vectors(key, list(notes)) if key else {}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
+    unclear: list[tuple[str, str]] = []
     ordered = sorted(notes, key=lambda each: (notes[each].note.happened, notes[each].note.created, each))
     for place, one in enumerate(ordered):
         for other in ordered[place + 1 :]:
@@ -82,13 +90,16 @@ def compared(
                 continue
             older, newer = in_time(notes[one].note, notes[other].note)
             found = likelihood(older, newer, vectors)
+            if found >= FOLDED and _at_once(older, newer, found):
+                unclear.append((newer.id, older.id))
+                found = LED
             if found >= LED:
                 likely[older.id, newer.id] = found
-    return Matters({each: said_at(item.note) for each, item in notes.items()}, likely)
+    return Matters({each: said_at(item.note) for each, item in notes.items()}, likely, tuple(unclear), vectors)
 
 
 def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
-    """How likely two notes are versions of one fact, in 0..1, by their texts, vectors and times."""
+    """How likely two notes are versions of one fact, in 0..1, by their texts and vectors alone."""
     if not _may_be_versions(older, newer):
         return 0.0
     one, other = statement(older.content), statement(newer.content)
@@ -96,10 +107,14 @@ def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
         return 0.0
     mine, its = vectors.get(older.id), vectors.get(newer.id)
     likeness = cosine(mine, its) if mine is not None and its is not None else None
-    found = sameness(signs(one, other, likeness))
-    if moment(newer.created) - moment(older.created) >= _SAME_TIME or said_at(newer)[:10] > said_at(older)[:10]:
-        return found
-    return found if other.changed and found >= SURE else 0.0
+    return sameness(signs(one, other, likeness))
+
+
+def _at_once(older: Note, newer: Note, likely: float) -> bool:
+    """Whether two were told in one go, as a list is, and no correction is beyond doubt."""
+    if said_at(newer)[:10] > said_at(older)[:10] or not _near(older.created, newer.created):
+        return False
+    return likely < SURE or not statement(newer.content).changed
 
 
 def in_time(one: Note, other: Note) -> tuple[Note, Note]:
@@ -176,10 +191,21 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
     return led
 
 
-def earlier_of(head: Note, ends: Iterable[str], notes: Mapping[str, IndexedNote]) -> tuple[Earlier, ...]:
-    """What stands behind a hit, the latest first."""
+def earlier_of(
+    head: Note, ends: Iterable[str], notes: Mapping[str, IndexedNote], parts: Collection[str]
+) -> tuple[Earlier, ...]:
+    """What stands behind a hit, the latest first; `parts` are what was consolidated."""
     older = sorted((notes[end].note for end in ends if end in notes), key=said_at, reverse=True)
-    return tuple(Earlier(note, _days(head, note)) for note in older[:MOST_EARLIER])
+    return tuple(Earlier(note, _days(head, note), note.id in parts) for note in older[:MOST_EARLIER])
+
+
+def consolidated(links: Iterable[LinkRow], shown: Collection[str]) -> dict[str, list[str]]:
+    """For each note that was consolidated the one that says it all, where both are shown."""
+    wholes: dict[str, list[str]] = {}
+    for link in links:
+        if link.type == "derived_from" and link.reason == MADE_OF and {link.source, link.target} <= set(shown):
+            wholes.setdefault(link.target, []).append(link.source)
+    return wholes
 
 
 def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:

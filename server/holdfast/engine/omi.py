@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.engine.answer import Answer, answer
 from holdfast.engine.arguments import check_count, check_query
+from holdfast.engine.believe import standings
 from holdfast.engine.contradiction import Contradiction, keep_contradictions, opposed_notes
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.recall import asked, kept_event, standing_notices, time_read
@@ -16,7 +17,7 @@ from holdfast.engine.resolve import resolve_all
 from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError
 from holdfast.index.rows import LinkRow
-from holdfast.model.belief import FIRST_CONFIDENCE
+from holdfast.model.belief import FIRST_CONFIDENCE, is_held
 from holdfast.model.memory import Note
 from holdfast.model.projection import MEMORY_TYPES, memory_type, note_types
 from holdfast.model.query import Filter
@@ -66,25 +67,33 @@ class MemoryRecall:
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A note that answers; `related` are ids of its neighbours."""
+    """A note that answers; `related` are ids of its neighbours, `belief` says how a belief stands.
+
+    The shape has no word for that: what is held no longer says so in its content, which would be read as a fact.
+    """
 
     note: Note
     memory_type: str
     relevance: float
     final_score: float
     related: tuple[str, ...]
+    belief: str = ""
 
     def shape(self) -> dict[str, Any]:
         """The seven keys that OMI's reference documents, in its order."""
         return {
             "memory_id": self.note.id,
-            "content": self.note.content,
+            "content": self._content(),
             "memory_type": self.memory_type,
             "created_at": self.note.created,
             "relevance": self.relevance,
             "final_score": self.final_score,
             "related_memories": list(self.related),
         }
+
+    def _content(self) -> str:
+        is_told = self.belief and not is_held(self.note.confidence)
+        return f"({self.belief.capitalize()}.) {self.note.content}" if is_told else self.note.content
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +124,7 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
         confidence=request.confidence,
         unsaid=FIRST_CONFIDENCE if is_belief else 1.0,
         links=[(item.note.id, "related_to") for item in related],
+        compared=False,  # beliefs are, in another way, and nothing else is: as OMI does
     )
     outcome = await remember(ports, caller, wanted)
     opposed = await opposed_notes(ports, outcome.note) if is_belief else []
@@ -150,7 +160,10 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     event_id, unrated = await kept_event(ports, caller, asking, [(item.note.id, item.relevance) for item in memories])
     stages.ended("keep")
     stages.tell("recalled", hits=len(memories), related=0)
-    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated)
+    beliefs = await standings(ports, [item.note for item in memories])
+    memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
+    stances = [f"{note_id} is a belief, {told}." for note_id, told in beliefs.items()]
+    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *stances, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text))
 
 
@@ -172,14 +185,17 @@ def _filter(ports: Ports, request: MemoryRecall) -> Filter:
 
 
 def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], float]) -> list[RecalledMemory]:
-    """By final score, relevance and age, the newest first, then as they were found."""
+    """By final score, relevance and age, the newest first, then by id."""
     now = ports.clock()
     memories = []
     for hit in found.hits:
         relevance = relevance_of(hit.ranked)
         final = final_score(relevance, hit.note.created, now, ports.recency_days)
         memories.append(RecalledMemory(hit.note, memory_type(hit.note.type), relevance, final, ()))
-    memories.sort(key=lambda item: (item.final_score, item.relevance, item.note.created), reverse=True)
+    memories.sort(key=lambda item: item.note.id)
+    memories.sort(
+        key=lambda item: (item.final_score, item.relevance, item.note.created, item.note.happened), reverse=True
+    )
     return memories
 
 

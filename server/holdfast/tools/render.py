@@ -234,7 +234,7 @@ def _heading(outcome: Recalled, caller: Caller) -> str:
 
 def _hit_line(place: int, hit: Hit) -> str:
     note = hit.note
-    marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "") + _later_mark(hit)
+    marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "") + _own_marks(hit)
     return (
         f"{place}. {note.id} [{note.type}]{own_title(note)} "
         f"(relevance {hit.ranked.relevance:.2f}, space {note.space}, {note.happened[:10]}){marks}"
@@ -242,13 +242,18 @@ def _hit_line(place: int, hit: Hit) -> str:
 
 
 def _earlier_line(earlier: Earlier) -> str:
-    """What was said before of the same matter, as data: one line, no more."""
+    """What was said before of the same matter, or a part of what is said, as data: one line, no more."""
+    said = on_one_line(first_sentence(earlier.note.content))
+    if earlier.is_part:
+        return f"consolidated in it: {said} … ({earlier.note.id})"
     older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
-    return f"earlier: {on_one_line(first_sentence(earlier.note.content))} …, {older} ({earlier.note.id})"
+    return f"earlier: {said} …, {older} ({earlier.note.id})"
 
 
-def _later_mark(hit: Hit) -> str:
-    return f" (later: since {hit.later_since[:10]})" if hit.later_since else ""
+def _own_marks(hit: Hit) -> str:
+    """How a belief stands; since when a note holds that came later than the time asked about."""
+    belief = f" ({hit.belief})" if hit.belief else ""
+    return belief + (f" (later: since {hit.later_since[:10]})" if hit.later_since else "")
 
 
 def own_title(note: Note) -> str:
@@ -278,6 +283,8 @@ def _hit(hit: Hit) -> results.RecallHit:
     }
     if hit.earlier:
         shown["earlier"] = [_earlier_line(earlier).removeprefix("earlier: ") for earlier in hit.earlier]
+    if hit.belief:
+        shown["belief"] = hit.belief
     if hit.later_since:
         shown["later_since"] = hit.later_since
     return shown

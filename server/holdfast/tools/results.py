@@ -61,6 +61,7 @@ class RecallHit(TypedDict):
     outdated: bool
     weak: bool
     why: str
+    belief: NotRequired[str]
     earlier: NotRequired[list[str]]
     later_since: NotRequired[str]
 
