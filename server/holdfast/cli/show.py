@@ -35,6 +35,8 @@ def recalled(screen: Screen, shape: Shape) -> None:
         screen.say(_indented(hit["content"]))
         if hit["cut"]:
             screen.say(screen.paint(f"{_INDENT}{hit['cut']:,} more characters: holdfast node {hit['id']}", "dim"))
+        for line in hit.get("earlier", ()):
+            screen.say(_indented(f"earlier: {clean(line)}"))
         screen.say()
     for near in shape["related"]:
         screen.say(f"related: {near['id']} {clean(near['title'])} ({near['edge']})")
@@ -100,6 +102,7 @@ def stats(screen: Screen, shape: Shape) -> None:
 def _heading(screen: Screen, hit: Shape) -> str:
     when = (hit["event_time"] or hit["created"])[:10]
     marks = (" weak match" if hit["weak"] else "") + (" outdated" if hit["outdated"] else "")
+    marks += f" ({hit['belief']})" if "belief" in hit else ""
     told = f"{hit['type']}, {hit['space']}, {when}, relevance {hit['relevance']:.2f}"
     return (
         f"{screen.paint(hit['id'], 'cyan')}  {screen.paint(clean(hit['title']), 'bold')}\n"

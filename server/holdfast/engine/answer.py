@@ -8,30 +8,56 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from holdfast.engine.asking import Asking, hard_filter, narrowed
+from holdfast.engine.contradiction import opposed_pairs
+from holdfast.engine.matters import (
+    CLOSE_SEEDS,
+    LOOKED,
+    Earlier,
+    Led,
+    Matters,
+    bare,
+    close_ones,
+    compared,
+    consolidated,
+    current_first,
+    earlier_of,
+    valid_then,
+)
 from holdfast.engine.phrasings import averaged, ranked_phrasing
 from holdfast.engine.ports import View
+from holdfast.engine.remember import AUTO_REASONS
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
 from holdfast.model.passages import NOTHING, Passage
-from holdfast.model.query import Candidate, Filter
+from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
 
+NO_MATTERS = Matters({}, {})
 Passing: TypeAlias = Callable[[Ranked], bool]
 
 SEEDS, MOST_RELATED = 5, 5
 LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
 OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
+SAY_DIFFERENT = "they say different things of the same"
+FROM_THEN = "from the time that was asked for"
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A note that answers, with what is known of how well, and what of it is shown."""
+    """A note that answers, with what is known of how well, and what of it is shown.
+
+    `earlier` are older notes about the same matter, which it stands for; `later_since` says since when it holds, where
+    that is after the time that is asked about; `belief` says how a belief stands, and is empty for others.
+    """
 
     note: Note
     ranked: Ranked
+    earlier: tuple[Earlier, ...] = ()
+    later_since: str | None = None
+    belief: str = ""
     shown: Passage = NOTHING
 
 
@@ -75,35 +101,74 @@ def answer(view: View, asking: Asking, limit: int, *, explain: bool, passing: Pa
     if asking.idle == "order":
         limit = min(limit, MOST_OF_AN_ORDER)
     wanted = narrow = hard_filter(asking) or asking.wanted
-    best = ranked = [item for item in _from_then(view, asking, limit) if passing is None or passing(item)]
+    listed = _from_then(view, asking, limit, passing)
+    best = ranked = [hit.ranked for hit in listed]
     if not best:
         ranked = _ranked(view, asking, narrow, limit)
-        best = gated(ranked, limit, passing)
+        best = gated(ranked, max(limit, LOOKED), passing)
     if not best and narrow is not asking.wanted:
         wanted = asking.wanted
         ranked = _ranked(view, asking, wanted, limit)
-        best = gated(ranked, limit, passing)
+        best = gated(ranked, max(limit, LOOKED), passing)
     if not best and explain:
         best = ranked[:limit]
-    notes = view.notes(item.candidate.id for item in best)
-    hits = [Hit(notes[item.candidate.id].note, item) for item in best if item.candidate.id in notes]
-    around, tensions = _around(view, hits, [hit.note.id for hit in hits], wanted, min(limit, MOST_RELATED))
+    others = ranked if passing is None else []
+    if asking.question.past and narrow is not asking.wanted and wanted is narrow:
+        others = _ranked(view, asking, asking.wanted, limit)  # what was valid then may have been said long before
+    hits, matters = (listed, NO_MATTERS) if listed else _hits(view, asking, best, others, folding=passing is None)
+    hits = hits[:limit]
+    told = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
+    around, tensions = _around(view, hits, told, wanted, min(limit, MOST_RELATED))
+    tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
     elsewhen = bool(hits) and wanted is not narrow
     return Answer(tuple(hits), around, tensions, elsewhen)
 
 
-def _from_then(view: View, asking: Asking, limit: int) -> list[Ranked]:
+def _hits(
+    view: View, asking: Asking, best: Sequence[Ranked], others: Sequence[Ranked], *, folding: bool
+) -> tuple[list[Hit], Matters]:
+    """The best, but of several about one matter what is current first, or what was valid at the time asked about.
+
+    `others` may be about the same matter, and are not shown for any other reason.
+    """
+    looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED])}
+    links = view.links(list(looked))
+    seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
+    near = [end for end in close_ones(links, seeds, AUTO_REASONS) if end not in looked] if folding else []
+    notes = view.notes([*(item.candidate.id for item in best), *looked, *near])
+    fitting = (end for end in near if end in notes and _passes(notes[end], asking.wanted))
+    looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}
+    retired = [end for end, item in looked.items() if item.candidate.outdated]
+    chains = view.successors(retired) if retired else {}
+    wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
+    key = asking.vector.key if asking.vector else None
+    matters = compared(view, {end: notes[end] for end in looked if end in notes}, links, key, {**chains, **wholes})
+    if not asking.question.past:
+        led = current_first(best, looked, matters, folding=folding and not asking.wanted.include_outdated)
+    elif asking.question.before is None:
+        led = [Led(item) for item in best]
+    else:
+        led = valid_then(best, looked, matters, asking.question.before)
+    shown = ((each, notes[each.item.candidate.id].note) for each in led if each.item.candidate.id in notes)
+    hits = [
+        Hit(note, each.item, earlier_of(note, each.behind, notes, wholes), each.later_since) for each, note in shown
+    ]
+    return hits, matters
+
+
+def _from_then(view: View, asking: Asking, limit: int, passing: Passing | None) -> list[Hit]:
     """What "what did we do last week" asks for: all that is from then, the newest first."""
     if asking.window is None or not asking.open:
         return []
     wanted = narrowed(asking.wanted, asking.window.after, asking.window.before)
     ids = view.latest(wanted, limit + 1)
     notes = view.notes(ids)
-    return [
-        Ranked(_bare(notes[end].note), -float(place), OPENLY_ASKED, ("from the time that was asked for",))
+    found = [
+        Hit(notes[end].note, Ranked(bare(notes[end].note), -float(place), OPENLY_ASKED, (FROM_THEN,)))
         for place, end in enumerate(ids)
         if end in notes and end != SELF_ID
-    ][:limit]
+    ]
+    return [hit for hit in found if passing is None or passing(hit.ranked)][:limit]
 
 
 def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
@@ -179,28 +244,8 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     """The successor as if it had been found, worth nothing of its own."""
     if successor is None or not _passes(successor, wanted):
         return None
-    candidate = _bare(successor.note)._replace(coverage=item.candidate.coverage)
+    candidate = bare(successor.note)._replace(coverage=item.candidate.coverage)
     return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
-
-
-def _bare(note: Note) -> Candidate:
-    """A note that no leg found."""
-    return Candidate(
-        rowid=0,
-        id=note.id,
-        space=note.space,
-        session=note.session,
-        subject=note.subject,
-        tier=note.tier,
-        confidence=note.confidence,
-        outdated=note.is_outdated,
-        superseded_by=note.superseded_by,
-        created=note.created,
-        happened=note.happened,
-        coverage=0.0,
-        z=None,
-        session_z=None,
-    )
 
 
 def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
@@ -217,7 +262,7 @@ def _around(
 ) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
     """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions.
 
-    `found` are the ids of all hits: they are no neighbours.
+    `found` are the ids of all hits and of what stands behind them: they are no neighbours.
     """
     ids = [hit.note.id for hit in kept]
     links = view.links(ids)
@@ -235,6 +280,21 @@ def _around(
         if link.type == "contradicts" and {link.source, link.target} <= shown
     )
     return related, tuple(dict.fromkeys(tensions))
+
+
+def _seen_tensions(
+    kept: Sequence[Hit], vector: QueryVector | None, matters: Matters, known: Sequence[Tension]
+) -> list[Tension]:
+    """What the hits say against each other and against what stands behind them, where no edge tells it."""
+    shown = {note.id: note for hit in kept for note in (hit.note, *(item.note for item in hit.earlier))}
+    background = (vector.mean, vector.deviation) if vector else (0.0, 0.0)
+    pairs = [
+        (item.memory_id_1, item.memory_id_2, item.pattern)
+        for item in opposed_pairs(list(shown.values()), matters.vectors, background)
+    ]
+    pairs += [(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair)]
+    told = {frozenset((item.first, item.second)) for item in known}
+    return [Tension(*pair) for pair in pairs if frozenset(pair[:2]) not in told]
 
 
 def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) -> dict[str, LinkRow]:

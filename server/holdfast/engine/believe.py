@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.contradiction import Contradiction, keep_contradictions, opposed_beliefs, opposed_notes
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.resolve import resolve
-from holdfast.errors import ConflictError, InvalidArgumentError, LimitExceededError
+from holdfast.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    LimitExceededError,
+    MemoryNotFoundError,
+    QuarantinedError,
+    StorageError,
+)
 from holdfast.index.rows import IndexedNote
-from holdfast.model.belief import Evidence, read_evidence, updated
+from holdfast.model.belief import Evidence, is_held, read_evidence, standing, updated
 from holdfast.model.events import BeliefUpdatedEvent
 from holdfast.model.memory import Link, Note
 from holdfast.model.opposition import opposition
@@ -109,6 +117,24 @@ async def evidence_chain(ports: Ports, belief_id: str) -> EvidenceChain:
     return EvidenceChain(
         note, tuple(sorted(read, key=lambda evidence: evidence.timestamp)), len(note.evidence) - len(read)
     )
+
+
+async def standings(ports: Ports, notes: Sequence[Note]) -> dict[str, str]:
+    """How each of these that is a belief stands. Evidence is read only where it is not held."""
+    told = {}
+    for note in notes:
+        if note.type == "belief":
+            against = 0 if is_held(note.confidence) else await _contradictions_of(ports, note.id)
+            told[note.id] = standing(note.confidence, against)
+    return told
+
+
+async def _contradictions_of(ports: Ports, belief_id: str) -> int:
+    try:
+        chain = await evidence_chain(ports, belief_id)
+    except (MemoryNotFoundError, QuarantinedError, InvalidArgumentError, ConflictError, StorageError):
+        return 0  # it was changed or taken away since it was found
+    return sum(not item.supports for item in chain.evidence)
 
 
 async def _current(ports: Ports, known: IndexedNote) -> Stored:

@@ -8,10 +8,9 @@ those who look later:
 
 from __future__ import annotations
 
-import operator
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import structlog
@@ -23,6 +22,7 @@ from holdfast.errors import StorageError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.events import ContradictionDetectedEvent
 from holdfast.model.ids import SELF_ID
+from holdfast.model.maintenance import cosine
 from holdfast.model.memory import GLOBAL_SPACE, Note
 from holdfast.model.opposition import opposition
 from holdfast.model.query import Filter
@@ -115,6 +115,27 @@ async def opposed_notes(ports: Ports, note: Note, leave_out: Iterable[str] = ())
     return told
 
 
+def opposed_pairs(
+    notes: Sequence[Note], vectors: Mapping[str, bytes], background: tuple[float, float]
+) -> list[Contradiction]:
+    """Which of these notes say the opposite of each other; `background` is mean and deviation of their cosines."""
+    mean, deviation = background
+
+    def are_close(one: Note, other: Note) -> bool:
+        if one.id not in vectors or other.id not in vectors:
+            return False
+        return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
+
+    told = []
+    for one, other in combinations(notes, 2):
+        pattern = opposition(one.content, other.content)
+        if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
+            pattern = close
+        if pattern is not None:
+            told.append(Contradiction(one.id, other.id, pattern))
+    return told
+
+
 async def opposed_beliefs(ports: Ports, belief: Note, evidence_id: str, polarity: str) -> list[Contradiction]:
     """Current beliefs to which the same note is evidence of the other polarity."""
     links = await ports.index.links([evidence_id])
@@ -135,8 +156,8 @@ async def _are_close(ports: Ports, one: Note, other: Note) -> bool:
         return False
     if not first.chunks or not second.chunks:
         return False
-    cosine = sum(map(operator.mul, array("f", first.chunks[0]), array("f", second.chunks[0])))
-    return bool(cosine >= made_with.background_mean + CLOSE_Z * made_with.background_deviation)
+    likeness = cosine(first.chunks[0], second.chunks[0])
+    return bool(likeness >= made_with.background_mean + CLOSE_Z * made_with.background_deviation)
 
 
 async def _share_evidence(ports: Ports, one: Note, other: Note) -> bool:

@@ -20,6 +20,7 @@ from holdfast.engine.judging import (
     pairs,
     under_lock,
 )
+from holdfast.engine.matters import MADE_OF
 from holdfast.engine.proposals import propose
 from holdfast.engine.remembered import judgement
 from holdfast.engine.resolve import resolve_all
@@ -35,7 +36,6 @@ from holdfast.model.words import counted
 from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
-FROM = "consolidated from it"
 _MERGE, _CONSOLIDATE = "merge", "consolidate"
 
 
@@ -208,7 +208,7 @@ def _successor(work: Work, verdict: ConsolidationVerdict, originals: Sequence[No
         tags=_tags(originals),
         confidence=min(note.confidence for note in originals),
         source=work.caller.source,
-        connections=tuple(Link(note.id, "derived_from", 1.0, FROM, now) for note in originals),
+        connections=tuple(Link(note.id, "derived_from", 1.0, MADE_OF, now) for note in originals),
         about_self=any(note.about_self for note in originals),
     )
 
@@ -223,7 +223,7 @@ async def _consolidated(work: Work, ids: Sequence[str]) -> str | None:
     links = await work.ports.index.links(ids)
     heirs: dict[str, set[str]] = {}
     for link in links:
-        if link.type == "derived_from" and link.reason == FROM:
+        if link.type == "derived_from" and link.reason == MADE_OF:
             heirs.setdefault(link.source, set()).add(link.target)
     whole = [heir for heir, originals in heirs.items() if originals >= set(ids)]
     notes: dict[str, Any] = await work.ports.index.notes(whole)

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.engine.answer import Answer, answer
 from holdfast.engine.arguments import check_count, check_query
+from holdfast.engine.believe import standings
 from holdfast.engine.budgets import MOST_TERMS, Budget, budget_of, most_of_each
 from holdfast.engine.contradiction import Contradiction, keep_contradictions, opposed_notes
 from holdfast.engine.ports import Caller, Ports, View
@@ -17,7 +18,7 @@ from holdfast.engine.resolve import resolve_all
 from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError
 from holdfast.index.rows import LinkRow
-from holdfast.model.belief import FIRST_CONFIDENCE
+from holdfast.model.belief import FIRST_CONFIDENCE, is_held
 from holdfast.model.memory import Note
 from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.projection import MEMORY_TYPES, memory_type, note_types
@@ -70,7 +71,11 @@ class MemoryRecall:
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A note that answers, and what is shown of it; `related` are ids of its neighbours."""
+    """A note that answers, and what is shown of it; `related` are ids of its neighbours.
+
+    `belief` says how a belief stands. The shape has no word for that: what is held no longer says so in its content,
+    which would be read as a fact.
+    """
 
     note: Note
     memory_type: str
@@ -78,18 +83,25 @@ class RecalledMemory:
     final_score: float
     related: tuple[str, ...]
     shown: Passage = NOTHING
+    belief: str = ""
 
     def shape(self) -> dict[str, Any]:
         """The seven keys that OMI's reference documents, in its order."""
         return {
             "memory_id": self.note.id,
-            "content": self.shown.text,
+            "content": self.content,
             "memory_type": self.memory_type,
             "created_at": self.note.created,
             "relevance": self.relevance,
             "final_score": self.final_score,
             "related_memories": list(self.related),
         }
+
+    @property
+    def content(self) -> str:
+        """What is shown of the note; of a belief that is held no longer, that first."""
+        is_told = self.belief and not is_held(self.note.confidence)
+        return f"({self.belief.capitalize()}.) {self.shown.text}" if is_told else self.shown.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,7 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
         confidence=request.confidence,
         unsaid=FIRST_CONFIDENCE if is_belief else 1.0,
         links=[(item.note.id, "related_to") for item in related],
+        compared=False,  # beliefs are, in another way, and nothing else is: as OMI does
     )
     outcome = await remember(ports, caller, wanted)
     opposed = await opposed_notes(ports, outcome.note) if is_belief else []
@@ -160,7 +173,10 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     event_id, unrated = await kept_event(ports, caller, asking, [(item.note.id, item.relevance) for item in memories])
     stages.ended("keep")
     stages.tell("recalled", hits=len(memories), related=0)
-    told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *standing, unrated)
+    beliefs = await standings(ports, [item.note for item in memories])
+    memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
+    stances = [f"{note_id} is a belief, {told}." for note_id, told in beliefs.items()]
+    told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *stances, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget)
 
 
@@ -190,7 +206,9 @@ def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], floa
         final = final_score(relevance, hit.note.created, now, ports.recency_days)
         memories.append(RecalledMemory(hit.note, memory_type(hit.note.type), relevance, final, ()))
     memories.sort(key=lambda item: item.note.id)
-    memories.sort(key=lambda item: (item.final_score, item.relevance, item.note.created), reverse=True)
+    memories.sort(
+        key=lambda item: (item.final_score, item.relevance, item.note.created, item.note.happened), reverse=True
+    )
     return memories
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from holdfast.engine.answer import Answer, Hit, Neighbour, Tension, answer
 from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when, without_secrets
 from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
+from holdfast.engine.believe import standings
 from holdfast.engine.budgets import Budget, budget_of, with_passages
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_together
@@ -93,12 +94,14 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     event, unrated = await kept_event(ports, caller, asking, shown)
     stages.ended("keep")
     stages.tell("recalled", hits=len(found.hits), related=len(found.related))
+    beliefs = await standings(ports, [hit.note for hit in found.hits])
+    hits = tuple(replace(hit, belief=beliefs.get(hit.note.id, "")) for hit in found.hits)
     tip = await ports.tips.take(ports.index)
     due = await due_notice(ports)
     told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, asking.window)
-    return Recalled(found.hits, found.related, found.tensions, budget, after, before, event, notices)
+    return Recalled(hits, found.related, found.tensions, budget, after, before, event, notices)
 
 
 async def asked(

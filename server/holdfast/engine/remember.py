@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, Door, check_count, when
 from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.contradiction import CLOSE_Z, Contradiction, keep_contradictions
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
+from holdfast.engine.matters import in_time, likelihood
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.resolve import resolve, resolve_all
 from holdfast.engine.tending import core_notices
@@ -18,7 +20,9 @@ from holdfast.index.rows import IndexedNote
 from holdfast.model.events import MemoryStoredEvent
 from holdfast.model.ids import SELF_ID
 from holdfast.model.joining import Joined, joined
+from holdfast.model.matter import FOLDED
 from holdfast.model.memory import EDGE_TYPES, GLOBAL_SPACE, Link, Note, title_of
+from holdfast.model.opposition import opposition
 from holdfast.model.projection import memory_type
 from holdfast.model.query import Candidate, Filter
 from holdfast.model.ranking import relevance
@@ -29,6 +33,7 @@ ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
 CLOSE_POOL, CLOSE_TERMS = 24, 8
 LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
+MOST_VERSIONS = 2  # of one fact, that are named
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
 CLOSE, FIRST, BEFORE = AUTO_REASONS = ("close by content", "first of its space", "stored before it")
@@ -40,7 +45,8 @@ _SELF_TEXT = "The person this memory belongs to. Notes about them are linked fro
 class Remember:
     """What is to be remembered. `links` are (id or prefix, edge type); None for `space` takes the caller's.
 
-    `confidence` is None where nobody said how sure they are: a new note then has the `unsaid` one.
+    `confidence` is None where nobody said how sure they are: a new note then has the `unsaid` one. Whether it is
+    `compared` with what close notes say: not where the caller does that.
     """
 
     content: str
@@ -57,6 +63,7 @@ class Remember:
     subject: str | None = None
     event_time: str | None = None
     unsaid: float = 1.0
+    compared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +192,8 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> Stored | _Oth
         done = await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
-    notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), encoded.notice, *core)
+    otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
+    notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), *otherwise, encoded.notice, *core)
     told = tuple(text for text in notices if text)
     return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, told)
 
@@ -256,11 +264,16 @@ def _detail(caller: Caller, wanted: _Wanted) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Close:
-    """A note that the new one is close to."""
+    """A note that the new one is close to: how relevant, and how likely another version of the same fact."""
 
     candidate: Candidate
-    title: str
+    note: Note
     relevance: float
+    likely: float
+
+    @property
+    def title(self) -> str:
+        return self.note.title
 
 
 def _close_notes(view: View, note: Note, encoded: Encoded, now: str) -> list[_Close]:
@@ -271,8 +284,13 @@ def _close_notes(view: View, note: Note, encoded: Encoded, now: str) -> list[_Cl
     found = view.search(words, vector, Filter(now=now, spaces=spaces), CLOSE_POOL, CLOSE_TERMS)
     scored = [(relevance(item.coverage, item.z), item) for item in found.candidates if item.id != SELF_ID]
     best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
-    titles = view.notes(item.id for _, item in best)
-    return [_Close(item, titles[item.id].note.title, score) for score, item in best if item.id in titles]
+    notes = {end: found.note for end, found in view.notes(item.id for _, item in best).items()}
+    vectors = view.first_vectors(vector.key, list(notes)) | {note.id: vector.vector} if vector else {}
+    return [
+        _Close(item, notes[item.id], score, likelihood(*in_time(notes[item.id], note), vectors))
+        for score, item in best
+        if item.id in notes
+    ]
 
 
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
@@ -359,6 +377,33 @@ def _similar(close: Sequence[_Close], old: Sequence[IndexedNote]) -> tuple[Simil
     replaced = {item.note.id for item in old}
     alike = [item for item in close if item.relevance >= SIMILAR_RELEVANCE and item.candidate.id not in replaced]
     return tuple(Similar(item.candidate.id, item.title, round(item.relevance, 3)) for item in alike[:MOST_SIMILAR])
+
+
+async def _otherwise(
+    ports: Ports, caller: Caller, note: Note, close: Sequence[_Close], old: Sequence[IndexedNote]
+) -> list[str]:
+    """What to say of close notes that say something else: versions of the same fact, then opposites."""
+    replaced = {item.note.id for item in old}
+    others = [item for item in close if item.candidate.id not in replaced]
+    versions = sorted((item for item in others if item.likely >= FOLDED), key=lambda item: -item.likely)[:MOST_VERSIONS]
+    opposed = {
+        item.candidate.id: pattern
+        for item in others
+        if (pattern := opposition(note.content, item.note.content, close=(item.candidate.z or 0.0) >= CLOSE_Z))
+    }
+    await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
+    told = [*versions, *(item for item in others if item.candidate.id in opposed and item not in versions)]
+    return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in told]
+
+
+def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
+    verb = f"Contradicts ({pattern})" if pattern else "Says something else than"
+    return f'{verb} {other.id} "{other.title}". {_replacing(*in_time(other, note))}'
+
+
+def _replacing(older: Note, newer: Note) -> str:
+    """The call by which one note replaces another."""
+    return f'Replaces {older.id}? If so: mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
 
 
 def _already(old: Sequence[IndexedNote]) -> list[str]:

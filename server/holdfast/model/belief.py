@@ -16,6 +16,7 @@ from typing import Any
 
 from holdfast.model.ids import is_note_id
 from holdfast.model.times import read_instant
+from holdfast.model.words import counted
 
 SUPPORT_RATE, CONTRADICTION_RATE = 0.15, 0.30
 FIRST_CONFIDENCE = 0.5  # of a belief that is stored without one
@@ -42,6 +43,21 @@ def updated(confidence: float, *, supports: bool, strength: float) -> float:
     """The confidence after evidence of `strength` in 0..1; not rounded."""
     rate, target = (SUPPORT_RATE, 1.0) if supports else (CONTRADICTION_RATE, 0.0)
     return confidence + rate * strength * (target - confidence)
+
+
+def is_held(confidence: float) -> bool:
+    """Whether a belief may be told as one: below one half it is rather not so."""
+    return confidence >= FIRST_CONFIDENCE
+
+
+def standing(confidence: float, contradictions: int) -> str:
+    """How a belief stands, in a few words; `contradictions` is how much of its evidence is against it."""
+    told = f"{confidence:.2f}".removeprefix("0")
+    if is_held(confidence):
+        return f"believed: {told}"
+    if not contradictions:
+        return f"doubted: {told}"
+    return f"held no longer: {told} after {counted(contradictions, 'contradiction')}"
 
 
 def read_evidence(entry: Mapping[str, Any]) -> Evidence | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from holdfast.model.words import STOP_WORDS, folded
@@ -64,10 +65,10 @@ def opposition(one: str, other: str, *, close: bool = False) -> str | None:
     Symmetric; a text never contradicts itself. `close` says that their vectors are near.
     """
     one, other = one[:LONGEST], other[:LONGEST]
-    if _words(one) == _words(other):
+    ours, theirs = _stances(one), _stances(other)
+    if not {mine.pair for mine in ours} & {its.pair for its in theirs} or _words(one) == _words(other):
         return None
-    theirs = list(_stances(other))
-    found = {mine.pair for mine in _stances(one) for its in theirs if _opposed(mine, its, close=close)}
+    found = {mine.pair for mine in ours for its in theirs if _opposed(mine, its, close=close)}
     return next((pair for pair in _PAIRS if pair in found), None)
 
 
@@ -87,7 +88,12 @@ def _clash(one: _Stance, other: _Stance) -> bool:
     return not one.denied and not other.denied
 
 
-def _stances(text: str) -> Iterator[_Stance]:
+@lru_cache(512)  # one text is compared with many
+def _stances(text: str) -> tuple[_Stance, ...]:
+    return tuple(_stances_of(text))
+
+
+def _stances_of(text: str) -> Iterator[_Stance]:
     subject: frozenset[str] = frozenset()
     for clause in _CLAUSES.split(_spelled_out(text))[:MOST_CLAUSES]:
         words = _WORD.findall(clause)

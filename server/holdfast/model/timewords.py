@@ -163,6 +163,7 @@ _ALWAYS = Span(None, None)
 _PAST_MARK = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
 _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
 _LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadline|due|should)\b")
+_WAS = re.compile(r"\b(?:did|was|were|had)\b")
 _STATE = re.compile(
     r"\b(?:what|which|who|where|how)\b.*\b(?:was|were)\b (?:the|our|my|a|an|we|i)\b|"
     r"\bdid\b.*\b(?:run|use|have|handle|keep|store|live|cost|work|look|host|own|pay|need|like|get paid)\b"
@@ -204,7 +205,8 @@ def _around(event: _Event, window: Window) -> Window:
 def _reading(line: str, asked: datetime, window: Window, event: _Event | None, *, marked: bool) -> TimeReading:
     after, before = spans.instants(window.span, asked.tzinfo or UTC)
     last = window.span.last
-    over = last is not None and last < asked.date() and window.kind != "event" and not _LATER.search(line.lower())
+    is_plan = _LATER.search(line.lower()) and not _WAS.search(line.lower())
+    over = last is not None and last < asked.date() and window.kind != "event" and not is_plan
     return TimeReading(
         after=after,
         before=before,

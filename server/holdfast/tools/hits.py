@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.engine.answer import Hit, Neighbour
+from holdfast.engine.matters import Earlier
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.model.memory import GLOBAL_SPACE, Note, title_of
@@ -137,13 +138,23 @@ def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple
 def _whole(hit: Hit, caller: Caller, mark: str) -> str:
     title = own_title(hit.note)
     head = f"{_head(hit, caller, mark)}{short(title, LINE_TOKENS * 2, lead=' ') if title else ''}"
-    return f"{head}\n{hit.shown.text.rstrip()}"
+    return "\n".join([head, hit.shown.text.rstrip(), *(f"{mark} {earlier_line(item)}" for item in hit.earlier)])
 
 
 def _line(hit: Hit, caller: Caller, mark: str) -> str:
     """A hit on one line."""
     doubt = " WEAK MATCH" if hit.ranked.weak else ""
-    return f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}"
+    earlier = f" (earlier: {', '.join(item.note.id for item in hit.earlier)})" if hit.earlier else ""
+    return f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}{earlier}"
+
+
+def earlier_line(earlier: Earlier) -> str:
+    """What was said before of the same matter, or a part of what is said, on one line."""
+    said = line_of(earlier.note).rstrip(".。! ")
+    if earlier.is_part:
+        return f"consolidated in it: {said} … ({earlier.note.id})"
+    older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
+    return f"earlier: {said} …, {older} ({earlier.note.id})"
 
 
 def line_of(note: Note) -> str:
@@ -158,7 +169,8 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
     relevance = f"{hit.ranked.relevance:.2f}".removeprefix("0")
-    said = f" {retired}" if retired else ""
+    later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
+    said = "".join(f" {text}" for text in (retired, hit.belief and f"({hit.belief})", later and f"({later})") if text)
     return f"{mark} {note.id} {note.type} {note.happened[:10]} {relevance}{where}{doubt}{cut}{said}"
 
 
@@ -195,8 +207,9 @@ def _frame(outcome: Recalled, caller: Caller) -> results.RecallResult:
 
 
 def hit_shape(hit: Hit) -> results.RecallHit:
+    """The fields of its place among other notes of the same matter are left out where it has none."""
     note = hit.note
-    return {
+    shape: results.RecallHit = {
         "id": note.id,
         "title": beginning(note.title, TITLE_TOKENS),
         "type": note.type,
@@ -214,6 +227,13 @@ def hit_shape(hit: Hit) -> results.RecallHit:
         "weak": hit.ranked.weak,
         "why": "; ".join(filter(None, [retired_line(note), beginning(hit.ranked.why, LINE_TOKENS * 2)])),
     }
+    if hit.earlier:
+        shape["earlier"] = [earlier_line(item).removeprefix("earlier: ") for item in hit.earlier]
+    if hit.belief:
+        shape["belief"] = hit.belief
+    if hit.later_since:
+        shape["later_since"] = hit.later_since
+    return shape
 
 
 def _fitting(shape: results.RecallHit, room: Room) -> results.RecallHit | None:

@@ -104,7 +104,7 @@ def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:
 def _content(item: RecalledMemory) -> str:
     """What is shown of a note, how much more there is, and whether it still holds."""
     more = f'({item.shown.cut:,} more characters: recall_node("{item.note.id}"))' if item.shown.cut else ""
-    return "\n".join(filter(None, [retired_line(item.note), item.shown.text, more]))
+    return "\n".join(filter(None, [retired_line(item.note), item.content, more]))
 
 
 def _add_memory_store(server: FastMCP, desk: Desk) -> None:

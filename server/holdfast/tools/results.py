@@ -62,6 +62,9 @@ class RecallHit(TypedDict):
     outdated: bool
     weak: bool
     why: str
+    belief: NotRequired[str]
+    earlier: NotRequired[list[str]]
+    later_since: NotRequired[str]
 
 
 class RelatedNote(TypedDict):

@@ -1,0 +1,325 @@
+"""recall and versions of one fact that nobody tied: what is current comes first, the older stands behind it in a line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from served import ERAS, Agent, Answer, Clock, serving
+
+pytestmark = pytest.mark.anyio
+
+NOVEMBER = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)
+OLD, NEW = "2026-03-10", "2026-07-03"
+
+
+@pytest.fixture
+async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
+    """An agent of a fresh memory without an encoder: words alone tell what speaks of the same."""
+    async with serving(tmp_path / "home", ERAS[-1], clock=Clock(NOVEMBER)) as asking:
+        yield asking
+
+
+async def told(agent: Agent, *texts: tuple[str, str], **given: str) -> list[str]:
+    """Notes as they were stored in the course of time; their ids."""
+    return [str((await agent.remember(text, event_time=day, **given))["id"]) for day, text in texts]
+
+
+def behind(answer: Answer) -> list[list[str]]:
+    """What stands behind each hit."""
+    return [hit.get("earlier", []) for hit in answer["results"]]
+
+
+VERSIONS = {
+    "a number": (
+        "The partner gateway has a limit of 100 requests.",
+        "The partner gateway has a limit of 300 requests.",
+        "what is the limit of the partner gateway?",
+    ),
+    "a change that is told": (
+        "Backups of the wiki are stored on the old NAS.",
+        "Backups of the wiki were moved to Glacier.",
+        "where are the backups of the wiki stored?",
+    ),
+    "who has a role": (
+        "Marta leads the payments team.",
+        "Dmitri leads the payments team.",
+        "who leads the payments team?",
+    ),
+    "a day": (
+        "Code freeze of the harbour release begins on Monday.",
+        "Code freeze of the harbour release begins on Thursday.",
+        "when does the code freeze of the harbour release begin?",
+    ),
+    "a refusal": (
+        "Deployments of the shop on Fridays are fine.",
+        "No deployments of the shop on Fridays.",
+        "are deployments of the shop on Fridays fine?",
+    ),
+    "German": (
+        "Die Kündigungsfrist beträgt vier Wochen.",
+        "Die Kündigungsfrist beträgt jetzt drei Monate.",
+        "Wie lange ist die Kündigungsfrist?",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", VERSIONS)
+async def test_the_newer_of_two_versions_stands_for_the_older_one(agent: Agent, kind: str) -> None:
+    old, new, query = VERSIONS[kind]
+    first, second = await told(agent, (OLD, old), (NEW, new))
+    answer = await agent.recall(query)
+    assert answer.found == [second]
+    assert behind(answer) == [[f"{old.rstrip('.')} …, 115 days older ({first})"]]
+    (line,) = [line for line in answer.text.splitlines() if first in line]
+    assert line.endswith(f" earlier: {old.rstrip('.')} …, 115 days older ({first})")
+
+
+SIBLINGS = {
+    "two environments": ("The staging database has 4 GB of memory.", "The production database has 8 GB of memory."),
+    "two hosts": ("Host web-01 has 16 GB of memory.", "Host web-02 has 32 GB of memory."),
+    "two people": ("Maria lives in a flat in Hamburg.", "Stefan lives in a flat in Graz."),
+    "two customers": ("Customer Acme pays 400 euros a month.", "Customer Globex pays 650 euros a month."),
+    "two kinds": ("Access logs are kept for 30 days.", "Audit logs are kept for 10 years."),
+    "steps": ("Step 1 of the setup: install git.", "Step 2 of the setup: clone the dotfiles."),
+    "a log": ("Nightly backup finished: 41 GB in 18 minutes.", "Nightly backup finished: 43 GB in 22 minutes."),
+    "meetings": (
+        "Weekly sync: we spoke about the roadmap of search.",
+        "Weekly sync: we spoke about the budget of search.",
+    ),
+    "sprints": ("Sprint 31 closed with 24 points.", "Sprint 32 closed with 31 points."),
+    "turns of a talk": ("Great, the limit of the gateway is 100!", "Oh, the limit of the gateway is 300!"),
+}
+
+
+@pytest.mark.parametrize("kind", SIBLINGS)
+async def test_siblings_are_no_versions_of_each_other(agent: Agent, kind: str) -> None:
+    one, other = SIBLINGS[kind]
+    both = await told(agent, (OLD, one), (NEW, other))
+    answer = await agent.recall(f"{one} {other}")
+    assert sorted(answer.found) == sorted(both)
+    assert behind(answer) == [[], []]
+
+
+LIMIT = "The partner gateway has a limit of {} requests."
+CHAIN = [("2026-03-10", LIMIT.format(100)), ("2026-07-03", LIMIT.format(300)), ("2026-10-05", LIMIT.format(800))]
+
+
+async def test_of_many_versions_the_newest_stands_for_all(agent: Agent) -> None:
+    first, second, third = await told(agent, *CHAIN)
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    assert answer.found == [third]
+    assert [line[-21:-1] for line in behind(answer)[0]] == [second, first]
+
+
+async def test_it_is_the_time_of_the_event_that_counts_and_not_that_of_the_writing(agent: Agent) -> None:
+    newer, _ = await told(agent, *reversed(CHAIN[:2]))
+    assert (await agent.recall("what is the limit of the partner gateway?")).found == [newer]
+
+
+async def test_other_spaces_and_other_subjects_are_other_matters(agent: Agent) -> None:
+    await told(agent, CHAIN[0], space="one")
+    await told(agent, CHAIN[1], space="two")
+    assert len((await agent.recall("what is the limit of the partner gateway?")).found) == 2
+    await told(agent, (OLD, "The shoe size is 43, left."), space="wardrobe", subject="Ann")
+    await told(agent, (NEW, "The shoe size is 39, left."), space="wardrobe", subject="Bob")
+    assert len((await agent.recall("what is the shoe size, left?", spaces=["wardrobe"])).found) == 2
+
+
+async def test_whoever_tied_two_notes_has_said_how_they_belong_together(agent: Agent) -> None:
+    (first,) = await told(agent, CHAIN[0])
+    link = {"to": first, "type": "part_of"}
+    second = await agent.remember(CHAIN[1][1], event_time=NEW, links=[link])
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    assert sorted(answer.found) == sorted([first, second["id"]])
+
+
+async def test_what_is_stored_in_one_go_is_a_list_and_no_history(agent: Agent) -> None:
+    for number in (100, 300):
+        await agent.remember(LIMIT.format(number))
+    assert len((await agent.recall("what is the limit of the partner gateway?")).found) == 2
+
+
+async def test_a_new_note_about_something_else_is_not_lifted(agent: Agent) -> None:
+    fits, _ = await told(
+        agent, (OLD, LIMIT.format(100)), (NEW, "The invoices of the partner are now sent on the 300th request.")
+    )
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    assert answer.found[0] == fits
+    assert behind(answer)[0] == []
+
+
+async def test_the_newer_version_is_found_where_only_the_older_one_would_have_been(agent: Agent) -> None:
+    _, second = await told(agent, *CHAIN[:2])
+    assert (await agent.recall("what is the limit of the partner gateway?", limit=1)).found == [second]
+
+
+async def test_with_include_outdated_no_note_stands_behind_another(agent: Agent) -> None:
+    first, second = await told(agent, *CHAIN[:2])
+    answer = await agent.recall("what is the limit of the partner gateway?", include_outdated=True)
+    assert answer.found == [second, first]
+
+
+async def test_memory_recall_tells_both_the_newer_first(agent: Agent) -> None:
+    first, second = await told(agent, *CHAIN[:2])
+    found = await agent.omi("memory_recall", query="limit of the partner gateway 100 requests", min_relevance=0.1)
+    assert [item["memory_id"] for item in found] == [second, first]
+
+
+@pytest.mark.parametrize("superseding", [False, True])
+@pytest.mark.parametrize(
+    ("query", "first", "later"),
+    [
+        ("what was the limit of the partner gateway in June?", 0, [1, 2]),
+        ("what was the limit of the partner gateway in September?", 1, [2]),
+        ("limit of the partner gateway in June", 0, [1, 2]),
+        ("what is the limit of the partner gateway?", 2, []),
+    ],
+)
+async def test_what_was_valid_then_comes_first_and_what_came_later_is_marked(
+    agent: Agent, query: str, first: int, later: list[int], *, superseding: bool
+) -> None:
+    ids: list[str] = []
+    for day, text in CHAIN:
+        older = {"supersedes": ids[-1:]} if superseding and ids else {}
+        ids.append((await agent.remember(text, event_time=day, **older))["id"])
+    answer = await agent.recall(query)
+    assert answer.found[0] == ids[first]
+    since = {hit["id"]: hit["later_since"][:10] for hit in answer["results"] if "later_since" in hit}
+    assert since.keys() <= {ids[place] for place in later}
+    assert all(f"(later: since {day})" in answer.text for day in since.values())
+    if "was" in query:
+        assert since == {ids[place]: CHAIN[place][0] for place in later}
+
+
+# --- what remember says of it ---------------------------------------------------------------------
+
+
+def hints(answer: Answer) -> list[str]:
+    return [notice for notice in answer["notices"] if "mark_outdated" in notice]
+
+
+async def test_remember_names_the_call_by_which_the_new_note_replaces_the_old_one(agent: Agent) -> None:
+    (old,) = await told(agent, CHAIN[0])
+    stored = await agent.remember(CHAIN[1][1], event_time=NEW)
+    (hint,) = hints(stored)
+    call = f'mark_outdated(node_id="{old}", superseded_by="{stored["id"]}")'
+    assert hint.endswith(f"Replaces {old}? If so: {call}")
+    assert call in stored.text
+    await agent.outdate(old, superseded_by=stored["id"])
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    assert (answer.found, behind(answer)) == ([stored["id"]], [[]])
+
+
+async def test_an_older_note_that_is_stored_later_is_the_one_that_gives_way(agent: Agent) -> None:
+    (new,) = await told(agent, CHAIN[1])
+    stored = await agent.remember(CHAIN[0][1], event_time=OLD)
+    (hint,) = hints(stored)
+    assert f'mark_outdated(node_id="{stored["id"]}", superseded_by="{new}")' in hint
+
+
+async def test_a_version_that_is_stored_at_once_is_told_of_and_is_a_tension(agent: Agent) -> None:
+    old = await agent.remember(LIMIT.format(100))
+    new = await agent.remember(LIMIT.format(300))
+    assert len(hints(new)) == 1
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    (pair,) = answer["tensions"]
+    assert {pair["a"], pair["b"]} == {old["id"], new["id"]}
+
+
+async def test_no_hint_where_the_new_note_replaces_the_old_one_or_speaks_of_something_else(agent: Agent) -> None:
+    (old,) = await told(agent, CHAIN[0])
+    assert hints(await agent.remember(CHAIN[1][1], event_time=NEW, supersedes=[old])) == []
+    for one, other in SIBLINGS.values():
+        await told(agent, (OLD, one), space="siblings")
+        assert hints(await agent.remember(other, event_time=NEW, space="siblings")) == []
+
+
+async def test_remember_tells_what_says_the_opposite_and_so_does_the_next_recall(agent: Agent) -> None:
+    always, never = "Tests should always mock the database.", "Tests should never mock the database."
+    (old,) = await told(agent, (OLD, always))
+    stored = await agent.remember(never, event_time=NEW)
+    assert len(hints(stored)) == 1
+    answer = await agent.recall("should tests mock the database?")
+    (pair,) = answer["tensions"]
+    assert ({pair["a"], pair["b"]}, pair["reason"]) == ({old, stored["id"]}, "should always vs should never")
+
+
+async def test_the_hint_names_the_pattern_of_opposites(agent: Agent) -> None:
+    old = await agent.remember("The cache increases the memory use of the crane console.")
+    stored = await agent.remember("The cache decreases the memory use of the crane console.")
+    (hint,) = hints(stored)
+    assert hint.startswith(f"Contradicts (increases vs decreases) {old['id']} ")
+
+
+# --- beliefs, and what was consolidated -----------------------------------------------------------
+
+
+async def believed(agent: Agent, *supports: bool) -> tuple[str, str]:
+    """A belief with its evidence, and the note that is cited."""
+    belief = (await agent.omi("memory_store", content="The old winch is safe.", memory_type="belief"))["memory_id"]
+    cited = (await agent.remember("Inspection of the gantry took place."))["id"]
+    for each in supports:
+        given = {"belief_id": belief, "evidence_memory_id": cited, "supports": each, "strength": 1.0}
+        await agent.omi("belief_update", **given)
+    return belief, cited
+
+
+@pytest.mark.parametrize(
+    ("supports", "expected"),
+    [
+        ([True] * 3, "believed: .69"),
+        ([False] * 8, "held no longer: .03 after 8 contradictions"),
+        ([False], "held no longer: .35 after 1 contradiction"),
+    ],
+)
+async def test_a_belief_shows_how_it_stands(agent: Agent, supports: list[bool], expected: str) -> None:
+    belief, _ = await believed(agent, *supports)
+    answer = await agent.recall("is the old winch safe?")
+    assert [hit["belief"] for hit in answer["results"] if hit["id"] == belief] == [expected]
+    (line,) = [line for line in answer.text.splitlines() if f" {belief} belief " in line]
+    assert f"({expected})" in line
+
+
+async def test_memory_recall_never_tells_a_belief_that_is_held_no_longer_as_a_fact(agent: Agent) -> None:
+    belief, _ = await believed(agent, *[False] * 8)
+    found, notices = await agent.omi_told("memory_recall", query="is the old winch safe?", min_relevance=0.1)
+    (content,) = [item["content"] for item in found if item["memory_id"] == belief]
+    assert content == "(Held no longer: .03 after 8 contradictions.) The old winch is safe."
+    assert any(belief in notice for notice in notices)
+
+
+async def test_memory_recall_tells_the_confidence_of_a_belief_beside_it(agent: Agent) -> None:
+    belief, _ = await believed(agent, True)
+    found, notices = await agent.omi_told("memory_recall", query="is the old winch safe?", min_relevance=0.1)
+    assert [item["content"] for item in found if item["memory_id"] == belief] == ["The old winch is safe."]
+    assert f"{belief} is a belief, believed: .57." in notices
+
+
+async def test_what_was_consolidated_stands_behind_the_whole_in_a_line_each(agent: Agent) -> None:
+    texts = ("The crane's hook is red.", "The crane's boom is blue.", "The crane's cabin is green.")
+    parts = await told(agent, *((OLD, text) for text in texts))
+    item = {
+        "node_ids": parts,
+        "title": "Colours of the crane",
+        "content": "The crane: hook red, boom blue, cabin green.",
+    }
+    batch = await agent.call("run_maintenance")
+    given = {"consolidations": [item | {"type": "fact"}]}
+    done = await agent.call("run_maintenance", results=given)
+    assert [each["status"] for each in done["outcomes"]] == ["applied"], (batch.text, done.text)
+    answer = await agent.recall("which colour has the crane's hook, boom, cabin?")
+    assert not set(parts) & set(answer.found)
+    assert sorted(line[-21:-1] for line in behind(answer)[0]) == sorted(parts)
+    assert not set(parts) & {item["id"] for item in answer["related"]}
+
+
+async def test_a_neighbour_that_was_retired_says_so(agent: Agent) -> None:
+    (stored,) = await told(agent, (OLD, "The crane hangs on hemp rope."))
+    beside = (await agent.remember("Gulls nest there.", links=[stored]))["id"]
+    await agent.outdate(beside)
+    answer = await agent.recall("what does the crane hang on?", include_outdated=True)
+    assert [item["outdated"] for item in answer["related"] if item["id"] == beside] == [True]
