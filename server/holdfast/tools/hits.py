@@ -157,7 +157,7 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
-    relevance = f"{hit.ranked.relevance:.2f}".removeprefix("0")
+    relevance = f"{hit.ranked.relevance:.2f}".removesuffix(".00").removeprefix("0") or "0"
     said = f" {retired}" if retired else ""
     return f"{mark} {note.id} {note.type} {note.happened[:10]} {relevance}{where}{doubt}{cut}{said}"
 
