@@ -64,9 +64,19 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
     room.need_json(frame)
     frame["notices"] = fitting_notices(outcome.notices, room.left // NOTICES_SHARE)
     room.need_json(frame["notices"])
-    names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
-    room.left -= names.left
+    left = _fill(outcome, frame, Room(room.left))
+    if left:  # then room is needed for their names
+        names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
+        left = _fill(outcome, frame, Room(room.left - names.left))
+        kept = [note_id for note_id in left if names.take_json(note_id)]
+        frame["omitted"] = {"count": len(left), "ids": kept}
+    return frame
+
+
+def _fill(outcome: Recalled, frame: results.RecallResult, room: Room) -> list[str]:
+    """Put into the frame what there is room for; the ids of the notes that there is none for."""
     left: list[str] = []
+    frame["results"], frame["tensions"], frame["related"] = [], [], []
     for hit in outcome.hits:
         shape = None if left else _fitting(hit_shape(hit), room)  # nothing stands before what it should stand behind
         if shape is None:
@@ -87,9 +97,7 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
             frame["related"].append(neighbour)
         else:
             left.append(item.note.id)
-    kept = [note_id for note_id in left if names.take_json(note_id)]
-    frame["omitted"] = {"count": len(left), "ids": kept}
-    return frame
+    return left
 
 
 def heading_of(outcome: Recalled, caller: Caller) -> str:
