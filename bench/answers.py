@@ -41,7 +41,7 @@ class Cost:
     entries: tuple[int, ...]
     shown: float
     named: float
-    named_structured: float
+    listed: float
 
 
 def tokens(text: str) -> int:
@@ -62,7 +62,7 @@ async def ask(session: Session, query: BenchQuery, ids: dict[str, str], more: di
     entries = re.findall(r"^[0-9a-f]{8} mem_\w{16} (?!.* WEAK MATCH).*$", text, re.MULTILINE)
     shown = {found[0] for found in map(ID.findall, entries) if found}
     named = set(ID.findall(text))
-    listed = {hit["id"] for hit in structured["results"]} | set(structured["omitted"]["ids"])
+    listed = {hit["id"] for hit in structured["results"]}
     return Cost(
         tokens(text),
         tokens(json.dumps(structured, ensure_ascii=False, separators=(",", ":"))),
@@ -90,10 +90,10 @@ def row(name: str, figures: Sequence[float]) -> str:
 def report(name: str, costs: Sequence[Cost]) -> str:
     asked = [cost for cost in costs if cost.named >= 0]
     entries = [entry for cost in costs for entry in cost.entries] or [0]
-    shares = (mean(getattr(cost, kind) for cost in asked) for kind in ("shown", "named", "named_structured"))
+    shares = (mean(getattr(cost, kind) for cost in asked) for kind in ("shown", "named", "listed"))
     head = f"\n{name}, {len(costs)} questions\n{'tokens':12}{'mean':>8}{'p95':>8}{'max':>8}"
     rows = [row("text", [cost.text for cost in costs]), row("JSON", [cost.structured for cost in costs])]
-    told = "evidence shown strong {:.3f}, named in the text {:.3f}, in the JSON {:.3f}".format(*shares)
+    told = "evidence shown strong {:.3f}, named in the text {:.3f}, in the results of the JSON {:.3f}".format(*shares)
     return "\n".join([head, *rows, row("a hit's line", entries), told])
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from holdfast.model.tokens import most_tokens
 
 _PIECE = 800  # characters of a line that are measured at once
-_PIECES = re.compile(rf"[^\n]{{0,{_PIECE - 1}}}\n|[^\n]{{1,{_PIECE}}}")
+_PIECES = re.compile(rf"[^\n]{{0,{_PIECE - 1}}}\n|[^\n]{{1,{_PIECE}}}(?<=[ \t])|[^\n]{{1,{_PIECE}}}")
 _ALWAYS_FITS = 5  # tokens of a character, at the most and as JSON
 _ESCAPED, _CONTROL = re.compile(r'["\\\n\r\t]'), re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ESCAPED_COST, _CONTROL_COST = 2, 5  # tokens more, where a character is written as JSON has it

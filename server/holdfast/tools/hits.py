@@ -65,9 +65,19 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
     room.need_json(frame)
     frame["notices"] = fitting_notices(outcome.notices, room.left // NOTICES_SHARE)
     room.need_json(frame["notices"])
-    names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
-    room.left -= names.left
+    left = _fill(outcome, frame, Room(room.left))
+    if left:  # then room is needed for their names
+        names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
+        left = _fill(outcome, frame, Room(room.left - names.left))
+        kept = [note_id for note_id in left if names.take_json(note_id)]
+        frame["omitted"] = {"count": len(left), "ids": kept}
+    return frame
+
+
+def _fill(outcome: Recalled, frame: results.RecallResult, room: Room) -> list[str]:
+    """Put into the frame what there is room for; the ids of the notes that there is none for."""
     left: list[str] = []
+    frame["results"], frame["tensions"], frame["related"] = [], [], []
     for hit in outcome.hits:
         shape = None if left else _fitting(hit_shape(hit), room)  # nothing stands before what it should stand behind
         if shape is None:
@@ -88,9 +98,7 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
             frame["related"].append(neighbour)
         else:
             left.append(item.note.id)
-    kept = [note_id for note_id in left if names.take_json(note_id)]
-    frame["omitted"] = {"count": len(left), "ids": kept}
-    return frame
+    return left
 
 
 def heading_of(outcome: Recalled, caller: Caller) -> str:
@@ -168,7 +176,7 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
-    relevance = f"{hit.ranked.relevance:.2f}".removeprefix("0")
+    relevance = f"{hit.ranked.relevance:.2f}".removesuffix(".00").removeprefix("0") or "0"
     later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
     said = "".join(f" {text}" for text in (retired, hit.belief and f"({hit.belief})", later and f"({later})") if text)
     return f"{mark} {note.id} {note.type} {note.happened[:10]} {relevance}{where}{doubt}{cut}{said}"
