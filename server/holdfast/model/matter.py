@@ -22,6 +22,7 @@ FOLDED, LED, SURE = (
 )  # from which likelihood one note stands behind another, comes after it; and beyond doubt
 _FEW = 3  # words that differ in one place of a text
 _SHORT, _ENOUGH = 10, 2  # words that a text says; topics that two long ones must share
+_NEAR = 0.6  # a cosine that tells that two texts are about one thing, where their words hardly do
 
 
 Slot: TypeAlias = tuple[list[Word], list[Word]]
@@ -104,6 +105,7 @@ def sameness(seen: Signs) -> float:
         + 0.8 * seen.opposed
         - 0.7 * min(seen.apart, 6)
         - 1.5 * seen.heads
+        - 2.5 * (seen.topics < _ENOUGH and not seen.differ and likeness < _NEAR)
         - 0.3 * (seen.length > _FEW and not (seen.plain or seen.changed or seen.quotes))
         - 0.1 * max(0, seen.length - 8)
     )
