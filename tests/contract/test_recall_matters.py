@@ -1,4 +1,4 @@
-"""recall and versions of one fact that nobody tied: what is current comes first, the older stands behind it in a line."""
+"""recall and versions of one fact that nobody tied: what is current comes first, the older behind it in a line."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ async def test_memory_recall_never_tells_a_belief_that_is_held_no_longer_as_a_fa
 
 
 async def test_memory_recall_tells_the_confidence_of_a_belief_beside_it(agent: Agent) -> None:
-    belief, _ = await believed(agent, True)
+    belief, _ = await believed(agent, *[True])
     found, notices = await agent.omi_told("memory_recall", query="is the old winch safe?", min_relevance=0.1)
     assert [item["content"] for item in found if item["memory_id"] == belief] == ["The old winch is safe."]
     assert f"{belief} is a belief, believed: .57." in notices
@@ -308,8 +308,7 @@ async def test_what_was_consolidated_stands_behind_the_whole_in_a_line_each(agen
         "content": "The crane: hook red, boom blue, cabin green.",
     }
     batch = await agent.call("run_maintenance")
-    given = {"consolidations": [item | {"type": "fact"}]}
-    done = await agent.call("run_maintenance", results=given)
+    done = await agent.call("run_maintenance", results={"consolidations": [item]})
     assert [each["status"] for each in done["outcomes"]] == ["applied"], (batch.text, done.text)
     answer = await agent.recall("which colour has the crane's hook, boom, cabin?")
     assert not set(parts) & set(answer.found)

@@ -142,7 +142,8 @@ def _hits(
     chains = view.successors(retired) if retired else {}
     wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
     key = asking.vector.key if asking.vector else None
-    matters = compared(view, {end: notes[end] for end in looked if end in notes}, links, key, {**chains, **wholes})
+    made = [link for link in links if link.reason not in AUTO_REASONS]
+    matters = compared(view, {end: notes[end] for end in looked if end in notes}, made, key, {**chains, **wholes})
     if not asking.question.past:
         led = current_first(best, looked, matters, folding=folding and not asking.wanted.include_outdated)
     elif asking.question.before is None:

@@ -26,7 +26,7 @@ LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 4  # that are named behind one hit
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction
-_ASKED_OF_ONE = frozenset({"related_to", "preceded_by", "evolved_from"})
+_IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ def compared(
     Args:
         view: where their vectors are.
         notes: what is compared.
-        links: edges between them: whoever tied two by hand has said how they belong together.
+        links: edges between them that somebody made: they say how two belong together.
         key: the vector set; None where there is none.
         chains: for a note that was replaced, or consolidated, those that stand for it.
     """
-    tied = {frozenset((link.source, link.target)) for link in links if _is_tied(link)}
+    tied = {frozenset((link.source, link.target)) for link in links if link.type not in _IN_TIME}
     vectors = view.first_vectors(key, list(notes)) if key else {}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
@@ -90,9 +90,9 @@ def compared(
                 continue
             older, newer = in_time(notes[one].note, notes[other].note)
             found = likelihood(older, newer, vectors)
-            if found >= FOLDED and _at_once(older, newer, found):
-                unclear.append((newer.id, older.id))
-                found = LED
+            if found >= LED and _at_once(older, newer, found):
+                unclear += [(newer.id, older.id)] if found >= FOLDED else []
+                found = LED if found >= FOLDED else 0.0
             if found >= LED:
                 likely[older.id, newer.id] = found
     return Matters({each: said_at(item.note) for each, item in notes.items()}, likely, tuple(unclear), vectors)
@@ -275,10 +275,6 @@ def _may_be_versions(older: Note, newer: Note) -> bool:
     if older.session and newer.session:  # with a subject they are turns of a talk, of which none replaces another
         return older.session != newer.session and not (older.subject or newer.subject)
     return True
-
-
-def _is_tied(link: LinkRow) -> bool:
-    return link.type not in _ASKED_OF_ONE
 
 
 def _near(one: str, other: str) -> bool:

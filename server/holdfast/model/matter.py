@@ -22,6 +22,7 @@ FOLDED, LED, SURE = (
 )  # from which likelihood one note stands behind another, comes after it; and beyond doubt
 _FEW = 3  # words that differ in one place of a text
 _SHORT, _ENOUGH = 10, 2  # words that a text says; topics that two long ones must share
+_NEAR = 0.6  # a cosine that tells that two texts are about one thing, where their words hardly do
 
 
 Slot: TypeAlias = tuple[list[Word], list[Word]]
@@ -104,6 +105,8 @@ def sameness(seen: Signs) -> float:
         + 0.8 * seen.opposed
         - 0.7 * min(seen.apart, 6)
         - 1.5 * seen.heads
+        - 2.5 * (seen.topics < _ENOUGH and not seen.differ and likeness < _NEAR)
+        - 0.3 * (seen.length > _FEW and not (seen.plain or seen.changed or seen.quotes))
         - 0.1 * max(0, seen.length - 8)
     )
     return 0.5 + 0.5 * math.tanh(weight / 2)
@@ -137,7 +140,8 @@ def _are_siblings(
     if _on_one_axis(older, newer, only_old, only_new):
         return True
     for place, (mine, theirs) in enumerate(slots):
-        ours, its = [w for w in mine if w.subject], [w for w in theirs if w.subject]
+        ours = [word for word in mine if word.subject and word in only_old]
+        its = [word for word in theirs if word.subject and word in only_new]
         if not ours or not its or ours[-1].kind != its[-1].kind:
             continue
         others = any(left and right for left, right in slots[place + 1 :])
@@ -150,7 +154,15 @@ def _are_siblings(
 
 def _on_one_axis(older: Statement, newer: Statement, only_old: list[Word], only_new: list[Word]) -> bool:
     """As staging and production, where something else differs too."""
-    mine = {AXIS_OF[word.text]: word.text for word in older.words if word.text in AXIS_OF}
-    theirs = {AXIS_OF[word.text]: word.text for word in newer.words if word.text in AXIS_OF}
+    mine, theirs = _axes(older), _axes(newer)
     more = any(word.text not in AXIS_OF for word in only_old) and any(word.text not in AXIS_OF for word in only_new)
-    return more and any(mine[axis] != theirs[axis] for axis in mine.keys() & theirs.keys())
+    return more and any(not mine[axis] & theirs[axis] for axis in mine.keys() & theirs.keys())
+
+
+def _axes(said: Statement) -> dict[int, set[str]]:
+    """The words that tell siblings apart, by what they are siblings in."""
+    axes: dict[int, set[str]] = {}
+    for word in said.words:
+        if word.text in AXIS_OF:
+            axes.setdefault(AXIS_OF[word.text], set()).add(word.text)
+    return axes

@@ -27,14 +27,15 @@ Kind = Literal["word", "name", "value"]
 LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked at
 STEM = 6  # letters of a word that are compared
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
-_TOKEN = re.compile(r"[^\W_](?:[\w.:/@+'\u2019%-]*[\w%+])?|/[\w/.-]+|:")
-_ENDINGS = re.compile(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y|n)\Z")
+_TOKEN = re.compile(r"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w.:/@+'\u2019%-]*[\w%+])?|/[\w/.-]+|:")
+_ENDINGS = re.compile(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
 _CHAT = re.compile(
     r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE
 )
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
 _TOPIC_MARK = re.compile("[はが是有在는은이가]")
+_CHANGES = re.compile(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
 _WHY = re.compile(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
 _DAYS = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
@@ -44,6 +45,16 @@ _DAYS = frozenset(
     januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre
     novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
     noon midnight""".split()  # noqa: SIM905 - a list of words reads better as one text
+)
+_VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
+_KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
+_ORDINALS = frozenset(
+    "first second third fourth fifth sixth seventh eighth ninth tenth fifteenth twentieth last".split()  # noqa: SIM905
+)
+_STATES = re.compile(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
+_VERBS_FIRST = frozenset(
+    """prefers prefer likes like wants want uses use keeps keep needs need always never please write run set has have
+    remind answer drinks eats lives works speaks""".split()  # noqa: SIM905
 )
 _NUMERALS = {
     word: str(number)
@@ -83,7 +94,7 @@ class Word:
 
     @property
     def generic(self) -> bool:
-        return self.stem in _GENERIC_STEMS
+        return self.stem in _GENERIC_STEMS and self.text not in _KINDS
 
     @property
     def chosen(self) -> bool:
@@ -128,8 +139,8 @@ def statement(content: str) -> Statement:
         values=frozenset(word.stem for word in words if word.kind == "value"),
         names=frozenset(word.stem for word in words if word.kind == "name"),
         negated=_is_negated(said),
-        changed=bool(CHANGE_WORDS & set(said)) or any(part in head for part in CHANGE_PARTS),
-        happened=bool(HAPPENINGS & {folded(token) for token in _TOKEN.findall(head)[:3]}) or _is_dated(content),
+        changed=bool(CHANGE_WORDS & set(said) or _CHANGES.search(head)) or any(part in head for part in CHANGE_PARTS),
+        happened=_happened(head) or _is_dated(content),
         chatty=bool(_CHAT.search(content[:LONGEST])),
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
     )
@@ -147,6 +158,12 @@ def _plain(content: str) -> str:
 
 def _is_negated(words: list[str]) -> bool:
     return any(word.replace("'", "") in NEGATIONS or word.endswith("n't") for word in words)
+
+
+def _happened(head: str) -> bool:
+    """Whether it tells of what took place, and not of how a meeting that comes round is held."""
+    begins = HAPPENINGS & {folded(token) for token in _TOKEN.findall(head)[:3]}
+    return bool(begins) and (": " in head or not _STATES.search(head))
 
 
 def _is_dated(text: str) -> bool:
@@ -181,13 +198,19 @@ def _pieces(run: str, *, first: bool) -> list[Word]:
 
 
 def _says_nothing(plain: str, token: str) -> bool:
-    if plain in _DAYS or plain in _NUMERALS or (plain in AXIS_OF and (plain != "us" or token.isupper())):
+    if (
+        plain in _DAYS
+        or plain in _NUMERALS
+        or plain in _ORDINALS
+        or (len(token) > 1 and token.isupper())
+        or (plain in AXIS_OF and (plain != "us" or token.isupper()))
+    ):
         return False
     return plain in CHANGE_WORDS or plain in STOP_WORDS or plain in FRAME_WORDS
 
 
 def _word(token: str, plain: str, before: str, place: int, end: int) -> Word:
-    subject = place <= end
+    subject = place < end
     numbered = folded(before).rstrip(".:s") in NUMBERED or folded(before) in NUMBERED
     if _NUMBER.match(plain) or plain in _NUMERALS:
         value = _NUMERALS.get(plain, plain.replace(",", ""))
@@ -196,18 +219,26 @@ def _word(token: str, plain: str, before: str, place: int, end: int) -> Word:
         return Word(stem(plain), plain, "value", subject, place == 0)
     if any(sign.isdigit() for sign in plain):
         return Word(plain, plain, "name", subject, place == 0)
+    if plain in _ORDINALS:
+        return Word(plain, plain, "value" if place else "name", subject, place == 0)
     is_name = any(sign.isupper() for sign in token[1:]) or (token[:1].isupper() and place > 0) or "/" in plain
     return Word(stem(plain), plain, "name" if is_name else "word", subject, place == 0)
 
 
 def _end_of_subject(tokens: list[str]) -> int:
     """The place of the first word that is no part of the subject: a colon, a verb, what has a verb's ending."""
-    for place, token in enumerate(tokens):
-        plain = folded(token).rstrip(".,")
-        if plain == ":" or token.endswith(":"):
+    plain = [folded(token).rstrip(".,") for token in tokens]
+    if plain and plain[0] in _VERBS_FIRST:
+        return 0
+    for place, word in enumerate(plain):
+        if word.endswith(":") or (place and word in VERBS):
             return place
-        if place and (plain in VERBS or (stem(plain) in _GENERIC_STEMS and plain not in AXIS_OF)):
-            return place
-        if place > 1 and plain.endswith(("ed", "es", "ts", "ds", "ns", "ks", "hs")) and plain not in _DAYS:
+        if place and plain[place - 1] not in STOP_WORDS and _may_be_verb(word, place):  # as in "for users": none
             return place
     return len(tokens) // 2
+
+
+def _may_be_verb(word: str, place: int) -> bool:
+    if stem(word) in _GENERIC_STEMS:
+        return word not in AXIS_OF
+    return place > 1 and word.endswith(_VERB_ENDINGS) and word not in _DAYS
