@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from holdfast.engine.asking import Asking, hard_filter, narrowed
+from holdfast.engine.asking import Asking, hard_filter
+from holdfast.engine.lists import Listed, Listing, listed, passes, persons
 from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID
@@ -22,7 +23,9 @@ SEEDS, MOST_RELATED = 5, 5
 LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
 CHARACTERS_PER_TOKEN = 4
 ENTRY_TOKENS = 40  # what a result's own line costs
-OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
+LISTED = 1.0  # the relevance of what is on a list that was asked for
+NAMED = 0.85  # at the least, of the note of a person who is asked for
+_ABOUT = ("is about whom was asked for",)
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
 
 
@@ -32,6 +35,7 @@ class Hit:
 
     note: Note
     ranked: Ranked
+    listed: bool = False  # it is on a list that was asked for; then its relevance says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,36 +66,58 @@ class Omitted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`elsewhen` says that the hits are from other times than the question speaks of."""
+    """`elsewhen` says that the hits are from other times than the question speaks of.
+
+    `listing` says what the hits are some of, where a list was asked for.
+    """
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
     tensions: tuple[Tension, ...]
     omitted: Omitted
     elsewhen: bool
+    listing: Listing | None = None
 
 
 def answer(
-    view: View, asking: Asking, limit: int, budget: int | None, *, explain: bool, passing: Passing | None = None
+    view: View,
+    asking: Asking,
+    limit: int,
+    budget: int | None,
+    *,
+    explain: bool,
+    passing: Passing | None = None,
+    offset: int = 0,
 ) -> Answer:
-    """Find the best notes, nothing that falls short of the lines, at most `limit` and within `budget` tokens.
+    """Find the best notes, nothing that falls short of the lines, `limit` behind the first `offset`, within `budget`.
 
-    What is asked for by its time is looked for there first; where nothing there fits, everywhere. With `explain` the
-    nearest notes are shown where nothing is good enough. Where the caller says what is `passing`, that alone decides.
+    A list that is asked for is one. What is asked for by its time is looked for there first; where nothing there fits,
+    everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller says what is
+    `passing`, that alone decides.
     """
+    lists = listed(view, asking, limit, offset)
+    if lists is not None:
+        return _of_list(view, asking, lists, limit, budget, passing)
     wanted = narrow = hard_filter(asking) or asking.wanted
-    best = ranked = [item for item in _from_then(view, asking, limit) if passing is None or passing(item)]
-    if not best:
-        ranked = _ranked(view, asking, narrow, limit)
-        best = gated(ranked, limit, passing)
+    most = limit + offset
+    ranked = _ranked(view, asking, narrow, most)
+    best = gated(ranked, most, passing)
     if not best and narrow is not asking.wanted:
         wanted = asking.wanted
-        ranked = _ranked(view, asking, wanted, limit)
-        best = gated(ranked, limit, passing)
+        ranked = _ranked(view, asking, wanted, most)
+        best = gated(ranked, most, passing)
+    best = _persons_first(view, asking, best)
     if not best and explain:
-        best = ranked[:limit]
+        best = ranked
+    best = best[offset:most]
     notes = view.notes(item.candidate.id for item in best)
     hits = [Hit(notes[item.candidate.id].note, item) for item in best if item.candidate.id in notes]
+    found = _shown(view, hits, wanted, limit, budget)
+    return replace(found, elsewhen=bool(found.hits) and wanted is not narrow)
+
+
+def _shown(view: View, hits: Sequence[Hit], wanted: Filter, limit: int, budget: int | None) -> Answer:
+    """What of the hits the budget holds, with what stands around them."""
     texts = [hit.note for hit in hits]
     kept = hits[: _fitting(texts, budget)]
     around, tensions = _around(view, kept, [note.id for note in texts], wanted, min(limit, MOST_RELATED))
@@ -99,22 +125,49 @@ def answer(
     fitting = _fitting(texts, budget)
     left = tuple(note.id for note in texts[fitting:])
     related = around[: max(0, fitting - len(hits))]
-    elsewhen = bool(kept) and wanted is not narrow
-    return Answer(tuple(kept), related, tensions, Omitted(len(left), left), elsewhen)
+    return Answer(tuple(kept), related, tensions, Omitted(len(left), left), elsewhen=False)
 
 
-def _from_then(view: View, asking: Asking, limit: int) -> list[Ranked]:
-    """What "what did we do last week" asks for: all that is from then, the newest first."""
-    if asking.window is None or not asking.open:
-        return []
-    wanted = narrowed(asking.wanted, asking.window.after, asking.window.before)
-    ids = view.latest(wanted, limit + 1)
+def _of_list(
+    view: View, asking: Asking, lists: Listed, limit: int, budget: int | None, passing: Passing | None
+) -> Answer:
+    """The notes of a list. What the question's words find is on it too where they say what is meant."""
+    listing, ids = lists.listing, lists.ids
+    found: dict[str, Ranked] = {}
+    if lists.searched:
+        ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
+        strong = [item for item in ranked if not item.weak]
+        found = {item.candidate.id: item for item in strong if item.candidate.id not in set(ids)}
+        if asking.intent is not None and asking.intent.topic:
+            places = {item.candidate.id: place for place, item in enumerate(ranked)}
+            ids = tuple(sorted(ids, key=lambda end: places.get(end, len(places))))
+    if lists.whole:
+        everything = (*ids, *found)
+        ids = everything[listing.offset : listing.offset + limit]
+        listing = replace(listing, total=len(everything))
     notes = view.notes(ids)
-    return [
-        Ranked(_bare(notes[end].note), -float(place), OPENLY_ASKED, ("from the time that was asked for",))
-        for place, end in enumerate(ids)
-        if end in notes and end != SELF_ID
-    ][:limit]
+    hits = [
+        Hit(notes[end].note, found.get(end) or _on_list(notes[end].note), listed=end not in found)
+        for end in ids
+        if end in notes
+    ]
+    kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
+    return replace(_shown(view, kept, asking.wanted, 0, budget), listing=listing)
+
+
+def _on_list(note: Note) -> Ranked:
+    """A note that is on a list: it is what was asked for, whatever its words say."""
+    return Ranked(_bare(note), 0.0, LISTED, ("listed",))
+
+
+def _persons_first(view: View, asking: Asking, best: Sequence[Ranked]) -> list[Ranked]:
+    """The note of a person who is asked for by name leads, then what has that name as its subject."""
+    ids = persons(view, asking)
+    found = {item.candidate.id: item for item in best}
+    missing = view.notes(end for end in ids if end not in found)
+    found |= {end: Ranked(_bare(item.note), 0.0, 0.0) for end, item in missing.items()}
+    leading = [replace(found[end], relevance=max(found[end].relevance, NAMED), also=_ABOUT) for end in ids]
+    return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
 
 def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
@@ -185,7 +238,7 @@ def _was_there(item: Ranked, question: Question) -> bool:
 
 def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
     """The successor as if it had been found, worth nothing of its own."""
-    if successor is None or not _passes(successor, wanted):
+    if successor is None or not passes(successor, wanted):
         return None
     candidate = _bare(successor.note)._replace(coverage=item.candidate.coverage)
     return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
@@ -238,7 +291,7 @@ def _around(
     ids = [hit.note.id for hit in kept]
     links = view.links(ids)
     ways = _ways(links, ids[:SEEDS], found)
-    notes = {end: item for end, item in view.notes(ways).items() if _passes(item, wanted)}
+    notes = {end: item for end, item in view.notes(ways).items() if passes(item, wanted)}
     related = tuple(
         Neighbour(notes[end].note, link.source if link.target == end else link.target, link.type)
         for end, link in ways.items()
@@ -263,18 +316,3 @@ def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) 
         if link.source in seeds or link.target in seeds:
             ways.setdefault(end, link)
     return ways
-
-
-def _passes(item: IndexedNote, wanted: Filter) -> bool:
-    note = item.note
-    current = not note.is_outdated and (note.valid_until is None or note.valid_until > wanted.now)
-    return (
-        (current or wanted.include_outdated)
-        and note.merged_into is None
-        and (not wanted.spaces or note.space in wanted.spaces)
-        and (not wanted.types or note.type in wanted.types)
-        and (not wanted.tiers or note.tier in wanted.tiers)
-        and (not wanted.tags or bool({tag.lower() for tag in wanted.tags} & {tag.lower() for tag in note.tags}))
-        and (wanted.after is None or note.happened >= wanted.after)
-        and (wanted.before is None or note.happened <= wanted.before)
-    )

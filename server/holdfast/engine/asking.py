@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from holdfast.engine.ports import Ports, View
 from holdfast.model.identifiers import is_formed
+from holdfast.model.intent import Intent, intent_of
 from holdfast.model.memory import Note
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import WEIGHTS, Question, Weights
@@ -34,7 +35,8 @@ class Asking:
 
     `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
     for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
-    `window` where no days are known for it. With `open` it asks for whatever is from that time.
+    `window` where no days are known for it. With `open` it asks for whatever is from that time. `intent` is what it
+    asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed.
     """
 
     query: str
@@ -44,6 +46,8 @@ class Asking:
     time: TimeReading | None
     window: Window | None = None
     open: bool = False
+    intent: Intent | None = None
+    is_browsing: bool = False
     vector: QueryVector | None = None
     weights: Weights = WEIGHTS
 
@@ -56,7 +60,18 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
     question = Question(text, None if wanted.spaces else space, past=past, extraordinary=extraordinary, formed=formed)
-    return Asking(query, text, replace(wanted, include_outdated=wanted.include_outdated or past), question, time)
+    wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
+    return Asking(query, text, wanted, question, time, intent=intent_of(text))
+
+
+def browsing(query: str, wanted: Filter) -> Asking:
+    """No question at all."""
+    return Asking(query, "", wanted, Question(""), None, is_browsing=True)
+
+
+def is_no_question(query: str) -> bool:
+    """Whether nothing is asked, so that all that the filters let through is meant."""
+    return not query.strip().strip("*")
 
 
 def window_of(view: View, asking: Asking) -> Window | None:

@@ -6,10 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine.answer import Answer, Hit, Neighbour, Omitted, Tension, answer
-from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when, without_secrets
-from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
+from holdfast.engine.arguments import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
+from holdfast.engine.asking import (
+    Asking,
+    Window,
+    browsing,
+    is_no_question,
+    narrowed,
+    placed,
+    read_question,
+    window_of,
+)
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_query
+from holdfast.engine.lists import Listing
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.stages import Stages
 from holdfast.errors import InvalidArgumentError, LimitExceededError
@@ -27,9 +37,12 @@ LONGEST_PATH, CUT = 400, 100  # of a file's name in a notice
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens."""
+    """A question and what may answer it: where it is blank or `*`, all that the filters let through, in order of time.
 
-    query: str
+    Empty filters do not restrict; `offset` is how many hits are left out before the first; `budget` is in tokens.
+    """
+
+    query: str = ""
     limit: int = 10
     types: Sequence[str] = ()
     spaces: Sequence[str] = ()
@@ -40,11 +53,15 @@ class Recall:
     include_outdated: bool = False
     budget: int | None = None
     explain: bool = False
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer. `after` and `before` are the time that it was looked for in, None where that was open."""
+    """The answer. `after` and `before` are the time that it was looked for in, None where that was open.
+
+    `listing` says what the hits are some of, where a list was asked for.
+    """
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
@@ -54,13 +71,14 @@ class Recalled:
     before: str | None
     event_id: str
     notices: tuple[str, ...]
+    listing: Listing | None = None
 
 
 async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
     """Find notes by words, meaning and time. Other weights than the measured ones are for benches.
 
     Raises:
-        InvalidArgumentError: the query is blank or an argument is out of its range.
+        InvalidArgumentError: an argument is out of its range.
     """
     wanted = _filter(ports, request)
     stages = Stages()
@@ -68,7 +86,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
-        found = answer(view, whole, request.limit, request.budget, explain=request.explain)
+        found = answer(view, whole, request.limit, request.budget, explain=request.explain, offset=request.offset)
         return found, standing_notices(view, ports, asking.vector)
 
     found, standing = await ports.index.read(read)
@@ -80,14 +98,26 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     stages.tell("recalled", hits=len(found.hits), related=len(found.related))
     tip = await ports.tips.take(ports.index)
     due = await due_notice(ports)
-    told = (*time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
+    told = (
+        *list_told(found.listing),
+        *time_read(asking.window, elsewhen=found.elsewhen),
+        notice,
+        *standing,
+        unrated,
+        tip,
+        due,
+    )
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, asking.window)
-    return Recalled(found.hits, found.related, found.tensions, found.omitted, after, before, event, notices)
+    return Recalled(
+        found.hits, found.related, found.tensions, found.omitted, after, before, event, notices, found.listing
+    )
 
 
 async def asked(ports: Ports, query: str, wanted: Filter, caller: Caller, stages: Stages) -> tuple[Asking, str]:
     """The question as it was read, with its time and its vector, and a notice where it should have one and has none."""
+    if is_no_question(query):
+        return browsing(query, wanted), ""
     size = len(query)
     read = await ports.computing.run(caller.principal, size, lambda: read_question(ports, query, wanted, caller.space))
     subjects, window = await ports.index.read(lambda view: (_subjects(view, read), window_of(view, read)))
@@ -137,9 +167,11 @@ def _told(event: RecallEvent) -> MemoryRecalledEvent:
 
 
 def _filter(ports: Ports, request: Recall) -> Filter:
-    check_query(request.query)
+    check_text("query", request.query.replace("\0", " "), LARGEST_QUERY)
     if not 1 <= request.limit <= LARGEST_LIMIT:
         raise InvalidArgumentError(f"limit is outside 1 to {LARGEST_LIMIT}.")
+    if request.offset < 0:
+        raise InvalidArgumentError("offset is below 0.")
     if request.budget is not None and request.budget < 1:
         raise InvalidArgumentError("budget is below 1 token.")
     for name, values in (("spaces", request.spaces), ("tags", request.tags)):
@@ -162,6 +194,13 @@ def _filter(ports: Ports, request: Recall) -> Filter:
 def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
     if any(value not in allowed for value in values):
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
+
+
+def list_told(listing: Listing | None) -> list[str]:
+    """How many notes more there would be on a list, were it not of the current project alone."""
+    if listing is None or not listing.elsewhere:
+        return []
+    return [f'{listing.elsewhere:,} more in other projects; ask "in all projects" for them.']
 
 
 def time_read(window: Window | None, *, elsewhen: bool) -> list[str]:

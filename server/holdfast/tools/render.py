@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.engine.answer import Hit
 from holdfast.engine.feedback import Rated
+from holdfast.engine.lists import Listing
 from holdfast.engine.node import Node
 from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
-from holdfast.engine.remember import Duplicate, Outcome
+from holdfast.engine.remember import Duplicate, Outcome, Remember
 from holdfast.engine.undo import Affected, AlreadyUndone, Undone
 from holdfast.model.memory import Note, title_of
 from holdfast.model.words import counted
@@ -33,6 +34,13 @@ class Told:
 
     text: str
     structured: dict[str, object]
+
+
+def space_from(request: Remember, caller: Caller) -> str:
+    """Why a new note has its space."""
+    if request.space:
+        return "as given"
+    return "about the user" if request.about_self else caller.space_from
 
 
 def remembered(outcome: Outcome, space_from: str) -> Told:
@@ -77,6 +85,7 @@ def recalled(outcome: Recalled, caller: Caller) -> Told:
             for item in outcome.related
         ],
         "tensions": [{"a": pair.first, "b": pair.second, "reason": pair.reason} for pair in outcome.tensions],
+        "total": outcome.listing.total if outcome.listing else None,
         "omitted": {"count": outcome.omitted.count, "ids": list(outcome.omitted.ids)},
         "read_as": {
             "after": outcome.after,
@@ -220,7 +229,19 @@ def rated(outcome: Rated) -> Told:
     return _answer([f"{verb}: {outcome.note_id}. {outcome.effect}", *_said(outcome.notices)], dict(structured))
 
 
+def _list_heading(outcome: Recalled, listing: Listing) -> str:
+    """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
+    end = listing.offset + len(outcome.hits)
+    if listing.total <= len(outcome.hits):
+        return f"{listing.described}."
+    shown = f"{len(outcome.hits)} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
+    onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
+    return f"{listing.described}; {shown}{onwards}."
+
+
 def _heading(outcome: Recalled, caller: Caller) -> str:
+    if outcome.listing is not None:
+        return _list_heading(outcome, outcome.listing)
     where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
     window = (
         f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
@@ -233,10 +254,8 @@ def _heading(outcome: Recalled, caller: Caller) -> str:
 def _hit_line(place: int, hit: Hit) -> str:
     note = hit.note
     marks = (" WEAK MATCH" if hit.ranked.weak else "") + (" OUTDATED" if note.is_outdated else "")
-    return (
-        f"{place}. {note.id} [{note.type}]{own_title(note)} "
-        f"(relevance {hit.ranked.relevance:.2f}, space {note.space}, {note.happened[:10]}){marks}"
-    )
+    how = "listed" if hit.listed else f"relevance {hit.ranked.relevance:.2f}"
+    return f"{place}. {note.id} [{note.type}]{own_title(note)} ({how}, space {note.space}, {note.happened[:10]}){marks}"
 
 
 def own_title(note: Note) -> str:
