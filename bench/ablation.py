@@ -36,7 +36,7 @@ from holdfast.engine.ports import Caller, Encoder, View
 from holdfast.engine.recall import Recall, recall
 from holdfast.engine.remember import Remember, remember
 from holdfast.index import words
-from holdfast.index.recalls import RecallEvent
+from holdfast.index.recalls import RecallEvent, RecallLog
 from holdfast.model.ids import RANDOM_BITS, note_id
 from holdfast.model.query import Filter
 from holdfast.model.ranking import WEIGHTS, Ranked, Weights, rank
@@ -139,14 +139,12 @@ class Remembering:
         await self._encoder.aclose()
 
 
-class Forgetting:
+class Forgetting(RecallLog):
     """A log of recalls that keeps none."""
 
-    async def add(self, _event: RecallEvent) -> bool:
+    async def add(self, event: RecallEvent) -> bool:
+        del event
         return True
-
-    async def aclose(self) -> None:
-        """Nothing to let go of."""
 
 
 def build(home: Path) -> Memory:
@@ -156,7 +154,7 @@ def build(home: Path) -> Memory:
     memory.ports = replace(
         memory.ports,
         encoder=Remembering(encoder) if encoder else None,
-        recalls=Forgetting(),
+        recalls=Forgetting(home / "recalls.db"),
         new_id=seeded_ids(random.Random(SEED)),  # noqa: S311 - ids decide which notes are sampled as background
     )
     return memory

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from holdfast.engine.memory import Memory
+from holdfast.engine.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.recall import Recalled
 from holdfast.index.vectors import Background
 from holdfast.model.ids import SELF_ID
 from holdfast.model.ranking import FLOOR, GATE, WEAK
 from served import Agent
-from worlds import WordBag, ask, found, keep, living
+from worlds import CALLER, WordBag, ask, found, keep, living
 
 pytestmark = pytest.mark.anyio
 
@@ -272,3 +273,61 @@ async def test_the_self_note_is_shown_where_it_fits_well_and_not_where_it_fits_a
         answer = await ask(words, query)
         assert answer.hits
         assert (SELF_ID in {hit.note.id for hit in answer.hits}) == shown, query
+
+
+# --- what asks nothing, and what a filter hides ------------------------------------------------------
+
+
+@pytest.mark.parametrize("prompt", ["what is 2+2?", "ok thanks", "what's next?", "danke, mach weiter", "次は何"])
+async def test_a_prompt_that_names_nothing_is_not_looked_for(meaning: Memory, prompt: str) -> None:
+    await keep(meaning, "Thanks to 2 cranes and 2 ferries what comes next is ok.")
+    answer = await ask(meaning, prompt)
+    assert found(answer) == []
+    assert any("names nothing" in notice for notice in answer.notices)
+    assert found(await ask(meaning, prompt, explain=True))
+
+
+async def test_an_order_that_names_nothing_gets_few_hits_and_no_strong_one(words: Memory) -> None:
+    for number in range(6):
+        await keep(words, f"Failing tests are fixed before new code, rule {number}.")
+    answer = await ask(words, "fix the failing tests")
+    assert 0 < len(answer.hits) <= 3
+    assert all(hit.ranked.weak for hit in answer.hits)
+    assert not (await ask(words, "how do we deal with failing tests?")).hits[0].ranked.weak
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"types": ["decision"]}, "types (it is a fact)"),
+        ({"spaces": ["global"]}, 'spaces (it is in "work")'),
+        ({"tags": ["boats"]}, "tags"),
+        ({"tiers": ["core"]}, "tiers (it is working)"),
+        ({"created_before": "2001-01-01"}, "created_before"),
+        ({"types": ["decision"], "tiers": ["core"]}, "types (it is a fact) and tiers (it is working)"),
+    ],
+)
+async def test_silence_says_which_filter_hides_the_answer(words: Memory, given: dict[str, Any], reason: str) -> None:
+    answer = await ask(words, "harbour crane forty tonnes steel", **given)
+    assert found(answer) == []
+    (notice,) = [notice for notice in answer.notices if "left out by" in notice]
+    assert reason in notice
+    assert CRANE in notice
+
+
+async def test_silence_says_that_the_answer_is_outdated(words: Memory) -> None:
+    old = await kept(words, "The winch is serviced in Bremerhaven.")
+    await words.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(old)))
+    answer = await ask(words, "where is the winch serviced, Bremerhaven?")
+    assert any(f"include_outdated shows it): {old}" in notice for notice in answer.notices)
+
+
+async def test_a_misspelt_space_is_named_with_the_nearest(words: Memory) -> None:
+    await keep(words, "Toll is paid at the gate.", space="tollgate")
+    answer = await ask(words, "where is toll paid?", spaces=["tolgate"])
+    assert 'No note is in the space "tolgate". The nearest is "tollgate".' in answer.notices
+
+
+async def test_a_filter_that_hides_nothing_relevant_is_not_blamed(words: Memory) -> None:
+    answer = await ask(words, "who bakes the bread?", types=["decision"])
+    assert not any("left out" in notice for notice in answer.notices)

@@ -105,7 +105,8 @@ def test_an_index_that_is_harmed_under_a_running_server_is_made_anew(
                     said = [answer["structuredContent"]["content"] for answer in answers if not answer["isError"]]
                     assert said
                     assert set(said) == {kept[given["node_id"]]}
-                    assert server.tool("remember", content=f"Lamp {number}.")["isError"] is False
+                    stored_too = server.tool("remember", content=f"Lamp {number}.")
+                    assert not stored_too["isError"], stored_too
         assert server.end()[0] == 0
 
 

@@ -903,6 +903,17 @@ async def test_a_write_into_a_database_that_was_deleted_is_not_acknowledged(tmp_
             await index.apply(Update(notes=[row(1, "into the void")]))
 
 
+async def test_a_table_of_words_that_cannot_be_read_is_one_more_harm_and_no_full_disk(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    async with opened(path) as index:
+        await index.apply(Update(notes=[row(1, "A crane lifts.")]))
+        with closing(sqlite3.connect(path)) as stranger, stranger:
+            stranger.execute("DELETE FROM texts_config")
+    async with opened(path) as index:
+        with pytest.raises(IndexLostError, match="invalid fts5 file format"):
+            await index.apply(Update(notes=[row(2, "A lamp shines.")]))
+
+
 @pytest.mark.parametrize("end", ["-wal", "-shm"])
 async def test_a_database_whose_log_was_deleted_is_made_anew(tmp_path: Path, end: str) -> None:
     """Another process would begin a log of its own, and neither would see or respect what the other writes."""

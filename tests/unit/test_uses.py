@@ -86,6 +86,7 @@ class Refusing(NoteFiles):
     refusal: Exception = OSError()
 
     async def record(self, record: dict[str, Any], *, flush: bool = False) -> int:
+        del record, flush
         raise Refusing.refusal
 
 

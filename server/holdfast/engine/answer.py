@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from holdfast.engine.asking import Asking, hard_filter
+from holdfast.engine.asking import Asking, Window, anytime, hard_filter, outer
 from holdfast.engine.lists import Listed, Listing, listed, passes, persons
 from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
@@ -26,6 +26,7 @@ ENTRY_TOKENS = 40  # what a result's own line costs
 LISTED = 1.0  # the relevance of what is on a list that was asked for
 NAMED = 0.85  # at the least, of the note of a person who is asked for
 _ABOUT = ("is about whom was asked for",)
+MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
 
 
@@ -66,9 +67,10 @@ class Omitted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`elsewhen` says that the hits are from other times than the question speaks of.
+    """Hits with what stands around them, and where they are from.
 
-    `listing` says what the hits are some of, where a list was asked for.
+    `elsewhen` says that the best hits are from other times than the question speaks of; else `window` is its time, if a
+    hit is from it. `listing` says what the hits are some of, where a list was asked for.
     """
 
     hits: tuple[Hit, ...]
@@ -77,6 +79,7 @@ class Answer:
     omitted: Omitted
     elsewhen: bool
     listing: Listing | None = None
+    window: Window | None = None
 
 
 def answer(
@@ -92,28 +95,63 @@ def answer(
     """Find the best notes, nothing that falls short of the lines, `limit` behind the first `offset`, within `budget`.
 
     A list that is asked for is one. What is asked for by its time is looked for there first; where nothing there fits,
-    everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller says what is
-    `passing`, that alone decides.
+    or only badly, everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller
+    says what is `passing`, that alone decides. Nothing is looked for where the question names nothing, unless with
+    `explain`.
     """
     lists = listed(view, asking, limit, offset)
     if lists is not None:
         return _of_list(view, asking, lists, limit, budget, passing)
-    wanted = narrow = hard_filter(asking) or asking.wanted
+    if asking.idle == "empty" and not explain:
+        return Answer((), (), (), Omitted(0, ()), elsewhen=False)
+    if asking.idle == "order":
+        limit = min(limit, MOST_OF_AN_ORDER)
     most = limit + offset
-    ranked = _ranked(view, asking, narrow, most)
-    best = gated(ranked, most, passing)
-    if not best and narrow is not asking.wanted:
-        wanted = asking.wanted
-        ranked = _ranked(view, asking, wanted, most)
-        best = gated(ranked, most, passing)
-    best = _persons_first(view, asking, best)
+    found = _searched(view, asking, most, passing)
+    best = _persons_first(view, asking, found.best)
     if not best and explain:
-        best = ranked
+        best = found.ranked
     best = best[offset:most]
     notes = view.notes(item.candidate.id for item in best)
     hits = [Hit(notes[item.candidate.id].note, item) for item in best if item.candidate.id in notes]
-    found = _shown(view, hits, wanted, limit, budget)
-    return replace(found, elsewhen=bool(found.hits) and wanted is not narrow)
+    shown = _shown(view, hits, found.wanted, limit, budget)
+    elsewhen = found.elsewhen and bool(shown.hits)
+    return replace(shown, elsewhen=elsewhen, window=None if elsewhen else _claimed(asking, shown.hits))
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was found with which filter, and what of it may be shown."""
+
+    wanted: Filter
+    ranked: list[Ranked]
+    best: list[Ranked]
+    elsewhen: bool = False
+
+
+def _searched(view: View, asking: Asking, most: int, passing: Passing | None) -> _Search:
+    """What answers from the time that is asked for; where that is nothing, or only weak, what is better elsewhere."""
+    inside = hard_filter(asking)
+    if inside is None:
+        return _search(view, asking, asking.wanted, most, passing)
+    found = _search(view, asking, inside, most, passing)
+    if any(not item.weak for item in found.best):
+        return found
+    outside = _search(view, anytime(asking), asking.wanted, most, passing)
+    if found.best and (not outside.best or outside.best[0].weak):
+        return found
+    return replace(outside, elsewhen=True)
+
+
+def _search(view: View, asking: Asking, wanted: Filter, most: int, passing: Passing | None) -> _Search:
+    ranked = _ranked(view, asking, wanted, most)
+    return _Search(wanted, ranked, gated(ranked, most, passing))
+
+
+def _claimed(asking: Asking, hits: Sequence[Hit]) -> Window | None:
+    """The time that the answer is from: that of the question, or with the days around it, where a hit is."""
+    windows = (asking.window, outer(asking))
+    return next((each for each in windows if each and any(each.holds(hit.note.happened) for hit in hits)), None)
 
 
 def _shown(view: View, hits: Sequence[Hit], wanted: Filter, limit: int, budget: int | None) -> Answer:
@@ -152,7 +190,8 @@ def _of_list(
         if end in notes
     ]
     kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
-    return replace(_shown(view, kept, asking.wanted, 0, budget), listing=listing)
+    shown = _shown(view, kept, asking.wanted, 0, budget)
+    return replace(shown, listing=listing, window=_claimed(asking, shown.hits) if listing.dated else None)
 
 
 def _on_list(note: Note) -> Ranked:

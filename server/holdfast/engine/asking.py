@@ -9,10 +9,11 @@ from holdfast.engine.ports import Ports, View
 from holdfast.model.identifiers import is_formed
 from holdfast.model.intent import Intent, intent_of
 from holdfast.model.memory import Note
+from holdfast.model.prompts import Idle, idle
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import WEIGHTS, Question, Weights
 from holdfast.model.times import instant, moment
-from holdfast.model.timewords import TimeReading, outer_window, read_time, without_time
+from holdfast.model.timewords import TimeReading, day_names, outer_window, read_time, without_time
 from holdfast.model.words import asks_openly, query_terms
 
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
@@ -28,6 +29,9 @@ class Window:
     words: str
     event: str | None = None  # the id of the note that tells when it was
 
+    def holds(self, happened: str) -> bool:
+        return (self.after is None or happened >= self.after) and (self.before is None or happened <= self.before)
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -36,7 +40,8 @@ class Asking:
     `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
     for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
     `window` where no days are known for it. With `open` it asks for whatever is from that time. `intent` is what it
-    asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed.
+    asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed. `idle`
+    says that it asks memory for nothing.
     """
 
     query: str
@@ -50,6 +55,7 @@ class Asking:
     is_browsing: bool = False
     vector: QueryVector | None = None
     weights: Weights = WEIGHTS
+    idle: Idle | None = None
 
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
@@ -59,9 +65,17 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
-    question = Question(text, None if wanted.spaces else space, past=past, extraordinary=extraordinary, formed=formed)
+    nothing = idle(query) if time is None else None
+    question = Question(
+        text,
+        None if wanted.spaces else space,
+        past=past,
+        extraordinary=extraordinary,
+        formed=formed,
+        is_order=nothing == "order",
+    )
     wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
-    return Asking(query, text, wanted, question, time, intent=intent_of(text))
+    return Asking(query, text, wanted, question, time, intent=intent_of(text), idle=nothing)
 
 
 def browsing(query: str, wanted: Filter) -> Asking:
@@ -94,6 +108,24 @@ def placed(asking: Asking, window: Window | None) -> Asking:
         text = rest if query_terms(rest) and asking.time.relation in ("before", "until") else text
     question = replace(asking.question, text=text, after=window.after, before=window.before)
     return replace(asking, text=text, question=question, window=window, open=asks_openly(rest))
+
+
+def anytime(asking: Asking) -> Asking:
+    """The question as it is put to all times: the names of days and months in it are words like the others."""
+    text = _with_days(asking)
+    return replace(asking, text=text, question=replace(asking.question, text=text, after=None, before=None))
+
+
+def _with_days(asking: Asking) -> str:
+    days = day_names(asking.time.words) if asking.time else []
+    return " ".join((asking.text, *days))
+
+
+def outer(asking: Asking) -> Window | None:
+    """The window with the days around it in which a note may still be told of it."""
+    if asking.window is None or asking.time is None or asking.window.event:
+        return None
+    return Window(*outer_window(asking.time), asking.window.words)
 
 
 def hard_filter(asking: Asking) -> Filter | None:

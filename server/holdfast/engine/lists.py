@@ -21,12 +21,16 @@ _PLURALS = {"person": "people"}
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the notes of a list are some of: `total` notes, in words `described`; `elsewhere` are in other projects."""
+    """What the notes of a list are some of: `total` notes, in words `described`; `elsewhere` are in other projects.
+
+    With `dated` it is of the time that the question speaks of.
+    """
 
     total: int
     offset: int
     described: str
     elsewhere: int = 0
+    dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,8 @@ def _of_notes(view: View, asking: Asking, intent: Intent, limit: int, offset: in
             found = _list_in(view, here, intent, limit, offset)
             if found is not None:
                 others = 0 if number or len(scopes) == 1 else _count(view, typed, intent) - found.listing.total
-                return replace(found, listing=replace(found.listing, elsewhere=others))
+                listing = replace(found.listing, elsewhere=others, dated=window is not None)
+                return replace(found, listing=listing)
     return None
 
 

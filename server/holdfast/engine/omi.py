@@ -10,7 +10,7 @@ from holdfast.engine.answer import Answer, answer
 from holdfast.engine.arguments import check_count, check_query
 from holdfast.engine.contradiction import Contradiction, keep_contradictions, opposed_notes
 from holdfast.engine.ports import Caller, Ports, View
-from holdfast.engine.recall import asked, kept_event, list_told, standing_notices, time_read
+from holdfast.engine.recall import asked, kept_event, reading_of, standing_notices
 from holdfast.engine.remember import Remember, Stored, remember
 from holdfast.engine.resolve import resolve_all
 from holdfast.engine.stages import Stages
@@ -150,7 +150,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     event_id, unrated = await kept_event(ports, caller, asking, [(item.note.id, item.relevance) for item in memories])
     stages.ended("keep")
     stages.tell("recalled", hits=len(memories), related=0)
-    told = (*list_told(found.listing), *time_read(asking.window, elsewhen=found.elsewhen), notice, *standing, unrated)
+    told = (*reading_of(asking, found), notice, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text))
 
 

@@ -19,6 +19,7 @@ from holdfast.engine.asking import (
 )
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_query
+from holdfast.engine.hidden import hidden_notices
 from holdfast.engine.lists import Listing
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.stages import Stages
@@ -87,7 +88,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
 
     def read(view: View) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, request.budget, explain=request.explain, offset=request.offset)
-        return found, standing_notices(view, ports, asking.vector)
+        return found, [*hidden_notices(view, asking, found.hits), *standing_notices(view, ports, asking.vector)]
 
     found, standing = await ports.index.read(read)
     stages.ended("search")
@@ -98,17 +99,9 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     stages.tell("recalled", hits=len(found.hits), related=len(found.related))
     tip = await ports.tips.take(ports.index)
     due = await due_notice(ports)
-    told = (
-        *list_told(found.listing),
-        *time_read(asking.window, elsewhen=found.elsewhen),
-        notice,
-        *standing,
-        unrated,
-        tip,
-        due,
-    )
+    told = (*reading_of(asking, found), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
-    after, before = _span(wanted, asking.window)
+    after, before = _span(wanted, found.window)
     return Recalled(
         found.hits, found.related, found.tensions, found.omitted, after, before, event, notices, found.listing
     )
@@ -196,20 +189,33 @@ def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
 
 
-def list_told(listing: Listing | None) -> list[str]:
+def reading_of(asking: Asking, found: Answer) -> list[str]:
+    """How the question was taken, where that is not plain from the answer."""
+    if found.listing is not None:
+        return _more_elsewhere(found.listing)
+    if asking.idle == "empty":
+        return ["The question names nothing that a note could be about, so nothing was looked for."]
+    return time_read(asking.window, found)
+
+
+def _more_elsewhere(listing: Listing) -> list[str]:
     """How many notes more there would be on a list, were it not of the current project alone."""
-    if listing is None or not listing.elsewhere:
+    if not listing.elsewhere:
         return []
     return [f'{listing.elsewhere:,} more in other projects; ask "in all projects" for them.']
 
 
-def time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
+def time_read(window: Window | None, found: Answer) -> list[str]:
     """How the question's time was taken, where that is not plain from the window."""
     if window is None:
         return []
     told = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
-    if elsewhen:
+    if found.elsewhen and any(window.holds(hit.note.happened) for hit in found.hits):
+        told.append(f'What is from "{window.words}" fits less; the best of these notes are from other times.')
+    elif found.elsewhen:
         told.append(f'Nothing that fits is from "{window.words}"; these notes are from other times.')
+    elif not found.hits:
+        told.append(f'Nothing that fits is from "{window.words}".')
     return told
 
 

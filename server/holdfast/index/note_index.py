@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _SIGN_OF_NO_FILE = "unable to open"
-_SIGNS_OF_HARM = ("malformed", "no such", "already exists", "has no column", "readonly", "disk I/O", "decode")
+_SIGNS_OF_HARM = (
+    "malformed", "no such", "already exists", "has no column", "readonly", "disk I/O", "decode", "invalid fts5",
+)  # fmt: skip
 LAST = "\U0010ffff"  # sorts behind every name
 
 

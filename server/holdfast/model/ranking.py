@@ -34,6 +34,7 @@ _NAMED_FLOOR, _HIGHEST_FLOOR = 0.5, 0.75  # relevance of a note that holds an id
 _FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of what is asked about
 _DOUBTFUL, _STEEP = 0.25, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY = 0.8  # what a word weighs more that is no ordinary one
+_ORDER_SHARE = 0.44  # of its relevance has what an order finds that names nothing: always below WEAK
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
 
 
@@ -64,7 +65,8 @@ class Question:
     `space` is the one asked from; None where there is none, then all are equal. `after` and `before` are the time
     that it speaks of, None where it speaks of none. With `past` it asks for what was true then: what is retired by
     now is as good. `extraordinary` are the words of it that are no ordinary English, `formed` those of them that are
-    made of ordinary words. `affinity` is what feedback
+    made of ordinary words. `is_order`: it orders something and names only what every project has, so nothing that it
+    finds is more than a weak match. `affinity` is what feedback
     added to a note's score for questions like this one, by id.
     """
 
@@ -75,6 +77,7 @@ class Question:
     past: bool = False
     extraordinary: frozenset[str] = frozenset()
     formed: frozenset[str] = frozenset()
+    is_order: bool = False
     affinity: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -222,7 +225,7 @@ def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
     )
     named = subject + (agreement == 1.0)
     worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
-    worth = max(worth, floor)
+    worth = max(worth, floor) * (_ORDER_SHARE if question.is_order else 1.0)
     return Ranked(candidate, score, worth, _also(subject=subject, affinity=affinity), asked.unknown)
 
 

@@ -76,6 +76,11 @@ def searchable(text: str) -> str:
     return _RUN.sub(lambda run: f" {' '.join(_pieces(run.group()))} ", folded(text))
 
 
+def folded_words(text: str) -> list[str]:
+    """All words of a text in order, folded; runs of unspaced scripts whole."""
+    return _WORD.findall(folded(text))
+
+
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query in order, folded, without stop words unless there is nothing else."""
     terms: dict[str, None] = {}

@@ -1,0 +1,199 @@
+# ruff: noqa: RUF001 - words of many scripts
+"""Prompts that ask memory for nothing: small talk, "go on", sums, orders that name no particular thing.
+
+As in "ok thanks", "what's next?", "what is 2+2?" (empty), and "fix the failing test", "now do the same for the other
+two" (an order). A prompt is one of these only where every word of it is known to name nothing, so one word that is in
+none of the lists makes it a question like any other. Words are folded: without case and accents.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from holdfast.model.frames import FRAME_WORDS
+from holdfast.model.words import STOP_WORDS, folded, folded_words
+
+Idle = Literal["empty", "order"]
+
+_LONGEST = 400  # characters: who says more says something
+_SUM = re.compile(r"[\d\s.,()]+(?:[-+*/x×÷^%=][\d\s.,()]+)+|\d+ ?%(?= of \d+)| of \d+\b")
+_KEYWORDS = 2  # words that are no sentence: "error log"
+_ASKING = re.compile("[?？؟]")
+
+# What asks memory, whatever stands around it: "what did we decide?", "do you remember?", "who am I?"
+_MEMORY = """
+    happen happens happened decide decided decision decisions discuss discussed agree agreed remember remembered
+    recall know known learn learned learnt store stored note notes noted memory memories forgot forgotten told talk
+    talked history prefer preference preferences convention conventions usual usually lately recently previously who
+    whose passiert entschieden entscheidung beschlossen besprochen erinnerst weisst kennst gemerkt notiz notizen wer
+    sais connais souviens rappelles retenu decidimos decidido sabes conoces recuerdas recuerda quien nota notas
+    decidiu lembra lembras sabe conhece quem deciso decidere ricordi ricorda sai conosci chi besloten weet herinner
+    zdecydowalismy pamietasz wiesz kto решили помнишь знаешь кто kim hatirliyor biliyor
+"""
+_MEMORY_UNSPACED = "覚え 記憶 知って 決め 誰 记得 记住 知道 决定 谁 記得 決定 誰 기억 알고 결정 누구"
+
+# Small talk, agreement, thanks, and what points at something that was said before.
+_TALK = """
+    ok okay k kk yes yep yeah yup no nope nah sure thanks thank thx ty cheers please pls great good nice cool
+    perfect awesome excellent fine wow hmm hm oh ah lol haha hi hello hey bye goodbye goodnight morning evening
+    afternoon welcome sorry right correct wrong exactly agreed not bad same other others another two three four five
+    six seven eight nine ten one ones both rest next previous first second third last again more less further now
+    then later still back up down do does did doing done it its this that these those them they there here him her
+    go goes going gone ahead on off continue proceed carry keep stop wait hold undo redo retry start begin finish
+    finished ready try tries trying tried like so just only also too way ways thing things stuff bit little lot much
+    many few some any every each all everything anything something nothing else doesnt dont didnt isnt cant wont
+    whats thats im youre were hows let's lets let us me you we i my your our what what's that's it's i'm you're
+    we're don't doesn't didn't isn't can't won't cannot i'll we'll you'll how are is was be been being can could
+    would will shall should may might must of for to in at by with from as about the a an and or but if hundred
+    thousand small smaller big bigger tell sound sounds fun funny plus minus times divided equals sum square root
+    percent joke jokes today day weekend think idea ideas opinion looks look looking better best worse love loved
+    hate want wants need needs get got give make made take over out instead though well really very quite pretty job
+    work works worked working ja nein danke dankeschon bitte gut super toll prima klasse genau stimmt richtig falsch
+    hallo moin servus tschuss guten morgen tag abend nacht weiter weitermachen mach mache machen machst los und oder
+    aber nochmal nochmals wieder dasselbe gleiche gleichen selbe anderen andere anderer anderes beide beiden zwei
+    drei vier funf zehn eins jetzt nun dann als nachstes nachste nachster ist sind das die der den dem ein eine
+    einen mit von fur auf zu alles alle mehr weniger noch mal einfach doch auch wie geht's gehts dir es ich du wir
+    mir dich uns kommt passt verstanden einverstanden zeig gib warte stopp halt fertig bereit sehr schon oui non
+    merci parfait bien tres bon bonne bonjour bonsoir salut au revoir d'accord daccord continuez vas y vas-y allez
+    allons fais fait faites faire la le les un une des meme memes chose choses pour deux trois autre autres suivant
+    suivante maintenant ensuite puis encore et ou mais c'est ca cela ceci qu'est-ce quoi prochaine prochain etape
+    s'il te vous plait stp svp de je tu nous arrete attends pret genial si gracias ahora vez veces vale perfecto
+    bueno buena buenos buenas dias tardes noches hola adios sigue siguiente continua continuar adelante hazlo haz
+    hacer haga lo el las una mismo misma para otros otras otro otra dos luego despues o pero esto eso que toca por
+    favor muy acuerdo listo espera sim nao obrigado obrigada otimo perfeito bom boa dia tarde noite ola tchau
+    proximo proxima faca faz fazer mesmo mesma os outros outras outro outra dois duas agora depois e mas isso isto
+    qual muito grazie di nuovo perfetto ottimo bene buono buongiorno ciao avanti prossimo prossima fai fare stesso
+    stessa per gli altri altre altro altra due tre adesso ora poi ma questo quello cosa viene dopo favore molto va
+    bedankt dank nee goed doei verder ga door doe doen hetzelfde zelfde voor twee nu dan volgende en maar dit dat
+    wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla pozostalych dwoch
+    teraz potem nastepny nastepne co lub ale prosze да нет спасибо отлично хорошо супер ладно ок привет пока дальше
+    продолжай продолжить сделай сделать то же самое для остальных других двух теперь потом следующий что и или но
+    это пожалуйста давай понятно evet hayir tesekkurler tesekkur ederim tamam guzel harika merhaba devam simdi
+    aynisini digerleri ikisi icin yap sonra sirada ne var lutfen peki tack nej bra perfekt hej fortsatt gor samma
+    andra tva sedan nasta och eller vad ar det snalla شكرا نعم لا حسنا ممتاز مرحبا استمر تابع الان افعل نفس الشيء
+    للاخرين ما التالي من فضلك धन्यवाद हाँ नहीं ठीक है अच्छा नमस्ते जारी रखो अब वही करो बाकी दो के लिए आगे क्या कृपया
+"""
+_TALK_UNSPACED = """
+    ありがとうございます ありがとう はい いいえ わかりました 了解です 了解 お願いします こんにちは おはよう
+    続けてください 続けて 次は何ですか 次は何 次は 次 同じこと 同じ 残りの二つ 残り 二つ 他の 他 今度 今 それ これ
+    もう一度 して しました ください も に を の は で が と ですか です ます か よ ね 大丈夫 いい 谢谢 好的 好 是的
+    是 不 不是 对 可以 没问题 你好 再见 继续 下一步 接下来 然后 现在 做 同样的 同样 一样 其他 另外 剩下 两个 那 这
+    些 的 了 吧 吗 什么 请 再 把 也 事 干 个 呢 谢 謝謝 繼續 現在 請 兩個 什麼 接下來 감사합니다 고마워요 고마워 네
+    아니요 좋아요 좋아 알겠습니다 안녕하세요 계속해 계속 다음은 다음 뭐야 뭐 무엇 이제 지금 같은 똑같이 나머지 다른
+    두 개 해줘 해주세요 하세요 해 주세요 도 에 를 을 은 는 이 가 요 것 줘 어 아
+"""
+
+# Those of the above that one may well look for, where they stand alone.
+_SOUGHT = """
+    weekend morning evening afternoon day today joke jokes job work idea ideas opinion sum square root percent
+    hundred thousand one two three four five six seven eight nine ten first second third thing things fun morgen tag
+    abend nacht
+"""
+
+# Orders, and things that every project has: they name nothing in particular.
+_ORDERS = """
+    fix fixes fixed repair run runs running rerun execute test tests testing unittest unittests fail fails failing
+    failed failure failures broken break breaks pass passes passing green red build builds rebuild compile compiles
+    write rewrite add adds remove delete drop rename move copy paste replace change changes changed update updates
+    refactor refactoring clean cleanup tidy simplify shorten extract inline format lint reformat implement create
+    make generate open close show list print explain describe summarise summarize translate review check verify look
+    find search read commit commits push pull merge rebase branch stash diff revert rollback pr code file files
+    folder directory function functions method methods class classes module modules variable variables parameter
+    argument line lines block comment comments docstring docstrings documentation docs readme type types error
+    errors bug bugs warning warnings exception exceptions issue issues problem problems message messages output log
+    logs result results script scripts program command commands suite case cases name names import imports unused
+    dead suggestion suggestions step steps task tasks todo todos item items part parts section sentence text
+    paragraph word words answer question example examples version feature features app application project repo
+    repository above below following remaining current new old whole entire missing simpler shorter longer faster
+    cleaner use using install debug apply split join sort improve improvement handle ensure behebe repariere
+    korrigiere fuhre aus fuhr starte lauf laufen teste fehlgeschlagenen fehlschlagenden fehlgeschlagene kaputten
+    kaputte fehler datei dateien funktion funktionen methode klasse zeile zeilen schreibe schreib fuge hinzu losche
+    entferne andere benenne um aktualisiere erklare prufe baue committe kommentar kommentare warnung warnungen
+    ergebnis befehl schritt aufgabe nachsten corrige corriger echoue echouent repare reparer lance lancer relance
+    executer qui casse fichier fichiers fonction fonctions classe ligne lignes ecris ajoute supprime renomme modifie
+    explique verifie erreur erreurs bogue commentaire commentaires avertissement etape tache arregla arreglar
+    corregir ejecuta ejecutar corre prueba pruebas falla fallan fallando codigo archivo archivos fichero funcion
+    funciones metodo clase linea lineas escribe agrega anade borra elimina renombra cambia explica revisa errores
+    comentario comentarios advertencia paso tarea corrija conserta consertar rode rodar executar testes falhando
+    falha falhou arquivo arquivos ficheiro funcao funcoes linha linhas escreva adicione apague remova renomeie mude
+    erro erros correggi sistema esegui lancia eseguire nuovo che fallisce fallito codice funzione funzioni riga
+    righe scrivi aggiungi cancella rimuovi rinomina spiega errore errori repareer herstel los op draai voer uit
+    falende mislukte bestand bestanden functie schrijf voeg toe verwijder hernoem wijzig leg uitleg fout fouten
+    napraw popraw uruchom testy nieudany nieprzechodzacy kod plik pliki funkcje funkcja napisz dodaj usun zmien
+    wyjasnij blad bledy исправь почини запусти тест тесты падающий упавший сломанный код файл файлы функцию функция
+    метод класс строку напиши добавь удали переименуй измени объясни проверь ошибку ошибки duzelt calistir testi
+    testleri basarisiz kodu dosya dosyayi fonksiyon yaz ekle sil degistir acikla hata hatayi fixa kor testet
+    testerna trasiga koden fil filen skriv lagg till ta bort andra forklara felet اصلح شغل الاختبار الاختبارات
+    الفاشل الكود الملف الدالة اكتب اضف احذف غير اشرح الخطا ठीक चलाओ टेस्ट विफल कोड फ़ाइल फाइल लिखो जोड़ो हटाओ बदलो
+    समझाओ को करें करो
+"""
+_ORDERS_UNSPACED = """
+    失敗している 失敗した 失敗 テスト 修正 直し 直す 実行 コード ファイル 関数 クラス エラー バグ 説明 書い 追加
+    削除 変更 リファクタリング コミット 失败的 失败 测试 修复 修改 修 运行 跑 代码 文件 函数 类 错误 解释 写 添加
+    删除 重命名 重构 提交 更新 检查 失敗的 測試 執行 程式碼 檔案 실패한 실패하는 테스트 고쳐 수정 실행 돌려 코드
+    파일 함수 클래스 오류 에러 버그 설명 작성 추가 삭제 변경 리팩토링 커밋
+"""
+_QUESTION = frozenset(
+    """how where which why when what what's wie wo welche welcher welches warum wann was comment ou quel quelle quelles
+    quels pourquoi quand combien como donde cual cuales cuando onde qual quais dove come quale quali perche quando hoe
+    waar welke waarom wanneer wat jak gdzie ktory ktora dlaczego kiedy co как где какой какая почему когда что
+    nasil nerede hangi neden var hur var vilken varfor كيف اين متى لماذا كैसे कहाँ कब क्यों कौन""".split()  # noqa: SIM905
+)
+_QUESTION_UNSPACED = re.compile("どう|どこ|どの|いつ|なぜ|怎么|怎麼|哪|为什么|為什麼|什么时候|어떻게|어디|언제|왜|어느")
+
+
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in folded_words(text))
+
+
+def _pieces(text: str) -> re.Pattern[str]:
+    """Matches any of these where no spaces stand between words, the longest first."""
+    return re.compile("|".join(sorted(map(re.escape, folded(text).split()), key=len, reverse=True)))
+
+
+_ASKS = _words(_MEMORY)
+_ASKS_UNSPACED = _pieces(_MEMORY_UNSPACED)
+_NAMES_NOTHING = (_words(_TALK) | STOP_WORDS | FRAME_WORDS) - _ASKS
+_ORDER_WORDS = _words(_ORDERS)
+_ALONE = _words(_SOUGHT)
+_SMALL_PIECES = _pieces(_TALK_UNSPACED)
+_ORDER_PIECES = _pieces(_ORDERS_UNSPACED)
+
+
+def idle(prompt: str) -> Idle | None:
+    """Whether a prompt asks memory for nothing.
+
+    Returns:
+        `empty` where it names nothing at all; `order` where it orders something and names only what every project
+        has; None where it may be a question to memory, or says nothing.
+    """
+    if len(prompt) > _LONGEST:
+        return None
+    text = _SUM.sub(" ", folded(prompt))
+    orders = 0
+    if not text.isascii():
+        if _ASKS_UNSPACED.search(text):
+            return None
+        text, orders = _ORDER_PIECES.subn(" ", text)
+        text = _SMALL_PIECES.sub(" ", text)
+    words = folded_words(text)
+    if not re.search(r"\w", prompt) or not _ASKS.isdisjoint(words):
+        return None
+    telling = [word for word in words if word not in _NAMES_NOTHING and not _is_letter(word)]
+    if any(word not in _ORDER_WORDS for word in telling):
+        return None
+    if not telling and not orders:
+        return None if len(words) == 1 and words[0] in _ALONE else "empty"
+    is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
+    return None if is_search or _is_question(prompt, words) else "order"
+
+
+def _is_letter(word: str) -> bool:
+    """Whether this is what an apostrophe leaves of a word: "l'erreur"."""
+    return len(word) == 1 and "a" <= word <= "z"
+
+
+def _is_question(prompt: str, words: list[str]) -> bool:
+    asked = words if _ASKING.search(prompt) else words[:1]
+    return not _QUESTION.isdisjoint(asked) or bool(_QUESTION_UNSPACED.search(prompt))

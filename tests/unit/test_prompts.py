@@ -1,0 +1,76 @@
+"""Which prompts ask memory for nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.model.prompts import idle
+
+EMPTY = """
+what is 2+2?
+What's 17 * 23?
+ok thanks
+what's next?
+now do the same for the other two
+continue
+one more time
+danke, mach weiter
+Was kommt als Nächstes?
+merci, continue
+fais la même chose pour les deux autres
+haz lo mismo con los otros dos
+спасибо, продолжай
+ありがとう
+次は何ですか
+谢谢
+고마워
+شكرا
+""".strip().splitlines()
+ORDERS = """
+fix the failing test
+can you refactor this function?
+great, now update the docs as well
+please add tests for the new code
+Behebe den fehlschlagenden Test!
+corrige le test qui échoue
+arregla la prueba que falla
+исправь падающий тест
+失敗しているテストを修正してください
+修复失败的测试
+실패한 테스트를 고쳐줘
+""".strip().splitlines()
+ASKING = """
+how do we run the tests?
+what did we decide?
+what did we talk about?
+who am I?
+what do you know about me?
+where are the logs?
+fix the failing invoice test
+error log
+tests
+8080
+weekend
+E1234
+rename the billing service
+was haben wir beschlossen?
+comment lance-t-on les tests ?
+¿cómo ejecutamos las pruebas?
+テストはどう実行しますか
+怎么运行测试
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("prompt", EMPTY)
+def test_small_talk_and_sums_name_nothing(prompt: str) -> None:
+    assert idle(prompt) == "empty"
+
+
+@pytest.mark.parametrize("prompt", ORDERS)
+def test_an_order_that_names_only_what_every_project_has_asks_nothing(prompt: str) -> None:
+    assert idle(prompt) == "order"
+
+
+@pytest.mark.parametrize("prompt", [*ASKING, "", "   ", "?", "ok " * 500])
+def test_whatever_may_be_a_question_to_memory_is_none_of_these(prompt: str) -> None:
+    assert idle(prompt) is None
