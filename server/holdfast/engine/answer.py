@@ -132,15 +132,16 @@ class _Search:
 def _searched(view: View, asking: Asking, most: int, passing: Passing | None) -> _Search:
     """What answers from the time that is asked for; where that is nothing, or only weak, what is better elsewhere."""
     inside = hard_filter(asking)
-    if inside is None:
-        return _search(view, asking, asking.wanted, most, passing)
-    found = _search(view, asking, inside, most, passing)
-    if any(not item.weak for item in found.best):
+    found = _search(view, asking, inside or asking.wanted, most, passing)
+    if asking.window is None or any(not item.weak for item in found.best):
         return found
-    outside = _search(view, anytime(asking), asking.wanted, most, passing)
-    if found.best and (not outside.best or outside.best[0].weak):
+    anyhow = anytime(asking)
+    if inside is None and anyhow.text == asking.text:
         return found
-    return replace(outside, elsewhen=True)
+    outside = _search(view, anyhow, asking.wanted, most, passing)
+    if (found.best or inside is None) and (not outside.best or outside.best[0].weak):
+        return found
+    return replace(outside, elsewhen=inside is not None)
 
 
 def _search(view: View, asking: Asking, wanted: Filter, most: int, passing: Passing | None) -> _Search:

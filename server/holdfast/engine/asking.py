@@ -99,10 +99,15 @@ def window_of(view: View, asking: Asking) -> Window | None:
 
 
 def placed(asking: Asking, window: Window | None) -> Asking:
-    """The question with its time known. What was before an event is not told in the event's own words."""
+    """The question with its time known. What was before an event is not told in the event's own words.
+
+    Where its time leaves nothing out, the names of weekdays in it are looked for like other words.
+    """
     if window is None or asking.time is None:
         return asking
     text = rest = asking.text
+    if hard_filter(asking) is None:
+        text = _with_days(asking, all_of_them=False)
     if window.event:
         rest = text.replace(asking.time.event or "", " ", 1)
         text = rest if query_terms(rest) and asking.time.relation in ("before", "until") else text
@@ -112,13 +117,14 @@ def placed(asking: Asking, window: Window | None) -> Asking:
 
 def anytime(asking: Asking) -> Asking:
     """The question as it is put to all times: the names of days and months in it are words like the others."""
-    text = _with_days(asking)
+    text = _with_days(asking, all_of_them=True)
     return replace(asking, text=text, question=replace(asking.question, text=text, after=None, before=None))
 
 
-def _with_days(asking: Asking) -> str:
-    days = day_names(asking.time.words) if asking.time else []
-    return " ".join((asking.text, *days))
+def _with_days(asking: Asking, *, all_of_them: bool) -> str:
+    days = day_names(asking.time.words, all_of_them=all_of_them) if asking.time else []
+    known = query_terms(asking.text)
+    return " ".join((asking.text, *(day for day in days if not set(query_terms(day)) <= set(known))))
 
 
 def outer(asking: Asking) -> Window | None:
