@@ -108,7 +108,7 @@ def answer(
         limit = min(limit, MOST_OF_AN_ORDER)
     most = limit + offset
     found = _searched(view, asking, most, passing)
-    best = _persons_first(view, asking, found.best)
+    best = _persons_first(view, asking, found.best, passing)
     if not best and explain:
         best = found.ranked
     best = best[offset:most]
@@ -200,13 +200,14 @@ def _on_list(note: Note) -> Ranked:
     return Ranked(_bare(note), 0.0, LISTED, ("listed",))
 
 
-def _persons_first(view: View, asking: Asking, best: Sequence[Ranked]) -> list[Ranked]:
+def _persons_first(view: View, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
     """The note of a person who is asked for by name leads, then what has that name as its subject."""
     ids = persons(view, asking)
     found = {item.candidate.id: item for item in best}
     missing = view.notes(end for end in ids if end not in found)
     found |= {end: Ranked(_bare(item.note), 0.0, 0.0) for end, item in missing.items()}
     leading = [replace(found[end], relevance=max(found[end].relevance, NAMED), also=_ABOUT) for end in ids]
+    leading = [item for item in leading if passing is None or passing(item)]
     return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
 

@@ -15,7 +15,7 @@ from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded
 
 Kind = Literal["list", "self", "person"]
 
-_MOST_WORDS = 16  # a longer text is no such question
+_MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter in characters
 _MOST_NAMES = 4
 _MOST_MODIFIERS = 2
 _DIGITS = 4
@@ -51,8 +51,10 @@ class Intent:
 
 def intent_of(text: str) -> Intent | None:
     """What a question asks for, its words of time left out; None where it has to be searched for."""
+    if len(text) > _LONGEST:
+        return None
     line = " ".join(folded(text).replace("\u2019", "'").split()).lstrip("¿¡ ")
-    if not line or len(line.split()) > _MOST_WORDS or len(line) > 10 * _MOST_WORDS:
+    if not line or len(line.split()) > _MOST_WORDS:
         return None
     return _about_self(line) or _person(line) or _list(line)
 
