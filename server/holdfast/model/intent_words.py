@@ -54,8 +54,9 @@ NOUNS: dict[str, str] = {
     for word in words.split()
 }
 DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words(
-    "due upcoming forthcoming planned scheduled fällig geplant ansteht anstehend anstehende anstehenden prévu prévue "
-    "prévus prévues previsto prevista previstos previstas planeado planeada planificado pendiente pendientes"
+    "due upcoming forthcoming coming planned scheduled fällig geplant ansteht anstehend anstehende anstehenden "
+    "prévu prévue prévus prévues previsto prevista previstos previstas planeado planeada planificado "
+    "pendiente pendientes"
 )
 LATEST = _words(
     "recent latest newest last recently lately letzte letzten letzter letztes neueste neuesten neueste "
