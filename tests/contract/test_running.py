@@ -53,7 +53,7 @@ def test_a_client_on_a_pipe_can_list_and_call(environment: dict[str, str], era: 
         assert stored["structuredContent"]["space"] == "harbour"
         found = server.tool("recall", query="crane")["structuredContent"]["results"]
         assert [hit["id"] for hit in found] == [stored["structuredContent"]["id"]]
-        assert server.tool("recall", query="")["isError"]
+        assert server.tool("recall", limit=0)["isError"]
         assert server.end() == (0, [])
 
 

@@ -249,7 +249,7 @@ def test_a_nul_separates_words_like_a_space(worlds: tuple[World, World], query: 
     assert [hit.note.id for hit in worlds[0].ask(query).hits] == [hit.note.id for hit in told.hits] != []
 
 
-@pytest.mark.parametrize("query", ["", " \n", "x" * (LARGEST_QUERY + 1), "\ud800"])
+@pytest.mark.parametrize("query", ["x" * (LARGEST_QUERY + 1), "\ud800"])
 def test_what_is_no_question_is_refused_by_name(worlds: tuple[World, World], query: str) -> None:
     with pytest.raises(HoldfastError):
         worlds[0].ask(query)

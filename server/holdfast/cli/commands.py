@@ -101,9 +101,12 @@ def _add_remember(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_recall(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", help="a question or words; - reads it from standard input")
+    parser.add_argument(
+        "query", nargs="?", default="", help="a question or words; - reads it from standard input; none lists by time"
+    )
     parser.add_argument("--also", action="append", default=[], metavar="QUERY", help="the same in other words")
     parser.add_argument("--limit", type=int, default=10)
+    parser.add_argument("--offset", type=int, default=0, help="how many to leave out before the first")
     parser.add_argument("--type", action="append", default=[], choices=get_args(NoteType), metavar="TYPE")
     parser.add_argument("--space", action="append", default=[], help="only this one; may be given again")
     parser.add_argument("--tag", action="append", default=[])

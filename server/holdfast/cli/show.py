@@ -28,7 +28,9 @@ def recalled(screen: Screen, shape: Shape) -> None:
     if window["after"] or window["before"]:
         told = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
         screen.say(screen.paint(told, "dim"))
-    if not shape["results"]:
+    if shape["total"] is not None:
+        screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
+    elif not shape["results"]:
         screen.say("Nothing relevant is stored.")
     for hit in shape["results"]:
         screen.say(_heading(screen, hit))

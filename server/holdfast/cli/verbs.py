@@ -44,7 +44,7 @@ def run_remember(options: argparse.Namespace) -> int:
     settings = settings_here()
     who = caller_in(settings)
     outcome = run(settings, _asking(lambda ports: remember(ports, who, request), anew=True))
-    return _tell(options, render.remembered(outcome, who.space_from).structured, show.remembered)
+    return _tell(options, render.remembered(outcome, render.space_from(request, who)).structured, show.remembered)
 
 
 def run_recall(options: argparse.Namespace) -> int:
@@ -53,6 +53,7 @@ def run_recall(options: argparse.Namespace) -> int:
         query=text_of(options.query),
         also=options.also,
         limit=options.limit,
+        offset=options.offset,
         types=options.type,
         spaces=options.space,
         tags=options.tag,

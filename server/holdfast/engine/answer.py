@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from holdfast.engine.asking import Asking, hard_filter, narrowed
+from holdfast.engine.asking import Asking, Window, anytime, hard_filter, outer
 from holdfast.engine.contradiction import opposed_pairs
+from holdfast.engine.lists import Listed, Listing, listed, passes, persons
 from holdfast.engine.matters import (
     CLOSE_SEEDS,
     LOOKED,
@@ -33,15 +34,15 @@ from holdfast.model.passages import NOTHING, Passage
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import FLOOR, Question, Ranked, gated, rank
 
-NO_MATTERS = Matters({}, {})
 Passing: TypeAlias = Callable[[Ranked], bool]
 
 SEEDS, MOST_RELATED = 5, 5
 LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
-OPENLY_ASKED = 0.7  # the relevance of what is from the time that an open question asks for
+LISTED = 1.0  # the relevance of what is on a list that was asked for
+NAMED = 0.85  # at the least, of the note of a person who is asked for
+_ABOUT = ("is about whom was asked for",)
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things of the same"
-FROM_THEN = "from the time that was asked for"
 INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
 
 
@@ -50,7 +51,8 @@ class Hit:
     """A note that answers, with what is known of how well, and what of it is shown.
 
     `earlier` are older notes about the same matter, which it stands for; `later_since` says since when it holds, where
-    that is after the time that is asked about; `belief` says how a belief stands, and is empty for others.
+    that is after the time that is asked about; `belief` says how a belief stands, and is empty for others. With
+    `listed` it is on a list that was asked for, and its relevance says nothing.
     """
 
     note: Note
@@ -59,6 +61,7 @@ class Hit:
     later_since: str | None = None
     belief: str = ""
     shown: Passage = NOTHING
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,47 +84,133 @@ class Tension:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`elsewhen` says that the hits are from other times than the question speaks of."""
+    """Hits with what stands around them, and where they are from.
+
+    `elsewhen` says that the best hits are from other times than the question speaks of; else `window` is its time, if a
+    hit is from it. `listing` says what the hits are some of, where a list was asked for.
+    """
 
     hits: tuple[Hit, ...]
     related: tuple[Neighbour, ...]
     tensions: tuple[Tension, ...]
     elsewhen: bool
+    listing: Listing | None = None
+    window: Window | None = None
 
 
-def answer(view: View, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None) -> Answer:
-    """Find the best notes, nothing that falls short of the lines, at most `limit`.
+def answer(
+    view: View, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None, offset: int = 0
+) -> Answer:
+    """Find the best notes, nothing that falls short of the lines, `limit` behind the first `offset`.
 
-    What is asked for by its time is looked for there first; where nothing there fits, everywhere. With `explain` the
-    nearest notes are shown where nothing is good enough. Where the caller says what is `passing`, that alone decides.
-    Nothing is looked for where the question names nothing, unless with `explain`.
+    A list that is asked for is one. What is asked for by its time is looked for there first; where nothing there fits,
+    or only badly, everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller
+    says what is `passing`, that alone decides. Nothing is looked for where the question names nothing, unless with
+    `explain`.
     """
+    lists = listed(view, asking, limit, offset)
+    if lists is not None:
+        return _of_list(view, asking, lists, limit, passing)
     if asking.idle == "empty" and not explain:
         return Answer((), (), (), elsewhen=False)
     if asking.idle == "order":
         limit = min(limit, MOST_OF_AN_ORDER)
-    wanted = narrow = hard_filter(asking) or asking.wanted
-    listed = _from_then(view, asking, limit, passing)
-    best = ranked = [hit.ranked for hit in listed]
-    if not best:
-        ranked = _ranked(view, asking, narrow, limit)
-        best = gated(ranked, max(limit, LOOKED), passing)
-    if not best and narrow is not asking.wanted:
-        wanted = asking.wanted
-        ranked = _ranked(view, asking, wanted, limit)
-        best = gated(ranked, max(limit, LOOKED), passing)
+    most = limit + offset
+    found = _searched(view, asking, most, passing)
+    best = _persons_first(view, asking, found.best, passing)
     if not best and explain:
-        best = ranked[:limit]
-    others = ranked if passing is None else []
-    if asking.question.past and narrow is not asking.wanted and wanted is narrow:
-        others = _ranked(view, asking, asking.wanted, limit)  # what was valid then may have been said long before
-    hits, matters = (listed, NO_MATTERS) if listed else _hits(view, asking, best, others, folding=passing is None)
-    hits = hits[:limit]
+        best = found.ranked[:most]
+    others = found.ranked if passing is None else []
+    if asking.question.past and found.is_inside:
+        others = _ranked(view, asking, asking.wanted, most)  # what was valid then may have been said long before
+    hits, matters = _hits(view, asking, best, others, folding=passing is None)
+    hits = hits[offset:most]
     told = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
-    around, tensions = _around(view, hits, told, wanted, min(limit, MOST_RELATED))
+    around, tensions = _around(view, hits, told, found.wanted, min(limit, MOST_RELATED))
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
-    elsewhen = bool(hits) and wanted is not narrow
-    return Answer(tuple(hits), around, tensions, elsewhen)
+    elsewhen = found.elsewhen and bool(hits)
+    window = None if elsewhen else _claimed(asking, hits)
+    return Answer(tuple(hits), around, tensions, elsewhen, window=window)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was found with which filter, and what of it may be shown. With `is_inside` that is the time asked for."""
+
+    wanted: Filter
+    ranked: list[Ranked]
+    best: list[Ranked]
+    elsewhen: bool = False
+    is_inside: bool = False
+
+
+def _searched(view: View, asking: Asking, most: int, passing: Passing | None) -> _Search:
+    """What answers from the time that is asked for; where that is nothing, or only weak, what is better elsewhere."""
+    inside = hard_filter(asking)
+    found = replace(_search(view, asking, inside or asking.wanted, most, passing), is_inside=inside is not None)
+    if asking.window is None or any(not item.weak for item in found.best):
+        return found
+    anyhow = anytime(asking)
+    if inside is None and anyhow.text == asking.text:
+        return found
+    outside = _search(view, anyhow, asking.wanted, most, passing)
+    if (found.best or inside is None) and (not outside.best or outside.best[0].weak):
+        return found
+    return replace(outside, elsewhen=inside is not None)
+
+
+def _search(view: View, asking: Asking, wanted: Filter, most: int, passing: Passing | None) -> _Search:
+    ranked = _ranked(view, asking, wanted, most)
+    return _Search(wanted, ranked, gated(ranked, max(most, LOOKED), passing))
+
+
+def _claimed(asking: Asking, hits: Sequence[Hit]) -> Window | None:
+    """The time that the answer is from: that of the question, or with the days around it, where a hit is."""
+    windows = (asking.window, outer(asking))
+    return next((each for each in windows if each and any(each.holds(hit.note.happened) for hit in hits)), None)
+
+
+def _of_list(view: View, asking: Asking, lists: Listed, limit: int, passing: Passing | None) -> Answer:
+    """The notes of a list. What the question's words find is on it too where they say what is meant."""
+    listing, ids = lists.listing, lists.ids
+    found: dict[str, Ranked] = {}
+    if lists.searched:
+        ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
+        strong = [item for item in ranked if not item.weak]
+        found = {item.candidate.id: item for item in strong if item.candidate.id not in set(ids)}
+        if asking.intent is not None and asking.intent.topic:
+            places = {item.candidate.id: place for place, item in enumerate(ranked)}
+            ids = tuple(sorted(ids, key=lambda end: places.get(end, len(places))))
+    if lists.whole:
+        everything = (*ids, *found)
+        ids = everything[listing.offset : listing.offset + limit]
+        listing = replace(listing, total=len(everything))
+    notes = view.notes(ids)
+    hits = [
+        Hit(notes[end].note, found.get(end) or _on_list(notes[end].note), listed=end not in found)
+        for end in ids
+        if end in notes
+    ]
+    kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
+    _, tensions = _around(view, kept, [hit.note.id for hit in kept], asking.wanted, 0)
+    window = _claimed(asking, kept) if listing.dated else None
+    return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
+
+
+def _on_list(note: Note) -> Ranked:
+    """A note that is on a list: it is what was asked for, whatever its words say."""
+    return Ranked(bare(note), 0.0, LISTED, ("listed",))
+
+
+def _persons_first(view: View, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
+    """The note of a person who is asked for by name leads, then what has that name as its subject."""
+    ids = persons(view, asking)
+    found = {item.candidate.id: item for item in best}
+    missing = view.notes(end for end in ids if end not in found)
+    found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}
+    leading = [replace(found[end], relevance=max(found[end].relevance, NAMED), also=_ABOUT) for end in ids]
+    leading = [item for item in leading if passing is None or passing(item)]
+    return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
 
 def _hits(
@@ -136,7 +225,7 @@ def _hits(
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
     near = [end for end in close_ones(links, seeds, AUTO_REASONS) if end not in looked] if folding else []
     notes = view.notes([*(item.candidate.id for item in best), *looked, *near])
-    fitting = (end for end in near if end in notes and _passes(notes[end], asking.wanted))
+    fitting = (end for end in near if end in notes and passes(notes[end], asking.wanted))
     looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}
     retired = [end for end, item in looked.items() if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
@@ -155,21 +244,6 @@ def _hits(
         Hit(note, each.item, earlier_of(note, each.behind, notes, wholes), each.later_since) for each, note in shown
     ]
     return hits, matters
-
-
-def _from_then(view: View, asking: Asking, limit: int, passing: Passing | None) -> list[Hit]:
-    """What "what did we do last week" asks for: all that is from then, the newest first."""
-    if asking.window is None or not asking.open:
-        return []
-    wanted = narrowed(asking.wanted, asking.window.after, asking.window.before)
-    ids = view.latest(wanted, limit + 1)
-    notes = view.notes(ids)
-    found = [
-        Hit(notes[end].note, Ranked(bare(notes[end].note), -float(place), OPENLY_ASKED, (FROM_THEN,)))
-        for place, end in enumerate(ids)
-        if end in notes and end != SELF_ID
-    ]
-    return [hit for hit in found if passing is None or passing(hit.ranked)][:limit]
 
 
 def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
@@ -243,7 +317,7 @@ def _was_there(item: Ranked, question: Question) -> bool:
 
 def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
     """The successor as if it had been found, worth nothing of its own."""
-    if successor is None or not _passes(successor, wanted):
+    if successor is None or not passes(successor, wanted):
         return None
     candidate = bare(successor.note)._replace(coverage=item.candidate.coverage)
     return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
@@ -268,7 +342,7 @@ def _around(
     ids = [hit.note.id for hit in kept]
     links = view.links(ids)
     ways = _ways(links, ids[:SEEDS], found)
-    notes = {end: item for end, item in view.notes(ways).items() if _passes(item, wanted)}
+    notes = {end: item for end, item in view.notes(ways).items() if passes(item, wanted)}
     related = tuple(
         Neighbour(notes[end].note, link.source if link.target == end else link.target, link.type)
         for end, link in ways.items()
@@ -308,18 +382,3 @@ def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) 
         if link.source in seeds or link.target in seeds:
             ways.setdefault(end, link)
     return ways
-
-
-def _passes(item: IndexedNote, wanted: Filter) -> bool:
-    note = item.note
-    current = not note.is_outdated and (note.valid_until is None or note.valid_until > wanted.now)
-    return (
-        (current or wanted.include_outdated)
-        and note.merged_into is None
-        and (not wanted.spaces or note.space in wanted.spaces)
-        and (not wanted.types or note.type in wanted.types)
-        and (not wanted.tiers or note.tier in wanted.tiers)
-        and (not wanted.tags or bool({tag.lower() for tag in wanted.tags} & {tag.lower() for tag in note.tags}))
-        and (wanted.after is None or note.happened >= wanted.after)
-        and (wanted.before is None or note.happened <= wanted.before)
-    )

@@ -8,12 +8,13 @@ from datetime import timedelta
 from holdfast.engine.phrasings import Phrasing
 from holdfast.engine.ports import Ports, View
 from holdfast.model.identifiers import is_formed
+from holdfast.model.intent import Intent, intent_of
 from holdfast.model.memory import Note
 from holdfast.model.prompts import Idle, idle
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import WEIGHTS, Question, Weights
 from holdfast.model.times import instant, moment
-from holdfast.model.timewords import TimeReading, outer_window, read_time, without_time
+from holdfast.model.timewords import TimeReading, day_names, outer_window, read_time, without_time
 from holdfast.model.words import asks_openly, query_terms
 
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
@@ -29,6 +30,9 @@ class Window:
     words: str
     event: str | None = None  # the id of the note that tells when it was
 
+    def holds(self, happened: str) -> bool:
+        return (self.after is None or happened >= self.after) and (self.before is None or happened <= self.before)
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -36,8 +40,9 @@ class Asking:
 
     `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
     for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
-    `window` where no days are known for it. With `open` it asks for whatever is from that time. `idle` says that it
-    asks memory for nothing. `also` is the same in other words.
+    `window` where no days are known for it. With `open` it asks for whatever is from that time. `intent` is what it
+    asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed. `idle`
+    says that it asks memory for nothing. `also` is the same in other words.
     """
 
     query: str
@@ -47,6 +52,8 @@ class Asking:
     time: TimeReading | None
     window: Window | None = None
     open: bool = False
+    intent: Intent | None = None
+    is_browsing: bool = False
     vector: QueryVector | None = None
     weights: Weights = WEIGHTS
     idle: Idle | None = None
@@ -70,7 +77,17 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         is_order=nothing == "order",
     )
     wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
-    return Asking(query, text, wanted, question, time, idle=nothing)
+    return Asking(query, text, wanted, question, time, intent=intent_of(text), idle=nothing)
+
+
+def browsing(query: str, wanted: Filter) -> Asking:
+    """No question at all."""
+    return Asking(query, "", wanted, Question(""), None, is_browsing=True)
+
+
+def is_no_question(query: str) -> bool:
+    """Whether nothing is asked, so that all that the filters let through is meant."""
+    return not query.strip().strip("*")
 
 
 def window_of(view: View, asking: Asking) -> Window | None:
@@ -84,15 +101,39 @@ def window_of(view: View, asking: Asking) -> Window | None:
 
 
 def placed(asking: Asking, window: Window | None) -> Asking:
-    """The question with its time known. What was before an event is not told in the event's own words."""
+    """The question with its time known. What was before an event is not told in the event's own words.
+
+    Where its time leaves nothing out, the names of weekdays in it are looked for like other words.
+    """
     if window is None or asking.time is None:
         return asking
     text = rest = asking.text
+    if hard_filter(asking) is None:
+        text = _with_days(asking, all_of_them=False)
     if window.event:
         rest = text.replace(asking.time.event or "", " ", 1)
         text = rest if query_terms(rest) and asking.time.relation in ("before", "until") else text
     question = replace(asking.question, text=text, after=window.after, before=window.before)
     return replace(asking, text=text, question=question, window=window, open=asks_openly(rest))
+
+
+def anytime(asking: Asking) -> Asking:
+    """The question as it is put to all times: the names of days and months in it are words like the others."""
+    text = _with_days(asking, all_of_them=True)
+    return replace(asking, text=text, question=replace(asking.question, text=text, after=None, before=None))
+
+
+def _with_days(asking: Asking, *, all_of_them: bool) -> str:
+    days = day_names(asking.time.words, all_of_them=all_of_them) if asking.time else []
+    known = query_terms(asking.text)
+    return " ".join((asking.text, *(day for day in days if not set(query_terms(day)) <= set(known))))
+
+
+def outer(asking: Asking) -> Window | None:
+    """The window with the days around it in which a note may still be told of it."""
+    if asking.window is None or asking.time is None or asking.window.event:
+        return None
+    return Window(*outer_window(asking.time), asking.window.words)
 
 
 def hard_filter(asking: Asking) -> Filter | None:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from holdfast.engine.answer import Hit, answer
+from holdfast.engine.answer import Answer, answer
 from holdfast.engine.asking import Asking
 from holdfast.engine.ports import View
 from holdfast.model.memory import GLOBAL_SPACE, Note
@@ -17,16 +17,16 @@ _LIKE = 0.6  # the least similarity of two names of spaces, as difflib measures 
 _LONGEST_TITLE = 80
 
 
-def hidden_notices(view: View, asking: Asking, hits: Sequence[Hit]) -> list[str]:
+def hidden_notices(view: View, asking: Asking, found: Answer) -> list[str]:
     """What to tell of an answer without a strong hit: spaces that hold nothing, and the best note that a filter hides.
 
     Nothing where a hit is strong, where nothing was looked for, or where no filter was given.
     """
-    if asking.idle == "empty" or any(not hit.ranked.weak for hit in hits):
+    if asking.idle == "empty" or found.listing or any(not hit.ranked.weak for hit in found.hits):
         return []
     told = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
     everywhere = Filter(asking.wanted.now, include_outdated=True)
-    if replace(asking.wanted, include_superseded=False) != everywhere:
+    if not asking.is_browsing and replace(asking.wanted, include_superseded=False) != everywhere:
         told.append(_hidden(view, asking, everywhere))
     return [notice for notice in told if notice]
 

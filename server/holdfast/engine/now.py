@@ -17,7 +17,6 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import HoldfastError, LimitExceededError, StorageError
 from holdfast.index.note_index import IndexLostError
 from holdfast.model.capsule import capsule_name, sealed
-from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.now import Now, NowFile, fit, lines_of, one_line, read_now, stamp, update_now
 from holdfast.model.pages import CAPSULES, DAILY, daily_page, now_page, page_key
@@ -269,7 +268,7 @@ async def _known(ports: Ports, caller: Caller) -> dict[str, Any]:
                 {"memory_id": note, "title": title, "confidence": confidence}
                 for note, title, confidence in view.firmest_beliefs(spaces, CAPSULE_BELIEFS)
             ],
-            "recent": [note for note in view.latest(wanted, CAPSULE_NOTES + 1) if note != SELF_ID][:CAPSULE_NOTES],
+            "recent": list(view.by_time(wanted, CAPSULE_NOTES).ids),
         }
     )
 

@@ -176,7 +176,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     beliefs = await standings(ports, [item.note for item in memories])
     memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
     stances = [f"{note_id} is a belief, {told}." for note_id, told in beliefs.items()]
-    told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *stances, *standing, unrated)
+    told = (*reading_of(asking, found), notice, *stances, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget)
 
 

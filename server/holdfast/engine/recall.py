@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine.answer import Answer, Hit, Neighbour, Tension, answer
-from holdfast.engine.arguments import MOST_IDS, check_query, space, until, when, without_secrets
-from holdfast.engine.asking import Asking, Window, narrowed, placed, read_question, window_of
+from holdfast.engine.arguments import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
+from holdfast.engine.asking import (
+    Asking,
+    Window,
+    browsing,
+    is_no_question,
+    narrowed,
+    placed,
+    read_question,
+    window_of,
+)
 from holdfast.engine.believe import standings
 from holdfast.engine.budgets import Budget, budget_of, with_passages
 from holdfast.engine.due import due_notice
 from holdfast.engine.encoding import count_unencoded, encode_together
 from holdfast.engine.hidden import hidden_notices
+from holdfast.engine.lists import Listing
 from holdfast.engine.phrasings import checked_phrasings, read_phrasing
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.stages import Stages
@@ -31,12 +41,13 @@ LONGEST_PATH, CUT = 400, 100  # of a file's name in a notice
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """A question and what may answer it. Empty filters do not restrict; `budget` is in tokens of each form.
+    """A question and what may answer it: where it is blank or `*`, all that the filters let through, in order of time.
 
-    `also` is the question in other words, at most three times.
+    Empty filters do not restrict; `offset` is how many hits are left out before the first; `budget` is in tokens of
+    each form. `also` is the question in other words, at most three times.
     """
 
-    query: str
+    query: str = ""
     limit: int = 10
     types: Sequence[str] = ()
     spaces: Sequence[str] = ()
@@ -48,13 +59,15 @@ class Recall:
     budget: int | None = None
     explain: bool = False
     also: Sequence[str] = ()
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """The answer as it was found; what is told of it fits `budget`.
 
-    `after` and `before` are the time that it was looked for in, None where that was open.
+    `after` and `before` are the time that it was looked for in, None where that was open. `listing` says what the hits
+    are some of, where a list was asked for.
     """
 
     hits: tuple[Hit, ...]
@@ -65,13 +78,14 @@ class Recalled:
     before: str | None
     event_id: str
     notices: tuple[str, ...]
+    listing: Listing | None = None
 
 
 async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
     """Find notes by words, meaning and time. Other weights than the measured ones are for benches.
 
     Raises:
-        InvalidArgumentError: the query is blank or an argument is out of its range.
+        InvalidArgumentError: an argument is out of its range.
     """
     wanted = _filter(ports, request)
     budget = budget_of(request.budget, request.limit)
@@ -81,8 +95,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     whole = replace(asking, weights=weights)
 
     def read(view: View) -> tuple[Answer, list[str]]:
-        found = answer(view, whole, request.limit, explain=request.explain)
-        hidden = hidden_notices(view, asking, found.hits)
+        found = answer(view, whole, request.limit, explain=request.explain, offset=request.offset)
+        hidden = hidden_notices(view, asking, found)
         terms = query_terms(" ".join(_texts(asking)))
         found = replace(found, hits=with_passages(found.hits, terms, budget))
         return found, [*hidden, *standing_notices(view, ports, asking.vector)]
@@ -98,10 +112,10 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     hits = tuple(replace(hit, belief=beliefs.get(hit.note.id, "")) for hit in found.hits)
     tip = await ports.tips.take(ports.index)
     due = await due_notice(ports)
-    told = (*reading_of(asking, elsewhen=found.elsewhen), notice, *standing, unrated, tip, due)
+    told = (*reading_of(asking, found), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
-    after, before = _span(wanted, asking.window)
-    return Recalled(hits, found.related, found.tensions, budget, after, before, event, notices)
+    after, before = _span(wanted, found.window)
+    return Recalled(hits, found.related, found.tensions, budget, after, before, event, notices, found.listing)
 
 
 async def asked(
@@ -111,6 +125,8 @@ async def asked(
 
     `also` is the question in other words; they are encoded together with it.
     """
+    if is_no_question(query):
+        return browsing(query, wanted), ""
     size = len(query) + sum(map(len, also))
 
     def read() -> Asking:
@@ -170,9 +186,11 @@ def _told(event: RecallEvent) -> MemoryRecalledEvent:
 
 
 def _filter(ports: Ports, request: Recall) -> Filter:
-    check_query(request.query)
+    check_text("query", request.query.replace("\0", " "), LARGEST_QUERY)
     if not 1 <= request.limit <= LARGEST_LIMIT:
         raise InvalidArgumentError(f"limit is outside 1 to {LARGEST_LIMIT}.")
+    if request.offset < 0:
+        raise InvalidArgumentError("offset is below 0.")
     if request.budget is not None and request.budget < 1:
         raise InvalidArgumentError("budget is below 1 token.")
     for name, values in (("spaces", request.spaces), ("tags", request.tags)):
@@ -197,20 +215,33 @@ def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
         raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
 
 
-def reading_of(asking: Asking, *, elsewhen: bool) -> list[str]:
+def reading_of(asking: Asking, found: Answer) -> list[str]:
     """How the question was taken, where that is not plain from the answer."""
+    if found.listing is not None:
+        return _more_elsewhere(found.listing)
     if asking.idle == "empty":
         return ["The question names nothing that a note could be about, so nothing was looked for."]
-    return time_read(asking.window, elsewhen=elsewhen)
+    return time_read(asking.window, found)
 
 
-def time_read(window: Window | None, *, elsewhen: bool) -> list[str]:
+def _more_elsewhere(listing: Listing) -> list[str]:
+    """How many notes more there would be on a list, were it not of the current project alone."""
+    if not listing.elsewhere:
+        return []
+    return [f'{listing.elsewhere:,} more in other projects; ask "in all projects" for them.']
+
+
+def time_read(window: Window | None, found: Answer) -> list[str]:
     """How the question's time was taken, where that is not plain from the window."""
     if window is None:
         return []
     told = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
-    if elsewhen:
+    if found.elsewhen and any(window.holds(hit.note.happened) for hit in found.hits):
+        told.append(f'What is from "{window.words}" fits less; the best of these notes are from other times.')
+    elif found.elsewhen:
         told.append(f'Nothing that fits is from "{window.words}"; these notes are from other times.')
+    elif not found.hits:
+        told.append(f'Nothing that fits is from "{window.words}".')
     return told
 
 

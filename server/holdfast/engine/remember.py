@@ -43,7 +43,9 @@ _SELF_TEXT = "The person this memory belongs to. Notes about them are linked fro
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """What is to be remembered. `links` are (id or prefix, edge type); None for `space` takes the caller's.
+    """What is to be remembered. `links` are (id or prefix, edge type).
+
+    None for `space` takes the caller's, but for what is about the user: that is of no project.
 
     `confidence` is None where nobody said how sure they are: a new note then has the `unsaid` one. Whether it is
     `compared` with what close notes say: not where the caller does that.
@@ -244,7 +246,7 @@ def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
         updated=ports.now,
         type=request.type,
         tier=request.tier,
-        space=door.space(request.space) or caller.space or GLOBAL_SPACE,
+        space=door.space(request.space) or (None if request.about_self else caller.space) or GLOBAL_SPACE,
         tags=door.tags(request.tags),
         confidence=confidence,
         source=caller.source,
@@ -258,7 +260,7 @@ def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
 def _detail(caller: Caller, wanted: _Wanted) -> dict[str, object]:
     """`unplaced` tells a note that had to be stored without a space from one that is to be global."""
     given = wanted.request.space
-    unplaced = caller.space is None and not (given and given.strip())
+    unplaced = caller.space is None and not (given and given.strip()) and not wanted.request.about_self
     return {"guards": list(wanted.guards), **({"unplaced": True} if unplaced else {})}
 
 

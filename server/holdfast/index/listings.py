@@ -69,6 +69,16 @@ def standing(connection: sqlite3.Connection, which: Standing, space: str, now: s
     return [note_id for (note_id,) in rows]
 
 
+def personal(connection: sqlite3.Connection, now: str, most: int) -> list[str]:
+    """Ids of current notes about the user, then of their preferences; core ones first, then what happened last."""
+    rows = connection.execute(
+        f"SELECT id FROM notes WHERE (about_self = 1 OR type = 'preference') AND id <> '{SELF_ID}' AND {_CURRENT} "  # noqa: S608 - own clauses
+        "ORDER BY about_self DESC, tier <> 'core', happened DESC, id DESC LIMIT :most",
+        {"now": now, "most": most},
+    )
+    return [note_id for (note_id,) in rows]
+
+
 def completing(connection: sqlite3.Connection, typed: str, only_type: str | None, most: int) -> list[str]:
     """Ids that begin with what was typed, then those of notes whose titles hold its words, the last changed first."""
     ids: dict[str, None] = {}

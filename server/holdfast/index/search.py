@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.index.vectors import Background, VectorTable
 from holdfast.index.words import Lexical, Rare, rare_words, search_words
-from holdfast.model.query import Candidate, Filter, Found, QueryVector
+from holdfast.model.query import Candidate, Filter, Found, QueryVector, Timeline
 from holdfast.model.ranking import WEIGHTS
 from holdfast.model.words import query_terms
 
@@ -77,15 +77,22 @@ class Finder:
         candidates = _candidates(connection, snapshot, pool, lexical, rare, z, session_z)
         return Found(candidates, lexical.unknown, {item.unit.label: item.count for item in rare}, snapshot.count)
 
-    def latest(self, connection: sqlite3.Connection, wanted: Filter, count: int) -> list[str]:
-        """Ids of the notes that happened last of those that the filter lets through, the newest first."""
+    def by_time(
+        self, connection: sqlite3.Connection, wanted: Filter, most: int, offset: int = 0, *, soonest: bool = False
+    ) -> Timeline:
+        """The notes that the filter lets through but for Self, those that happened last first.
+
+        Those of one second are in the order in which they were made. With `soonest` what comes first is first.
+        """
         snapshot, _ = self._current(connection, None)
-        found = np.flatnonzero(snapshot.mask(connection, wanted))
         rows = snapshot.rows
-        order = np.lexsort((rows["mark"][found], -rows["created"][found], -rows["happened"][found]))
-        last = rows["rowid"][found[order[:count]]]
+        found = np.flatnonzero(snapshot.mask(connection, wanted) & (rows["mark"][: snapshot.size] != 0))
+        order = np.lexsort((rows["mark"][found], rows["created"][found], rows["happened"][found]))
+        ordered = found[order if soonest else order[::-1]]
+        shown = rows["rowid"][ordered[offset : offset + most]]
         statement = "SELECT n.id FROM json_each(?) w JOIN notes n ON n.rowid = w.value ORDER BY w.key"
-        return [note_id for (note_id,) in connection.execute(statement, (json.dumps(last.tolist()),))]
+        ids = tuple(note_id for (note_id,) in connection.execute(statement, (json.dumps(shown.tolist()),)))
+        return Timeline(ids, len(found))
 
     def held(self, connection: sqlite3.Connection, key: str | None) -> tuple[int, int] | None:
         """How many vectors are in memory, and how many of the same set are in the database.

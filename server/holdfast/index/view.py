@@ -21,7 +21,7 @@ from holdfast.index.topology import Hub
 from holdfast.index.update import HistoryRow
 from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
-from holdfast.model.query import Filter, Found, QueryVector
+from holdfast.model.query import Filter, Found, QueryVector, Timeline
 
 if TYPE_CHECKING:
     from holdfast.index.feedback import Feedback
@@ -60,9 +60,9 @@ class IndexView:
         """See `holdfast.index.search.Finder.held`."""
         return self._finder().held(self._connection, key)
 
-    def latest(self, wanted: Filter, count: int) -> list[str]:
-        """Ids of the notes that happened last of those that the filter lets through, the newest first."""
-        return self._finder().latest(self._connection, wanted, count)
+    def by_time(self, wanted: Filter, most: int, offset: int = 0, *, soonest: bool = False) -> Timeline:
+        """See `holdfast.index.search.Finder.by_time`."""
+        return self._finder().by_time(self._connection, wanted, most, offset, soonest=soonest)
 
     def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]:
         """Id, title and confidence of the current beliefs of some spaces, those held most firmly first."""
@@ -201,6 +201,9 @@ class IndexView:
 
     def standing(self, which: Standing, space: str, now: str, most: int) -> list[str]:
         return listings.standing(self._connection, which, space, now, most)
+
+    def personal(self, now: str, most: int) -> list[str]:
+        return listings.personal(self._connection, now, most)
 
     def completing(self, typed: str, only_type: str | None, most: int) -> list[str]:
         return listings.completing(self._connection, typed, only_type, most)

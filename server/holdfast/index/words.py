@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from holdfast.index.snapshot import Floats, Mask, Positions, Snapshot
+from holdfast.model.families import relatives
 from holdfast.model.identifiers import Unit, units_of
 
 # Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
@@ -26,6 +27,7 @@ _FLOOR = 1e-6  # FTS5's own idf never falls below this
 _PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
 _PASTED_TERMS = 5  # a paste counts as a query of at least so many words, however few of its own are known
 _ENOUGH = 50  # notes in reach that a rare term must have found
+_RELATED_SHARE = 0.6  # of its weight a word scores where only another of its family stands
 _USUAL_SHARE = 0.8  # of its weight a common word scores where it stands in a note's own text
 _RARE_AT_LEAST, _RARE_SHARE = 5, 100  # a word of so many notes, and of one in so many more, is rare
 _OWN = "{title body tags subject}"  # columns of a note's own words
@@ -67,10 +69,16 @@ class _Term:
     found: int
     idf: float
     fts_idf: float
+    related: tuple[_Term, ...] = ()
 
     @property
     def phrase(self) -> str:
         return f'"{self.word}"'
+
+    @property
+    def either(self) -> str:
+        """The word or another of its family."""
+        return " OR ".join(term.phrase for term in (self, *self.related))
 
 
 def rare_words(connection: sqlite3.Connection, snapshot: Snapshot, query: str, passes: Mask) -> list[Rare]:
@@ -130,10 +138,9 @@ def search_words(
     while common and (budget >= common[0].found or np.count_nonzero(matched) < _ENOUGH):
         term = common.pop(0)
         budget -= term.found
-        positions, scores = _of_term(connection, snapshot, term, passes)
+        positions, share = _shares(connection, snapshot, term, passes)
         place = len(rare)
         rare.append(term)
-        share = np.minimum(1.0, scores / term.fts_idf)
         if term.word in whole:
             share[np.isin(positions, whole[term.word])] = 1.0
         coverage[positions] += term.idf / weight * share
@@ -141,6 +148,21 @@ def search_words(
     if common and rare:
         _add_common(connection, snapshot, rare, common, weight, passes, coverage)
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
+
+
+def _shares(connection: sqlite3.Connection, snapshot: Snapshot, term: _Term, passes: Mask) -> tuple[Positions, Floats]:
+    """Where a word stands, or another of its family, and which share of its weight it scores there."""
+    positions, scores = _of_term(connection, snapshot, term, passes)
+    share = np.minimum(np.float32(1.0), scores / np.float32(term.fts_idf))
+    if not term.related:
+        return positions, share
+    everywhere = np.zeros(snapshot.size, np.float32)
+    everywhere[positions] = share
+    for other in term.related:
+        places, theirs = _shares(connection, snapshot, other, passes)
+        everywhere[places] = np.maximum(everywhere[places], np.float32(_RELATED_SHARE) * theirs)
+    positions = np.flatnonzero(everywhere)
+    return positions, everywhere[positions]
 
 
 def _count(connection: sqlite3.Connection, snapshot: Snapshot, word: str) -> int:
@@ -154,6 +176,17 @@ def _count(connection: sqlite3.Connection, snapshot: Snapshot, word: str) -> int
 
 
 def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
+    """A word with those of its family that some note has; it counts as found wherever one of them is."""
+    own = _single(connection, snapshot, word, total)
+    others = (_single(connection, snapshot, other, total) for other in relatives(word))
+    related = tuple(other for other in others if other.found)
+    if not related:
+        return own
+    found = min(total, own.found + sum(other.found for other in related))
+    return replace(own, found=found, idf=idf(total, found), related=related)
+
+
+def _single(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
     found = _count(connection, snapshot, word)
     return _Term(
         word, found, idf(total, found), max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))
@@ -206,10 +239,10 @@ def _add_common(
     To score them would cost more than all the rest, since bm25 walks through all notes of every word, and finds
     nothing better.
     """
-    either = " OR ".join(term.phrase for term in rare)
+    either = " OR ".join(term.either for term in rare)
     for term in common:
         if term.fts_idf > _FLOOR:  # a word of every other note says nothing here
-            expression = f"({either}) AND {{title body tags subject}} : {term.phrase}"
+            expression = f"({either}) AND {{title body tags subject}} : ({term.either})"
             (found,) = connection.execute(_PRESENT, (expression,)).fetchone()
             places, known = snapshot.places(_numbers(found))
             places = places[known]

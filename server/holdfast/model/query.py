@@ -25,6 +25,14 @@ class Filter:
     include_superseded: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Some of the notes that a filter lets through, by id and in order of time; `total` is how many there are."""
+
+    ids: tuple[str, ...]
+    total: int
+
+
 class Candidate(NamedTuple):  # many are made for each recall, and a tuple is made five times as fast
     """A note that some leg found, with what ranking needs to know of it.
 

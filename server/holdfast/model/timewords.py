@@ -92,6 +92,17 @@ def without_time(query: str, reading: TimeReading) -> str:
     return rest if re.search(r"\w", rest) else query
 
 
+def day_names(words: str, *, all_of_them: bool = True) -> list[str]:
+    """Of words of time those that a note may use as well: names of weekdays; of months and seasons, dates and years."""
+    found = (token.strip(EDGES).removesuffix("'s") for token in words.lower().translate(_STRAIGHT).split())
+    return [word for word in found if word in _WEEKDAYS or (all_of_them and (word in _DAYS or _DATE.fullmatch(word)))]
+
+
+_STRAIGHT = str.maketrans("\u2019", "'")
+_WEEKDAYS = frozenset({*say.WEEKDAYS, "weekend", "weekends", "wochenende", "week-end"})
+_DAYS = frozenset({*say.MONTHS, *say.SHORT_MONTHS, *say.SEASONS})
+_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
+
 _PRONOUN = r"(?:we|i|you|they|he|she|it|somebody|someone|people)"
 _HAPPENED = r"\w+ed\b|went|got|left|began|bought|took|made|wrote|built|broke"
 _EVENTS = (

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.engine.answer import Hit, Neighbour
+from holdfast.engine.lists import Listing
 from holdfast.engine.matters import Earlier
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
 from holdfast.model.memory import GLOBAL_SPACE, Note, title_of
 from holdfast.model.passages import Passage, first_sentence
-from holdfast.model.tokens import beginning
+from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
 from holdfast.tools.fitting import NOTICES_SHARE, Room, fitting_notices, json_tokens, named, notice_lines, short
@@ -103,6 +104,8 @@ def _fill(outcome: Recalled, frame: results.RecallResult, room: Room) -> list[st
 
 def heading_of(outcome: Recalled, caller: Caller) -> str:
     """How many notes there are, and where and when they were looked for."""
+    if outcome.listing is not None:
+        return _list_heading(outcome, outcome.listing)
     where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
     window = (
         f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
@@ -110,6 +113,16 @@ def heading_of(outcome: Recalled, caller: Caller) -> str:
     if not outcome.hits:
         return f"Nothing relevant is stored. Asked from {where}{window}."
     return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
+
+
+def _list_heading(outcome: Recalled, listing: Listing) -> str:
+    """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
+    end = listing.offset + len(outcome.hits)
+    if listing.total <= len(outcome.hits):
+        return f"{listing.described}."
+    shown = f"{len(outcome.hits)} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
+    onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
+    return f"{listing.described}; {shown}{onwards}."
 
 
 def retired_line(note: Note) -> str:
@@ -131,9 +144,10 @@ def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple
     """The hits that are shown, each with its lines, and those that are not: strong ones first, then a few weak ones."""
     shown: list[tuple[Hit, str]] = []
     left: list[Hit] = []
+    is_roomy = most_tokens("\n".join(_whole(hit, caller, mark) for hit in hits if hit.listed)) <= room.left
     strong, weak = ([hit for hit in hits if hit.ranked.weak is doubtful] for doubtful in (False, True))
     for hit in [*strong, *weak[:MOST_WEAK]]:
-        forms = (_line,) if hit.ranked.weak else (_whole, _line)
+        forms = (_line,) if hit.ranked.weak or (hit.listed and not is_roomy) else (_whole, _line)
         texts = (form(hit, caller, mark) for form in forms)
         text = None if left else next((text for text in texts if room.take(text)), None)
         if text is None:
@@ -177,9 +191,10 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
     relevance = f"{hit.ranked.relevance:.2f}".removesuffix(".00").removeprefix("0") or "0"
+    how = "listed" if hit.listed else relevance
     later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
     said = "".join(f" {text}" for text in (retired, hit.belief and f"({hit.belief})", later and f"({later})") if text)
-    return f"{mark} {note.id} {note.type} {note.happened[:10]} {relevance}{where}{doubt}{cut}{said}"
+    return f"{mark} {note.id} {note.type} {note.happened[:10]} {how}{where}{doubt}{cut}{said}"
 
 
 def _beside(outcome: Recalled, places: dict[str, int]) -> list[str]:
@@ -202,6 +217,7 @@ def _frame(outcome: Recalled, caller: Caller) -> results.RecallResult:
         "results": [],
         "related": [],
         "tensions": [],
+        "total": outcome.listing.total if outcome.listing else None,
         "omitted": {"count": 0, "ids": []},
         "read_as": {
             "after": outcome.after,

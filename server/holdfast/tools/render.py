@@ -14,7 +14,7 @@ from holdfast.engine.node import Connection, Node
 from holdfast.engine.outdate import Outdated
 from holdfast.engine.ports import Caller
 from holdfast.engine.recall import Recalled
-from holdfast.engine.remember import Duplicate, Outcome
+from holdfast.engine.remember import Duplicate, Outcome, Remember
 from holdfast.engine.undo import Affected, AlreadyUndone, Undone
 from holdfast.model.memory import Note
 from holdfast.model.tokens import beginning
@@ -39,6 +39,13 @@ class Told:
 
     text: str
     structured: dict[str, object]
+
+
+def space_from(request: Remember, caller: Caller) -> str:
+    """Why a new note has its space."""
+    if request.space:
+        return "as given"
+    return "about the user" if request.about_self else caller.space_from
 
 
 def remembered(outcome: Outcome, space_from: str) -> Told:

@@ -100,6 +100,7 @@ class RecallResult(TypedDict):
     results: list[RecallHit]
     related: list[RelatedNote]
     tensions: list[TensionPair]
+    total: int | None
     omitted: OmittedHits
     read_as: ReadAs
     event_id: str

@@ -1,0 +1,124 @@
+"""Questions about the user, and about other people by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from served import ERAS, Agent, serving
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
+    """An agent in the space `harbour`, where some is known that is not about the user."""
+    async with serving(tmp_path / "home", ERAS[-1]) as asking:
+        await asking.remember("The crane is what we know best of all.")
+        await asking.remember("Who am I? is what the gull asks in the play.", type="event")
+        yield asking
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "who am I?",
+        "What do you know about me?",
+        "tell me everything you remember about me",
+        "what are my preferences?",
+        "my coding conventions",
+        "what is my preferred naming style?",
+        "which editor do I prefer?",
+        "user preferences",
+        "What does the user like?",
+        "Wer bin ich?",
+        "Was weißt du über mich?",
+        "Was sind meine Vorlieben?",
+        "meine Programmierkonventionen",
+        "Qui suis-je ?",
+        "Que sais-tu de moi ?",
+        "Qu'est-ce que tu sais sur moi ?",
+        "quelles sont mes préférences ?",
+        "mes conventions de code",
+        "¿Quién soy?",
+        "¿Qué sabes de mí?",
+        "¿Cuáles son mis preferencias?",
+        "mis convenciones de código",
+        "Cosa sai di me?",
+        "我是谁？",  # noqa: RUF001 - as it is written
+    ],
+)
+async def test_who_the_user_is_leads_to_what_is_about_them(agent: Agent, query: str) -> None:
+    person = str((await agent.remember("Ada builds compilers in Turin.", about_self=True))["id"])
+    taste = str((await agent.remember("Four blanks, never tabs.", type="preference", space="quay"))["id"])
+    answer = await agent.recall(query)
+    assert answer.found[:2] == [person, taste]
+    assert not any(hit["weak"] for hit in answer["results"][:2])
+    told = await agent.omi("memory_recall", query=query)
+    assert {person, taste} <= {item["memory_id"] for item in told}
+
+
+async def test_of_what_is_about_the_user_what_the_question_names_is_first(agent: Agent) -> None:
+    for n in range(12):
+        await agent.remember(f"Taste number {n}.", type="preference")
+    editor = str((await agent.remember("The editor is Kakoune.", type="preference"))["id"])
+    for _ in range(2):
+        await agent.remember("Drinks tea at noon.", about_self=True)
+    assert (await agent.recall("what are my editor preferences?")).found[0] == editor
+    pages = [(await agent.recall("what do you know about me?", offset=at)).found for at in (0, 10)]
+    assert len({*pages[0], *pages[1]}) == 14
+
+
+async def test_filters_hold_for_what_is_about_the_user(agent: Agent) -> None:
+    await agent.remember("Four blanks, never tabs.", type="preference", tags=["code"])
+    tea = str((await agent.remember("Drinks tea at noon.", type="preference", tags=["home"]))["id"])
+    assert (await agent.recall("what are my preferences?", tags=["home"])).found == [tea]
+    gone = str((await agent.remember("Drinks coffee.", about_self=True))["id"])
+    await agent.outdate(gone)
+    assert gone not in (await agent.recall("what do you know about me?")).found
+
+
+async def test_what_is_about_the_user_is_of_no_project_unless_one_is_given(agent: Agent) -> None:
+    told = await agent.remember("Ada builds compilers in Turin.", about_self=True)
+    assert told["space"] == "global"
+    assert "(space global, about the user)" in told.text
+    given = await agent.remember("Ada leads this harbour.", about_self=True, space="harbour")
+    assert given["space"] == "harbour"
+
+
+@pytest.mark.parametrize(
+    "query", ["fix my settings", "why does my editor crash?", "my test fails", "what do I do next?", "tell me", "user"]
+)
+async def test_what_only_speaks_of_the_asker_is_no_question_about_them(agent: Agent, query: str) -> None:
+    await agent.remember("Ada builds compilers in Turin.", about_self=True)
+    assert (await agent.recall(query)).found == []
+
+
+async def test_where_nothing_is_about_the_user_the_words_are_searched(agent: Agent) -> None:
+    rules = str((await agent.remember("Coding conventions: four blanks."))["id"])
+    assert (await agent.recall("my coding conventions")).found == [rules]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["who is Anna?", "Who's Anna Bruni", "wer ist Anna?", "qui est Anna ?", "¿Quién es Anna?", "tell me about Anna"],
+)
+async def test_a_persons_own_note_leads_then_what_else_names_them(agent: Agent, query: str) -> None:
+    for n in range(12):
+        await agent.remember(f"Anna signed paper {n} for Anna's crane. Anna!", space=f"site-{n}")
+    own = await agent.remember(
+        "Anna Bruni keeps the books of the harbour and speaks four languages; she has been here since the flood.",
+        type="person",
+    )
+    await agent.remember("Hannah keeps the keys, says Anna.", type="person")
+    answer = await agent.recall(query)
+    assert answer.found[0] == own["id"]
+    assert not answer["results"][0]["weak"]
+    assert len(answer.found) == 10
+
+
+async def test_a_person_nobody_noted_is_nobody(agent: Agent) -> None:
+    await agent.remember("Anna Bruni keeps the books.", type="person")
+    assert (await agent.recall("who is Zoe?")).found == []
