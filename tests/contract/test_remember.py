@@ -378,6 +378,7 @@ async def test_what_is_told_of_it_besides_is_joined_as_one_change_that_can_be_un
         before = {note: agent.file_of(note).read_bytes() for note in (first["id"], old["id"])}
         again = await agent.remember(
             "forty tonnes.",
+            space="harbour",
             tags=["Crane", "steel"],
             links=[{"to": other["id"], "type": "supports"}],
             supersedes=[old["id"]],

@@ -33,8 +33,8 @@ class Signs:
     """What is seen of a pair, the older first.
 
     `shared` is how much of the shorter one's topics both have, `topics` how many those are; `changed` that the newer
-    tells of a change, `quotes` that it names the older one's value; `differ` that both have a value of their own;
-    `siblings` that their subjects are told apart; `plain` that they differ in one place only.
+    tells of a change of what the older one says, `quotes` that it names the older one's value; `differ` that both have
+    a value of their own; `siblings` that their subjects are told apart; `plain` that they differ in one place only.
     """
 
     likeness: float | None
@@ -72,13 +72,13 @@ def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
         likeness=likeness,
         shared=sum(shared) / 2,
         topics=len(mine & theirs),
-        changed=newer.changed,
+        changed=newer.changed and (differ or quotes or _say_the_same(older, newer)),
         quotes=quotes,
         replaced=replaced,
         differ=differ,
         opposed=older.negated != newer.negated,
         siblings=_are_siblings(older, newer, only_old, only_new, slots),
-        plain=len(slots) == 1 and all(slots[0]) and max(len(only_old), len(only_new)) <= _FEW,
+        plain=_differ_in_one_place(older, newer, only_old, only_new, slots),
         apart=min(sum(word.kind != "value" for word in only_old), sum(word.kind != "value" for word in only_new)),
         heads=_has_head(only_old) and _has_head(only_new),
         length=min(len(older.stems), len(newer.stems)),
@@ -114,6 +114,20 @@ def sameness(seen: Signs) -> float:
 
 def _only(one: Statement, other: Statement) -> list[Word]:
     return [word for word in one.words if word.stem not in other.stems and not word.generic]
+
+
+def _say_the_same(older: Statement, newer: Statement) -> bool:
+    """Whether both say something of the same of their subject, and do not only share that."""
+    return any(not word.subject and not word.generic and word.stem in newer.stems for word in older.words)
+
+
+def _differ_in_one_place(
+    older: Statement, newer: Statement, only_old: list[Word], only_new: list[Word], slots: list[Slot]
+) -> bool:
+    """Whether one place tells them apart. Where they share their subject alone, it must hold one thing each."""
+    if len(slots) != 1 or not all(slots[0]) or max(len(only_old), len(only_new)) > _FEW:
+        return False
+    return _say_the_same(older, newer) or all(sum(word.kind == "word" for word in side) <= 1 for side in slots[0])
 
 
 def _has_head(only: list[Word]) -> bool:
