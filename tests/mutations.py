@@ -397,7 +397,7 @@ MUTATIONS = (
     Mutation("replaced-current", 5, "a replaced note does not say until when it held", "engine/remember.py",
              "        valid_until=old.note.valid_until or note.event_time or now,\n", "",
              (f"{_REMEMBER}test_a_superseded_note_is_closed_in_the_same_step",)),
-    Mutation("outdated-beside", 5, "outdated notes come back as related", "engine/answer.py",
+    Mutation("outdated-beside", 5, "outdated notes come back as related", "engine/lists.py",
              "        (current or wanted.include_outdated)\n", "        True\n",
              (f"{_RECALL}test_filters_hold_for_related_notes_too",)),
     Mutation("past-remembered", 5, "a question about the past is answered with what was replaced", "engine/omi.py",
