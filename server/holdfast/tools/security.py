@@ -11,9 +11,9 @@ from holdfast.tools.errors import answered
 from holdfast.tools.results import IntegrityResult, schema_of
 from holdfast.tools.shapes import omi_object
 
-INTEGRITY_CHECK = """Check whether somebody else changed the NOW file, MEMORY.md or the daily logs, and whether notes \
-stand alone or became hubs in haste. Call it when memory looks tampered with, or for an audit; not before every task. \
-It repairs nothing: tell the user what it reports."""
+INTEGRITY_CHECK = """Check whether the NOW file, MEMORY.md or the daily logs were changed outside of the tools, and \
+whether notes stand alone or got many links within a day. Call it when memory looks tampered with, or for an audit; \
+not before every task. It repairs nothing: tell the user what it reports."""
 
 
 def add_security_tools(server: FastMCP, desk: Desk) -> None:

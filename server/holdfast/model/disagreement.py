@@ -1,0 +1,167 @@
+"""What two notes say of the same matter, and whether they say different things of it, as far as words can tell.
+
+Notes are compared by sentences: the two that share the most, with the whole of the other note as background. They differ
+
+* in a value: each has a number, a day or a measure of time that the other note lacks,
+* in a denial: one denies or ends what the other states,
+* in opposites: upper and lower, and OMI's pairs (`holdfast.model.opposition`),
+* in a name: each has a name that the other note lacks.
+
+Two identifiers that differ, as error codes do, name two matters. Nothing here decides: a model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from holdfast.model.memory import Note
+from holdfast.model.opposition import opposition
+from holdfast.model.words import STOP_WORDS, folded
+
+Difference = Literal["value", "denial", "opposites", "name", "none"]
+
+LONGEST, MOST_SENTENCES = 4000, 24  # characters and sentences of a note that are looked at
+LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
+_ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
+_TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
+_VALUE = re.compile(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
+_PART = re.compile(r"[^\W_]+")
+_HALF_HOUR = re.compile(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
+_ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
+_NUMBERS = dict(
+    zip(
+        "one two three four five six seven eight nine ten eleven twelve".split(),
+        map(str, range(1, 13)),
+        strict=True,
+    )
+) | {"twice": "2", "once": "1", "single": "1", "double": "2", "dozen": "12", "both": "2"}
+_TIMES = frozenset(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+    october november december spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually
+    second seconds minute minutes hour hours day days night nights week weeks month months year years""".split()
+)
+_DENIALS = frozenset(
+    """no not never none nobody nothing neither nor without cannot gone nicht kein keine keinen nie niemals jamais pas
+    nunca jamas""".split()
+)
+_OPPOSITES = (
+    "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
+    "enabled disabled|manual automatic|manually automatically|public private|internal external|before after|"
+    "ascending descending|first last|more less|likes dislikes|loves hates|accepts refuses|accepted refused|"
+    "synchronous asynchronous|required optional|always never|left right|up down|hot cold|light dark|tabs spaces|"
+    "in out|with without|begin end|begins ends|starts ends|minimum maximum|local remote|true false|yes no"
+)
+_OPPOSITE = {}
+for _pair in _OPPOSITES.split("|"):
+    _one, _other = _pair.split()
+    _OPPOSITE.setdefault(_one, set()).add(_other)
+    _OPPOSITE.setdefault(_other, set()).add(_one)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and what it tells: the words of its matter by their stems, values, names, and whether it denies."""
+
+    text: str
+    telling: frozenset[str]
+    values: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+
+    @property
+    def denies(self) -> bool:
+        return not _DENIALS.isdisjoint(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`shared` is how much of the shorter sentence's matter the other note speaks of, in 0..1; then its sentences."""
+
+    shared: float
+    difference: Difference
+    passages: tuple[str, str]
+
+
+def compared(one: Note, other: Note) -> Comparison:
+    """Compare two notes; symmetric but for the order of the passages."""
+    mine, its = read(one.title, one.content), read(other.title, other.content)
+    here, there = _all_telling(mine), _all_telling(its)
+    best = max(
+        ((_alike(a, b, here, there), -i, -j) for i, a in enumerate(mine) for j, b in enumerate(its)),
+        default=(0.0, 0, 0),
+    )
+    a, b = mine[-best[1]], its[-best[2]]
+    return Comparison(best[0], _difference(a, b, mine, its), (a.text, b.text))
+
+
+@lru_cache(256)
+def read(title: str, content: str) -> tuple[Sentence, ...]:
+    """A note's sentences; its title is the first where the text does not begin with it."""
+    text = content[:LONGEST].strip()
+    whole = text if not title or text.startswith(title.rstrip("… ")) else f"{title}.\n{text}"
+    whole = _HALF_HOUR.sub("30 minutes", whole)
+    parts = [part.strip() for part in _ENDS.split(whole) if part.strip()][:MOST_SENTENCES]
+    return tuple(map(_sentence, parts)) or (_sentence(whole),)
+
+
+def _sentence(text: str) -> Sentence:
+    telling, values, names, words = set(), set(), set(), set()
+    for place, found in enumerate(_TOKEN.finditer(text)):
+        written = found.group()
+        token = folded(written)
+        words.add(token)
+        value = _VALUE.match(token)
+        if value:
+            values.add(value.group(1).lstrip("0").replace(",", ".") or "0")
+        elif token in _NUMBERS:
+            values.add(_NUMBERS[token])
+        elif token in _TIMES:
+            values.add(_ENDINGS.sub("", token))
+        elif token not in STOP_WORDS and token not in _DENIALS:
+            stems = {_ENDINGS.sub("", part) for part in _PART.findall(token) if part not in STOP_WORDS}
+            telling |= stems
+            if _is_name(written, place):
+                names |= stems
+    return Sentence(text, frozenset(telling), frozenset(values), frozenset(names), frozenset(words))
+
+
+def _is_name(written: str, place: int) -> bool:
+    inner = written[1:]
+    return (place > 0 and written[0].isupper()) or any(sign.isupper() or sign.isdecimal() for sign in inner)
+
+
+def _all_telling(sentences: Sequence[Sentence]) -> frozenset[str]:
+    return frozenset().union(*(item.telling for item in sentences))
+
+
+def _alike(a: Sentence, b: Sentence, here: Collection[str], there: Collection[str]) -> float:
+    """The share of the shorter sentence that the other's note speaks of; the sentences themselves count half."""
+    less, more, background = (a, b, there) if len(a.telling) <= len(b.telling) else (b, a, here)
+    if not less.telling:
+        return 0.0
+    size = max(len(less.telling), LEAST_TELLING)
+    return (len(less.telling & more.telling) + len(less.telling & frozenset(background))) / (2 * size)
+
+
+def _difference(a: Sentence, b: Sentence, mine: Sequence[Sentence], its: Sequence[Sentence]) -> Difference:
+    my_values, its_values = (frozenset().union(*(item.values for item in each)) for each in (mine, its))
+    if a.values - its_values and b.values - my_values:
+        return "value"
+    if a.denies != b.denies and any(item.denies for item in mine) != any(item.denies for item in its):
+        return "denial"
+    if _are_opposite(a, b) or opposition(a.text, b.text, close=True):
+        return "opposites"
+    if a.names - _all_telling(its) and b.names - _all_telling(mine):
+        return "name"
+    return "none"
+
+
+def _are_opposite(a: Sentence, b: Sentence) -> bool:
+    return any(
+        word not in b.words and not _OPPOSITE[word].isdisjoint(b.words - a.words)
+        for word in a.words & _OPPOSITE.keys()
+    )
