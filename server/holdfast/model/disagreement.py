@@ -1,6 +1,6 @@
-"""What two notes say of the same matter, and whether they say different things of it, as far as words can tell.
+"""What two notes say of the same matter, and whether they say different things, as far as words can tell.
 
-Notes are compared by sentences: the two that share the most, with the whole of the other note as background. They differ
+Notes are compared by sentences: the two that share the most, before the background of both notes. They differ
 
 * in a value: each has a number, a day or a measure of time that the other note lacks,
 * in a denial: one denies or ends what the other states,
@@ -34,19 +34,19 @@ _HALF_HOUR = re.compile(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
 _NUMBERS = dict(
     zip(
-        "one two three four five six seven eight nine ten eleven twelve".split(),
+        "one two three four five six seven eight nine ten eleven twelve".split(),  # noqa: SIM905 - as above
         map(str, range(1, 13)),
         strict=True,
     )
 ) | {"twice": "2", "once": "1", "single": "1", "double": "2", "dozen": "12", "both": "2"}
-_TIMES = frozenset(
+_TIMES = frozenset(  # a list of words reads better as one text
     """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
     october november december spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually
-    second seconds minute minutes hour hours day days night nights week weeks month months year years""".split()
+    second seconds minute minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905 - as above
 )
 _DENIALS = frozenset(
     """no not never none nobody nothing neither nor without cannot gone nicht kein keine keinen nie niemals jamais pas
-    nunca jamas""".split()
+    nunca jamas""".split()  # noqa: SIM905 - as above
 )
 _OPPOSITES = (
     "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
@@ -55,11 +55,10 @@ _OPPOSITES = (
     "synchronous asynchronous|required optional|always never|left right|up down|hot cold|light dark|tabs spaces|"
     "in out|with without|begin end|begins ends|starts ends|minimum maximum|local remote|true false|yes no"
 )
-_OPPOSITE = {}
-for _pair in _OPPOSITES.split("|"):
-    _one, _other = _pair.split()
-    _OPPOSITE.setdefault(_one, set()).add(_other)
-    _OPPOSITE.setdefault(_other, set()).add(_one)
+_OPPOSITE: dict[str, frozenset[str]] = {}
+for _one, _other in (pair.split() for pair in _OPPOSITES.split("|")):
+    _OPPOSITE[_one] = _OPPOSITE.get(_one, frozenset()) | {_other}
+    _OPPOSITE[_other] = _OPPOSITE.get(_other, frozenset()) | {_one}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +161,5 @@ def _difference(a: Sentence, b: Sentence, mine: Sequence[Sentence], its: Sequenc
 
 def _are_opposite(a: Sentence, b: Sentence) -> bool:
     return any(
-        word not in b.words and not _OPPOSITE[word].isdisjoint(b.words - a.words)
-        for word in a.words & _OPPOSITE.keys()
+        word not in b.words and not _OPPOSITE[word].isdisjoint(b.words - a.words) for word in a.words & _OPPOSITE.keys()
     )
