@@ -115,7 +115,7 @@ async def test_a_pair_that_was_judged_and_has_changed_since_comes_before_what_no
 
 async def test_of_a_long_note_the_sentence_that_differs_is_shown(agent: Agent) -> None:
     rest = " ".join(f"Berth {name} is for {name} boats of the {name} fleet." for name in "abcdefghijklmnop")
-    await keep(agent, f"{rest} {the_gate('six')} {rest[:300]}", f"{the_gate('seven')} {TWINS[0]}")
+    await keep(agent, f"{rest} {the_gate('six')} {rest[:300]}", the_gate("seven"))
     batch = await work(agent)
     shown = batch["conflicts"][0]["node_b"]["content"]
     assert the_gate("six") in shown

@@ -140,7 +140,8 @@ def test_of_a_long_text_the_sentence_that_matters_is_shown() -> None:
     assert shown.startswith("… Sentence number 20 is")
     assert len(shown) <= 126
     assert shown.endswith(" …")
-    assert passage(long, "Sentence number 39 is about nothing.", 120).endswith("number 39 is about nothing.")
+    assert passage(long, "Sentence number 39 is about nothing.", 120) == "… Sentence number 39 is about nothing."
+    assert passage(f"{long} {'A long one ' * 20}", "A long one " * 20, 120).endswith("A long one")
     assert passage(long, "", 120).startswith("Sentence number 0")
 
 

@@ -23,6 +23,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.ids import SELF_ID, id_milliseconds, note_id
 from holdfast.model.maintenance import (
     FIRST_TO_LAST,
+    LEAST,
     NEIGHBOURS,
     Candidate,
     Kind,
@@ -74,10 +75,10 @@ class Look:
         }
 
     def _order(self, item: Candidate) -> tuple[object, ...]:
-        """Not yet offered, changed since it was judged, clear and lately changed ones first."""
+        """First what was not offered yet, judged on other texts, new since the last run, clear, changed last."""
         changed = moment(item.updated).timestamp() * 1000
-        fresh = item.urgent or changed > id_milliseconds(self.newest)
-        return item.key in self.offered, not fresh, not item.clear, -changed, -item.similarity
+        fresh = changed > id_milliseconds(self.newest)
+        return item.key in self.offered, not item.urgent, not fresh, not item.clear, -changed, -item.similarity
 
     @property
     def place(self) -> list[str]:
@@ -120,11 +121,12 @@ def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str) -> Look:
     offered = frozenset(
         frozenset((note, text) for note, text in texts) for batch in open_now for _, texts in json.loads(batch.items)
     )
-    is_whole = view.count_notes() <= (WHOLE if vectors else SEEDS)
+    count = view.count_notes()
+    near = _whole(view, vectors, now) if count <= WHOLE else {}
+    is_whole = count <= WHOLE and count - len(near) <= SEEDS  # what has no vector is searched for
     swept = cursor.swept if cursor else ""
     if is_whole:
         newest = cursor.newest if cursor and (open_now or not batches) else _last_run(batches)
-        near = _whole(view, vectors, now)
         seeds = view.ids_before("", now, WHOLE + 1)
         return Look(newest or note_id(0, 0), "", seeds, {}, is_whole, offered, near)
     newest = cursor.newest if cursor else _id_of(now)
@@ -185,10 +187,11 @@ def _whole(view: View, vectors: VectorSet | None, now: str) -> dict[str, Scores]
         return {}
     mean, deviation = vectors.background_mean, vectors.background_deviation
     found = view.near_each_other(vectors.key, now, NEIGHBOURS)
-    return {
-        note: {other: relevance(0.0, (value - mean) / deviation) for other, value in near}
+    scored = (
+        (note, {other: relevance(0.0, (value - mean) / deviation) for other, value in near})
         for note, near in found.items()
-    }
+    )
+    return {note: {other: score for other, score in near.items() if score >= LEAST} for note, near in scored}
 
 
 def _around(

@@ -13,7 +13,7 @@ Two identifiers that differ, as error codes do, name two matters. Nothing here d
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -25,6 +25,7 @@ from holdfast.model.words import STOP_WORDS, folded
 Difference = Literal["value", "denial", "opposites", "name", "none"]
 
 LONGEST, MOST_SENTENCES = 4000, 24  # characters and sentences of a note that are looked at
+ALIGNED = 0.5  # what two sentences share that are about the same, beside the two that share the most
 LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
 _ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
 _TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
@@ -32,13 +33,12 @@ _VALUE = re.compile(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
 _PART = re.compile(r"[^\W_]+")
 _HALF_HOUR = re.compile(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
-_NUMBERS = dict(
-    zip(
-        "one two three four five six seven eight nine ten eleven twelve".split(),  # noqa: SIM905 - as above
-        map(str, range(1, 13)),
-        strict=True,
-    )
-) | {"twice": "2", "once": "1", "single": "1", "double": "2", "dozen": "12", "both": "2"}
+_WRITTEN = (  # numbers as words, with what they are
+    "one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 fifteen=15 twenty=20 "
+    "thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80 ninety=90 hundred=100 thousand=1000 once=1 twice=2 "
+    "single=1 double=2 both=2 dozen=12"
+)
+_NUMBERS = dict(item.split("=") for item in _WRITTEN.split())
 _TIMES = frozenset(  # a list of words reads better as one text
     """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
     october november december spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually
@@ -50,10 +50,10 @@ _DENIALS = frozenset(
 )
 _OPPOSITES = (
     "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
-    "enabled disabled|manual automatic|manually automatically|public private|internal external|before after|"
-    "ascending descending|first last|more less|likes dislikes|loves hates|accepts refuses|accepted refused|"
-    "synchronous asynchronous|required optional|always never|left right|up down|hot cold|light dark|tabs spaces|"
-    "in out|with without|begin end|begins ends|starts ends|minimum maximum|local remote|true false|yes no"
+    "enabled disabled|manual automatic|manually automatically|public private|internal external|"
+    "ascending descending|likes dislikes|loves hates|accepts refuses|accepted refused|"
+    "synchronous asynchronous|required optional|always never|left right|hot cold|light dark|tabs spaces|"
+    "begin end|begins ends|starts ends|minimum maximum|local remote|true false"
 )
 _OPPOSITE: dict[str, frozenset[str]] = {}
 for _one, _other in (pair.split() for pair in _OPPOSITES.split("|")):
@@ -77,6 +77,16 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A note as it is compared: its sentences, and what all of it tells, with the title."""
+
+    sentences: tuple[Sentence, ...]
+    telling: frozenset[str]
+    values: frozenset[str]
+    denies: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """`shared` is how much of the shorter sentence's matter the other note speaks of, in 0..1; then its sentences."""
 
@@ -87,29 +97,57 @@ class Comparison:
 
 def compared(one: Note, other: Note) -> Comparison:
     """Compare two notes; symmetric but for the order of the passages."""
-    mine, its = read(one.title, one.content), read(other.title, other.content)
-    here, there = _all_telling(mine), _all_telling(its)
-    best = max(
-        ((_alike(a, b, here, there), -i, -j) for i, a in enumerate(mine) for j, b in enumerate(its)),
-        default=(0.0, 0, 0),
+    return _compared(one.title, one.content[:LONGEST], other.title, other.content[:LONGEST])
+
+
+@lru_cache(2048)  # the calls of a run look at the same pairs
+def _compared(title: str, content: str, its_title: str, its_content: str) -> Comparison:
+    mine, its = _read(title, content), _read(its_title, its_content)
+    pairs = sorted(
+        (
+            (_alike(a, b, mine.telling, its.telling), -i, -j)
+            for i, a in enumerate(mine.sentences)
+            for j, b in enumerate(its.sentences)
+        ),
+        reverse=True,
     )
-    a, b = mine[-best[1]], its[-best[2]]
-    return Comparison(best[0], _difference(a, b, mine, its), (a.text, b.text))
+    best = pairs[0][0]
+    for shared, i, j in _matched(pairs):
+        a, b = mine.sentences[-i], its.sentences[-j]
+        if shared >= best or shared >= ALIGNED or a.telling == b.telling:
+            difference = _difference(a, b, mine, its)
+            if difference != "none":
+                return Comparison(best, difference, (a.text, b.text))
+    a, b = mine.sentences[-pairs[0][1]], its.sentences[-pairs[0][2]]
+    return Comparison(best, "none", (a.text, b.text))
 
 
-@lru_cache(256)
-def read(title: str, content: str) -> tuple[Sentence, ...]:
-    """A note's sentences; its title is the first where the text does not begin with it."""
-    text = content[:LONGEST].strip()
-    whole = text if not title or text.startswith(title.rstrip("… ")) else f"{title}.\n{text}"
-    whole = _HALF_HOUR.sub("30 minutes", whole)
-    parts = [part.strip() for part in _ENDS.split(whole) if part.strip()][:MOST_SENTENCES]
-    return tuple(map(_sentence, parts)) or (_sentence(whole),)
+def _matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, int, int]]:
+    """Each sentence with the one that it shares the most with, the likest first."""
+    left, right = set(), set()
+    for shared, i, j in pairs:
+        if i not in left and j not in right:
+            left.add(i)
+            right.add(j)
+            yield shared, i, j
+
+
+@lru_cache(1024)
+def _read(title: str, content: str) -> Reading:
+    """A note's sentences, and what its title and they tell together."""
+    parts = [part.strip() for part in _ENDS.split(content) if part.strip()][:MOST_SENTENCES]
+    sentences = tuple(map(_sentence, parts or [title]))
+    return Reading(
+        sentences,
+        frozenset().union(_sentence(title).telling, *(item.telling for item in sentences)),
+        frozenset().union(*(item.values for item in sentences)),
+        any(item.denies for item in sentences),
+    )
 
 
 def _sentence(text: str) -> Sentence:
     telling, values, names, words = set(), set(), set(), set()
-    for place, found in enumerate(_TOKEN.finditer(text)):
+    for place, found in enumerate(_TOKEN.finditer(_HALF_HOUR.sub("30 minutes", text))):
         written = found.group()
         token = folded(written)
         words.add(token)
@@ -133,28 +171,23 @@ def _is_name(written: str, place: int) -> bool:
     return (place > 0 and written[0].isupper()) or any(sign.isupper() or sign.isdecimal() for sign in inner)
 
 
-def _all_telling(sentences: Sequence[Sentence]) -> frozenset[str]:
-    return frozenset().union(*(item.telling for item in sentences))
-
-
-def _alike(a: Sentence, b: Sentence, here: Collection[str], there: Collection[str]) -> float:
+def _alike(a: Sentence, b: Sentence, here: frozenset[str], there: frozenset[str]) -> float:
     """The share of the shorter sentence that the other's note speaks of; the sentences themselves count half."""
     less, more, background = (a, b, there) if len(a.telling) <= len(b.telling) else (b, a, here)
     if not less.telling:
         return 0.0
     size = max(len(less.telling), LEAST_TELLING)
-    return (len(less.telling & more.telling) + len(less.telling & frozenset(background))) / (2 * size)
+    return (len(less.telling & more.telling) + len(less.telling & background)) / (2 * size)
 
 
-def _difference(a: Sentence, b: Sentence, mine: Sequence[Sentence], its: Sequence[Sentence]) -> Difference:
-    my_values, its_values = (frozenset().union(*(item.values for item in each)) for each in (mine, its))
-    if a.values - its_values and b.values - my_values:
+def _difference(a: Sentence, b: Sentence, mine: Reading, its: Reading) -> Difference:
+    if a.values - its.values and b.values - mine.values:
         return "value"
-    if a.denies != b.denies and any(item.denies for item in mine) != any(item.denies for item in its):
+    if a.denies != b.denies and mine.denies != its.denies:
         return "denial"
     if _are_opposite(a, b) or opposition(a.text, b.text, close=True):
         return "opposites"
-    if a.names - _all_telling(its) and b.names - _all_telling(mine):
+    if a.names - its.telling and b.names - mine.telling:
         return "name"
     return "none"
 

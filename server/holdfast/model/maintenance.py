@@ -33,18 +33,14 @@ MERGED, NOT_MERGED, TOGETHER, APART = "merge", "no_merge", "consolidate", "no_co
 SCOPES = dict.fromkeys(VERDICTS, "edge") | {MERGED: "merge", NOT_MERGED: "merge", TOGETHER: "cluster", APART: "cluster"}
 CONSOLIDATED = "consolidated"  # the tag of a note that others were consolidated into
 
-LINK, LEAST, CLUSTER, MERGE = 0.72, 0.35, 0.72, 0.60
-SAME, CLEAR = 0.85, 1.3  # likeness and shared words together: about the same matter, and clearly so
-NEAR_SAME = 0.8  # likeness alone that says so where both notes differ in what they say
+LINK, LEAST, CLUSTER, MERGE = 0.75, 0.35, 0.75, 0.60
+SAME, SAYS_SAME, CLEAR = 0.85, 1.0, 1.3  # likeness and shared words together: one matter, one statement, surely so
+NEAR_SAME = 0.7  # likeness alone that says so where both notes differ in what they say
 SMALLEST_CLUSTER, LARGEST_CLUSTER = 3, 5
 LEAST_WEIGHT = 0.5  # of an edge that somebody judged
 CHARACTERS_PER_TOKEN = 4
-SHOWN: Mapping[Kind, int] = {
-    "conflicts": 240,
-    "merges": 400,
-    "links": 160,
-    "consolidations": 160,
-}  # characters of a note
+SHOWN: Mapping[Kind, int] = {"conflicts": 130, "merges": 240, "links": 110, "consolidations": 110}  # characters
+LONGEST_SENTENCE = 300  # that is shown whole
 BUDGET_TOKENS = 3000  # of all notes of a batch
 NOTE_TOKENS = 12  # what a note costs beside its text
 NEIGHBOURS = 15  # that are looked at
@@ -152,7 +148,8 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
         for text, of in zip((later, earlier), comparison.passages, strict=True)
     )
     clear = comparison.shared + item.likeness >= CLEAR
-    return Candidate(kind, (later, earlier), item.likeness, passages, item.has_changed, clear)
+    similarity = composite(item.likeness, later.note, earlier.note) if kind == "merges" else item.likeness
+    return Candidate(kind, (later, earlier), similarity, passages, item.has_changed, clear)
 
 
 def _fitting(one: Note, other: Note, item: Near, comparison: Comparison) -> Iterator[Kind]:
@@ -163,11 +160,12 @@ def _fitting(one: Note, other: Note, item: Near, comparison: Comparison) -> Iter
     if "derived_from" in item.edges:
         return
     differ = comparison.difference != "none"
-    same = item.likeness + comparison.shared >= SAME or (differ and item.likeness >= NEAR_SAME)
-    are_two_events = one.type == other.type == "event"
-    if differ and same and not are_two_events and not item.edges & {"contradicts", "evolved_from"}:
+    evidence = item.likeness + comparison.shared
+    told = one.type == other.type == "event" or item.edges & {"contradicts", "evolved_from"}
+    if differ and not told and (evidence >= SAME or item.likeness >= NEAR_SAME):
         yield "conflicts"
-    if _may_merge(one, other) and ((same and not differ) or composite(item.likeness, one, other) >= MERGE):
+    says_same = not differ and evidence >= SAYS_SAME
+    if _may_merge(one, other) and (says_same or composite(item.likeness, one, other) >= MERGE):
         yield "merges"
     if item.likeness >= LINK and not item.is_linked:
         yield "links"
@@ -184,10 +182,8 @@ def passage(content: str, sentence: str, most: int) -> str:
         return text
     wanted = " ".join(sentence.split())
     start = max(text.find(wanted), 0)
-    if start and len(text) - start < most // 2:
-        start = text.rfind(" ", 0, len(text) - most // 2) + 1
-    head = "… " if start else ""
-    return head + shown_text(text[start:], most)
+    most = max(most, min(len(wanted), LONGEST_SENTENCE))
+    return ("… " if start else "") + shown_text(text[start:], most)
 
 
 @lru_cache(16)  # one note is compared with many

@@ -28,12 +28,12 @@ RUN_MAINTENANCE = """Tend the memory when a notice or the user asks, not during 
 to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b \
 retires b), merges, consolidations. Can be undone."""
 
-JUDGE = """Judge these, then call run_maintenance with this batch_id and results:
+JUDGE = """Judge these; call run_maintenance with this batch_id and results:
 - edges: each pair; edge_type none where nothing applies or you are unsure. contradicts marks a tension; evolved_from \
 retires the older note.
 - merges: pairs that say the same (keep_id, discard_id, merged_content that loses nothing).
 - consolidations: clusters of K that one note tells better; [] for none.
-recall_node shows a shortened (…) note whole."""
+Where a note is cut (…) and it matters: recall_node."""
 
 _MARKS: tuple[tuple[Kind, str, str], ...] = (
     ("conflicts", "C", "Does one contradict or replace the other?"),
