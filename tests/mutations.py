@@ -752,7 +752,7 @@ MUTATIONS = (
              "        await self.ports.uses.flush(self.ports)\n", "",
              ("tests/unit/test_uses.py::test_answers_go_out_while_the_lines_wait_and_closing_loses_none",)),
     Mutation("conflict-as-merge", 7, "notes that differ are offered as saying the same", "model/maintenance.py",
-             "    if differ and not told and same:", "    if False:",
+             "    if differ and same and not two_truths:", "    if False:",
              (f"{_MAINTENANCE}test_conflicts_come_before_merges_before_links_and_each_pair_once",)),
     Mutation("oldest-first", 7, "what was changed last is offered last", "engine/candidates.py",
              "not fresh, not item.clear, -changed,", "not fresh, not item.clear, changed,",

@@ -66,7 +66,8 @@ APART = "Ferry tickets are sold at the kiosk."
     ],
 )
 def test_a_pair_is_asked_about_in_the_one_way_that_fits(content: str, likeness: float, kind: str | None) -> None:
-    assert kinds_of(text(1), near(text(2, content), likeness)) == ([kind] if kind else [])
+    other = text(2, content, title="Ferry" if content == APART else "Crane")
+    assert kinds_of(text(1), near(other, likeness)) == ([kind] if kind else [])
 
 
 def test_of_the_kinds_that_are_asked_for_the_one_that_fits_best_is_taken() -> None:
@@ -76,7 +77,7 @@ def test_of_the_kinds_that_are_asked_for_the_one_that_fits_best_is_taken() -> No
 
 
 def test_what_was_judged_or_linked_is_left_out_and_what_linked_itself_is_not() -> None:
-    seed, other, apart, opposed = text(1), text(2), text(3, APART), text(4, "The crane lifts 50 tonnes.")
+    seed, other, apart, opposed = text(1), text(2), text(3, APART, title="Ferry"), text(4, "The crane lifts 50 tonnes.")
     for verdict in ("none", "no_merge", "supports"):
         assert kinds_of(seed, near(other, judged={verdict})) == []
     assert kinds_of(seed, near(apart, edges={"supports"})) == []
@@ -98,7 +99,7 @@ def test_types_spaces_and_tiers_are_respected() -> None:
 
 
 def test_only_the_nearest_are_offered_as_links() -> None:
-    apart = [near(text(number, f"{APART} {'x' * number}"), 0.9 - number / 100) for number in range(2, 9)]
+    apart = [near(text(number, APART, title=f"Ferry {number}"), 0.9 - number / 100) for number in range(2, 9)]
     found = [item.texts for item in candidates("links", text(1), apart)]
     assert [{each.note.id for each in pair} for pair in found] == [
         {text(1).note.id, text(number).note.id} for number in range(2, 2 + LINKS_EACH)

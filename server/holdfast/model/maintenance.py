@@ -162,12 +162,12 @@ def _fitting(one: Note, other: Note, item: Near, comparison: Comparison, *, is_n
         return
     differ = comparison.difference != "none"
     evidence = item.likeness + comparison.shared
-    told = one.type == other.type == "event" or item.edges & {"contradicts", "evolved_from"}
+    two_truths = one.type == other.type == "event" or item.edges & {"contradicts", "evolved_from"}
     same = evidence >= (SAME_OF_NEAREST if is_nearest else SAME) or item.likeness >= NEAR_SAME
-    if differ and not told and same:
+    if differ and same and not two_truths:
         yield "conflicts"
-    says_same = not differ and evidence >= SAYS_SAME
-    if _may_merge(one, other) and (says_same or composite(item.likeness, one, other) >= MERGE):
+    alike = (not differ and evidence >= SAYS_SAME) or composite(item.likeness, one, other) >= MERGE
+    if alike and _may_merge(one, other) and not (differ and two_truths):
         yield "merges"
     if item.likeness >= LINK and not item.is_linked:
         yield "links"
