@@ -184,7 +184,7 @@ async def pairs_in_a_row(memory: Any, calls: int) -> list[frozenset[str]]:
     """What calls one after the other offer, none of it ever judged."""
     found: list[frozenset[str]] = []
     for _ in range(calls):
-        batch = await memory.attend(lambda ports: find_work(ports, CALLER, None, 3))
+        batch = await memory.attend(lambda ports: find_work(ports, CALLER, ["conflicts", "merges", "links"], 3))
         pairs = [item for kind, items in batch.items.items() if kind != "consolidations" for item in items]
         found += [frozenset(text.note.content for text in item.texts) for item in pairs]
     return found

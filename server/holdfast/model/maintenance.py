@@ -40,7 +40,6 @@ SMALLEST_CLUSTER, LARGEST_CLUSTER = 3, 5
 LEAST_WEIGHT = 0.5  # of an edge that somebody judged
 CHARACTERS_PER_TOKEN = 4
 SHOWN: Mapping[Kind, int] = {"conflicts": 130, "merges": 240, "links": 110, "consolidations": 110}  # characters
-SAME_OF_NEAREST, NEAREST = 0.6, 1  # a note and the nearest to it are about one matter with less
 LONGEST_SENTENCE = 300  # that is shown whole
 BUDGET_TOKENS = 3000  # of all notes of a batch
 NOTE_TOKENS = 12  # what a note costs beside its text
@@ -140,7 +139,7 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
     """The pair as a candidate of the kind that fits; None where it is none of any."""
     later, earlier = _in_order(seed, item.text)
     comparison = compared(later.note, earlier.note)
-    fitting = _fitting(later.note, earlier.note, item, comparison, is_nearest=rank < NEAREST)
+    fitting = _fitting(later.note, earlier.note, item, comparison)
     kind = next((kind for kind in fitting if kind in kinds), None)
     if kind is None or (kind == "links" and rank >= LINKS_EACH):
         return None
@@ -153,7 +152,7 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
     return Candidate(kind, (later, earlier), similarity, passages, item.has_changed, clear)
 
 
-def _fitting(one: Note, other: Note, item: Near, comparison: Comparison, *, is_nearest: bool) -> Iterator[Kind]:
+def _fitting(one: Note, other: Note, item: Near, comparison: Comparison) -> Iterator[Kind]:
     """The kinds that a pair may be of, the best first.
 
     A conflict where they differ about the same matter, a merge where they say the same or nearly so, else a link.
@@ -163,7 +162,7 @@ def _fitting(one: Note, other: Note, item: Near, comparison: Comparison, *, is_n
     differ = comparison.difference != "none"
     evidence = item.likeness + comparison.shared
     two_truths = one.type == other.type == "event" or item.edges & {"contradicts", "evolved_from"}
-    same = evidence >= (SAME_OF_NEAREST if is_nearest else SAME) or item.likeness >= NEAR_SAME
+    same = evidence >= SAME or item.likeness >= NEAR_SAME
     if differ and same and not two_truths:
         yield "conflicts"
     alike = (not differ and evidence >= SAYS_SAME) or composite(item.likeness, one, other) >= MERGE
