@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 
 from holdfast.encode.vectorset import VectorSet, read_set
@@ -97,8 +98,8 @@ class Look:
 async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) -> Look:
     """What there is to judge of these kinds, at most `limit` of each and all within the token budget."""
     vectors = stored_set(ports)
-    now = ports.now
-    looked = await ports.index.read(lambda view: _begin(view, kinds[0], vectors, now))
+    now, at = ports.now, _id_of(ports.clock())
+    looked = await ports.index.read(lambda view: _begin(view, kinds[0], vectors, now, at))
     for start in range(0, len(looked.seeds), HOP):
         seeds = looked.seeds[start : start + HOP]
         around = await ports.index.read(lambda view, ids=seeds: _around(view, ids, looked.near, vectors, now))  # type: ignore[misc]
@@ -113,8 +114,8 @@ def _found(given: Sequence[tuple[int, Around]], kinds: Sequence[Kind]) -> list[t
     return [(number, item) for number, around in given for item in all_candidates(*around, kinds)]
 
 
-def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str) -> Look:
-    """What this call is to look at."""
+def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str, at: str) -> Look:
+    """What this call is to look at; `at` is an id of the very moment."""
     cursor = view.cursor(kind)
     batches = view.batches()
     open_now = [batch for batch in batches if batch.expires > now]
@@ -129,7 +130,7 @@ def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str) -> Look:
         newest = cursor.newest if cursor and (open_now or not batches) else _last_run(batches)
         seeds = view.ids_before("", now, WHOLE + 1)
         return Look(newest or note_id(0, 0), "", seeds, {}, is_whole, offered, near)
-    newest = cursor.newest if cursor else _id_of(now)
+    newest = cursor.newest if cursor else at
     changed = dict(view.ids_changed_since(id_milliseconds(newest) if newest else 0, now, SEEDS // 2))
     ahead = view.ids_before(swept, now, SEEDS)
     again = view.ids_before("", now, SEEDS) if len(ahead) < SEEDS else []
@@ -139,12 +140,12 @@ def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str) -> Look:
 
 def _last_run(batches: Sequence[BatchRow]) -> str:
     """An id of the time of the last run; empty where there was none."""
-    return _id_of(max(batch.made for batch in batches)) if batches else ""
+    return _id_of(moment(max(batch.made for batch in batches))) if batches else ""
 
 
-def _id_of(now: str) -> str:
+def _id_of(time: datetime) -> str:
     """An id of a time; only its time says something."""
-    return note_id(round(moment(now).timestamp() * 1000), 0)
+    return note_id(round(time.timestamp() * 1000), 0)
 
 
 def _distinct(items: Iterable[Candidate]) -> list[Candidate]:
