@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -158,7 +159,7 @@ async def test_a_log_of_a_past_day_is_watched_too(agent: Agent) -> None:
     appended(path)
     found = await check(agent)
     assert (found["now_md"], found["memory_md"]) == (True, False)
-    assert found["details"]["problems"][0]["what"] == "somebody else has added to its end"
+    assert found["details"]["problems"][0]["what"] == "something was added to its end outside of the tools"
 
 
 async def test_a_change_that_is_taken_back_is_no_change(agent: Agent) -> None:
@@ -385,6 +386,31 @@ async def test_links_asked_for_make_a_core_and_ordinary_remembering_does_not(age
     assert (found["topology"]["sudden_cores"], found["overall_safe"]) == (1, False)
 
 
+BLAMING = re.compile("somebody|someone|tamper|haste|not safe", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("what", ["links", "NOW", "MEMORY.md", "log"])
+async def test_what_happened_is_told_in_words_that_blame_nobody_for_what_the_user_may_do(
+    agent: Agent, what: str
+) -> None:
+    first = await agent.remember("The crane lifts forty tonnes.")
+    await update(agent, current_task="t", recent_completions=["a"])
+    memory = agent.home / "MEMORY.md"
+    memory.write_text("mine\n", "utf-8")
+    await check(agent)
+    for number in range(5 if what == "links" else 0):
+        await agent.remember(f"Something else entirely, {number}.", links=[first["id"]])
+    path = {"NOW": now_file(agent), "MEMORY.md": memory, "log": log_file(agent)}.get(what)
+    if path is not None:
+        rewritten(path)
+    found = await check(agent)
+    told = found["details"]["summary"]
+    assert not found["overall_safe"]
+    assert ("1 note got 5 or more links within a day" in told) == (what == "links")
+    assert path is None or f"{path.relative_to(agent.home).as_posix()}: it was edited outside of the tools" in told
+    assert bool(BLAMING.search(json.dumps(found))) == (what == "log"), "a log is only written by the tools"
+
+
 def entry(memory: int, old: float, new: float, strength: float = 0.8, *, supports: bool = True) -> dict[str, Any]:
     return {
         "memory_id": an_id(memory), "supports": supports, "strength": strength, "timestamp": DAY[0],
@@ -511,7 +537,7 @@ async def test_a_start_says_what_is_wrong_once_by_ids_and_paths(tmp_path: Path) 
         with structlog.testing.capture_logs() as said:
             await memory.attend(look_over)
     assert [(line["event"], line["problems"]) for line in said if line["log_level"] != "debug"] == [
-        ("pages_changed_by_others", ["NOW.md: it was changed by somebody else"])
+        ("pages_changed_by_others", ["NOW.md: it was edited outside of the tools, as the user may"])
     ]
 
 
@@ -525,7 +551,7 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
         answer = server.tool("integrity_check", scope="now")
         assert answer["structuredContent"]["now_md"] is False
         assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
-        assert answer["structuredContent"]["details"]["summary"].startswith("Not safe.")
+        assert answer["structuredContent"]["details"]["summary"].startswith("To confirm: now/harbour.md: it was edited")
 
 
 @pytest.mark.parametrize("switch", ["true", "false"])

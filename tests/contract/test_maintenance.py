@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,72 @@ async def test_what_is_alike_is_offered_with_its_text_and_full_ids(agent: Agent)
     pair = set(await keep(agent, *TWINS))
     await keep(agent, "Ada prefers tea.", "Ferry tickets are sold at the kiosk.")
     batch = await work(agent)
-    for kind in ("links", "conflicts", "merges"):
-        assert ids_in(batch, kind) == [pair]
+    assert [ids_in(batch, kind) for kind in LISTS] == [[], [], [pair], []]
     assert batch["merges"][0]["node_a"]["content"] in TWINS
     assert batch["expires_at"] > batch["merges"][0]["node_a"]["created"]
-    assert all(text in batch.text for text in (*TWINS, *pair, batch["batch_id"]))
+    assert all(text in batch.text for text in (*TWINS, batch["batch_id"]))
     assert batch.text.count(TWINS[0]) == 1
-    assert batch.text.splitlines()[0].endswith(": 1 link, 1 conflict, 1 merge.")
+    assert batch.text.splitlines()[0].endswith(": 1 merge.")
+
+
+SHORT_ID = re.compile(r"^[CML]\d+ (mem_\w+) ", re.MULTILINE)
+
+
+async def test_a_text_names_notes_by_short_ids_that_verdicts_may_use(agent: Agent) -> None:
+    pair = await keep(agent, *TWINS)
+    batch = await work(agent)
+    short = SHORT_ID.findall(batch.text)
+    assert sorted(next(note for note in pair if note.startswith(name)) for name in short) == sorted(pair)
+    [done] = await judge(agent, batch, edges=[edge(*short, "supports")])
+    assert done["status"] == "applied"
+
+
+def the_gate(hour: str) -> str:
+    return f"The north gate of the harbour opens at {hour} in winter."
+
+
+async def test_conflicts_come_before_merges_before_links_and_each_pair_once(agent: Agent) -> None:
+    opposed = set(await keep(agent, the_gate("six"), the_gate("seven")))
+    alike = set(await keep(agent, *TWINS))
+    batch = await work(agent)
+    assert [ids_in(batch, kind) for kind in LISTS] == [[], [opposed], [alike], []]
+    assert batch.text.index("conflicts: Does") < batch.text.index("merges: Do")
+    assert (await work(agent, kinds=["links", "merges"]))["conflicts"] == []
+
+
+async def test_what_was_changed_last_comes_first_and_what_was_offered_comes_last(era: str, tmp_path: Path) -> None:
+    clock = Clock()
+    async with serving(tmp_path / "home", era, clock=clock) as agent:
+        pairs = []
+        for gate in ("north gate", "east sluice", "fuel pump"):
+            texts = [the_gate(hour).replace("north gate", gate) for hour in ("six", "seven")]
+            pairs.append(set(await keep(agent, *texts, space=gate.replace(" ", "-"))))
+            clock.forward(minutes=5)
+        seen = [ids_in(await work(agent, limit=1), "conflicts") for _ in range(4)]
+        assert seen == [[pairs[2]], [pairs[1]], [pairs[0]], [pairs[2]]]
+        clock.forward(days=1)
+        pairs.append(set(await keep(agent, *TWINS[:1], TWINS[0].replace("Mondays", "Fridays"))))
+        assert ids_in(await work(agent, limit=1), "conflicts") == [pairs[3]]
+
+
+async def test_a_pair_that_was_judged_and_has_changed_since_comes_before_what_nobody_judged(agent: Agent) -> None:
+    one, other = await keep(agent, *TWINS)
+    await judge(agent, edges=[edge(one, other, "none")])
+    agent.clock.forward(minutes=5)
+    await keep(agent, the_gate("six"), the_gate("seven"))
+    file = agent.file_of(one)
+    file.write_text(file.read_text("utf-8").replace("Mondays", "Tuesdays"), "utf-8")
+    assert ids_in(await work(agent, limit=1), "conflicts") == [{one, other}]
+
+
+async def test_of_a_long_note_the_sentence_that_differs_is_shown(agent: Agent) -> None:
+    rest = " ".join(f"Berth {name} is for {name} boats of the {name} fleet." for name in "abcdefghijklmnop")
+    await keep(agent, f"{rest} {the_gate('six')} {rest[:300]}", the_gate("seven"))
+    batch = await work(agent)
+    shown = batch["conflicts"][0]["node_b"]["content"]
+    assert the_gate("six") in shown
+    assert len(shown) < 300
+    assert the_gate("six") in batch.text
 
 
 async def test_an_empty_memory_has_nothing_to_process(agent: Agent) -> None:
@@ -85,6 +145,8 @@ async def test_kinds_and_limit_are_kept_to(agent: Agent) -> None:
     await keep(agent, *(f"{TWINS[0]} It has number {number}." for number in range(6)))
     batch = await work(agent, kinds=["merges"], limit=3)
     assert [len(batch[kind]) for kind in LISTS] == [0, 0, 3, 0]
+    batch = await work(agent, kinds=["conflicts", "merges"], limit=3)
+    assert [len(batch[kind]) for kind in LISTS] == [0, 3, 0, 0]
     assert "InvalidArgumentError" in await agent.refused("run_maintenance", limit=0)
     assert "InvalidArgumentError" in await agent.refused("run_maintenance", kinds=["links", "weather"])
     assert "InvalidArgumentError" in await agent.refused("run_maintenance", kinds=[])
@@ -113,7 +175,7 @@ async def test_a_pair_that_was_judged_comes_back_only_when_a_text_changes(agent:
     assert [item["status"] for item in await judge(agent, batch, edges=[edge(other, one, "none")])] == ["skipped"]
     file = agent.file_of(one)
     file.write_text(file.read_text("utf-8").replace("Mondays", "Tuesdays"), "utf-8")
-    assert ids_in(await work(agent), "links") == [{one, other}]
+    assert ids_in(await work(agent), "conflicts") == [{one, other}]
 
 
 async def test_what_was_judged_is_known_without_the_index(era: str, tmp_path: Path) -> None:
@@ -448,7 +510,7 @@ async def test_notes_are_found_by_their_stored_vectors(era: str, tmp_path: Path,
         calls = []
         monkeypatch.setattr(WordBag, "encode_documents", lambda *_: calls.append(1))
         monkeypatch.setattr(WordBag, "encode_query", lambda *_: calls.append(1))
-        assert ids_in(await work(agent), "links") == [set(pair)]
+        assert ids_in(await work(agent), "merges") == [set(pair)]
         assert not calls
         [done] = await judge(agent, edges=[edge(*pair, "supports")])
         assert "weight 1.0" in done["reason"] or "weight 0.9" in done["reason"]

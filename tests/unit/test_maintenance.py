@@ -18,15 +18,16 @@ from holdfast.errors import BatchNotFoundError
 from holdfast.model.maintenance import (
     BUDGET_TOKENS,
     KINDS,
-    SHOWN_CHARACTERS,
+    LINKS_EACH,
     Candidate,
     Near,
     Text,
+    all_candidates,
     candidates,
     composite,
     cosine,
     majority_space,
-    shown_text,
+    passage,
     weight_of,
     within_budget,
 )
@@ -50,25 +51,59 @@ def kinds_of(seed: Text, *others: Near) -> list[str]:
     return [kind for kind in KINDS if candidates(kind, seed, others)]
 
 
-def test_a_like_pair_of_one_type_and_space_is_asked_about_in_every_way() -> None:
-    assert kinds_of(text(1), near(text(2))) == ["links", "conflicts", "merges"]
-    assert kinds_of(text(1), near(text(2), 0.1)) == []
+APART = "Ferry tickets are sold at the kiosk."
+
+
+@pytest.mark.parametrize(
+    ("content", "likeness", "kind"),
+    [
+        ("The crane lifts forty tonnes!", 0.95, "merges"),
+        ("The crane lifts 50 tonnes.", 0.9, "conflicts"),
+        ("The crane never lifts forty tonnes.", 0.9, "conflicts"),
+        (APART, 0.75, "links"),
+        (APART, 0.6, None),
+        ("The crane lifts forty tonnes!", 0.1, None),
+    ],
+)
+def test_a_pair_is_asked_about_in_the_one_way_that_fits(content: str, likeness: float, kind: str | None) -> None:
+    other = text(2, content, title="Ferry" if content == APART else "Crane")
+    assert kinds_of(text(1), near(other, likeness)) == ([kind] if kind else [])
+
+
+def test_of_the_kinds_that_are_asked_for_the_one_that_fits_best_is_taken() -> None:
+    opposed = [near(text(2, "The crane lifts 50 tonnes."), 0.9)]
+    assert [item.kind for item in all_candidates(text(1), opposed, ["links", "merges"])] == ["merges"]
+    assert [item.kind for item in all_candidates(text(1), opposed, ["links"])] == ["links"]
 
 
 def test_what_was_judged_or_linked_is_left_out_and_what_linked_itself_is_not() -> None:
-    seed, other = text(1), text(2)
-    assert kinds_of(seed, near(other, judged={"none"})) == []
-    assert kinds_of(seed, near(other, judged={"no_merge"})) == ["links", "conflicts"]
-    assert kinds_of(seed, near(other, edges={"supports"})) == ["conflicts", "merges"]
-    assert kinds_of(seed, near(other, edges={"related_to"}, automatic={"related_to"})) == kinds_of(seed, near(other))
+    seed, other, apart, opposed = text(1), text(2), text(3, APART, title="Ferry"), text(4, "The crane lifts 50 tonnes.")
+    for verdict in ("none", "no_merge", "supports"):
+        assert kinds_of(seed, near(other, judged={verdict})) == []
+    assert kinds_of(seed, near(apart, edges={"supports"})) == []
+    assert kinds_of(seed, near(apart, edges={"related_to"}, automatic={"related_to"})) == ["links"]
+    assert kinds_of(seed, near(opposed, edges={"supports"})) == ["conflicts"]
+    assert kinds_of(seed, near(opposed, edges={"contradicts"})) == []
     assert kinds_of(seed, near(other, edges={"contradicts"})) == ["merges"]
-    assert "merges" not in kinds_of(seed, near(other, edges={"derived_from"}))
+    assert kinds_of(seed, near(other, edges={"derived_from"})) == []
 
 
 def test_types_spaces_and_tiers_are_respected() -> None:
     assert kinds_of(text(1), near(text(2, type="procedure"))) == ["links"]
-    assert kinds_of(text(1), near(text(2, space="work"))) == ["links", "conflicts"]
+    assert kinds_of(text(1), near(text(2, type="decision"))) == ["merges"]
+    assert kinds_of(text(1), near(text(2, space="work"))) == ["links"]
+    opposed = "The crane lifts 50 tonnes."
+    assert kinds_of(text(1), near(text(2, opposed, space="work"))) == ["conflicts"]
+    assert kinds_of(text(1, type="event"), near(text(2, opposed, type="event"))) == ["links"]
     assert kinds_of(text(1, tier="archival"), near(text(2, tier="archival"))) == []
+
+
+def test_only_the_nearest_are_offered_as_links() -> None:
+    apart = [near(text(number, APART, title=f"Ferry {number}"), 0.9 - number / 100) for number in range(2, 9)]
+    found = [item.texts for item in candidates("links", text(1), apart)]
+    assert [{each.note.id for each in pair} for pair in found] == [
+        {text(1).note.id, text(number).note.id} for number in range(2, 2 + LINKS_EACH)
+    ]
 
 
 def test_a_cluster_has_three_to_five_working_notes_of_one_space_none_of_them_consolidated() -> None:
@@ -99,19 +134,24 @@ def test_the_majority_has_the_space_and_of_equals_the_first() -> None:
     assert majority_space(notes[:2]) == "a"
 
 
-def test_a_shown_text_is_cut_at_a_word() -> None:
-    assert shown_text("short") == "short"
-    cut = shown_text("word " * 1000)
-    assert len(cut) <= SHOWN_CHARACTERS + 2
-    assert cut.endswith("word …")
+def test_of_a_long_text_the_sentence_that_matters_is_shown() -> None:
+    assert passage("short  and\nwhole", "whole", 100) == "short and whole"
+    long = " ".join(f"Sentence number {number} is about nothing." for number in range(40))
+    shown = passage(long, "Sentence number 20 is about nothing.", 120)
+    assert shown.startswith("… Sentence number 20 is")
+    assert len(shown) <= 126
+    assert shown.endswith(" …")
+    assert passage(long, "Sentence number 39 is about nothing.", 120) == "… Sentence number 39 is about nothing."
+    assert passage(f"{long} {'A long one ' * 20}", "A long one " * 20, 120).endswith("A long one")
+    assert passage(long, "", 120).startswith("Sentence number 0")
 
 
-def test_a_budget_is_shared_in_turns_a_note_is_paid_once_and_something_is_always_shown() -> None:
-    long = [text(number, "word " * 160) for number in range(60)]
-    pairs = [Candidate("links", (long[at], long[at + 1]), 0.9) for at in range(0, 60, 2)]
-    counts = within_budget([pairs, pairs])
-    assert counts[0] == counts[1] > 5
-    assert within_budget([pairs[:15], pairs[15:]])[0] < counts[0]
+def test_a_budget_goes_to_conflicts_first_and_something_is_always_shown() -> None:
+    pairs = [Candidate("links", (text(at), text(at + 1)), 0.9, ("word " * 80,) * 2) for at in range(0, 60, 2)]
+    first, second = within_budget([pairs[:3], pairs[3:]])
+    assert first == 3
+    assert 3 < second < 27
+    assert within_budget([pairs, pairs])[1] == 0
     assert within_budget([pairs], 1) == [1]
     assert within_budget([pairs, []], BUDGET_TOKENS * 100) == [30, 0]
 
@@ -144,16 +184,22 @@ async def pairs_in_a_row(memory: Any, calls: int) -> list[frozenset[str]]:
     """What calls one after the other offer, none of it ever judged."""
     found: list[frozenset[str]] = []
     for _ in range(calls):
-        batch = await memory.attend(lambda ports: find_work(ports, CALLER, ["links"], 3))
-        found += [frozenset(text.note.content for text in item.texts) for item in batch.items["links"]]
+        batch = await memory.attend(lambda ports: find_work(ports, CALLER, ["conflicts", "merges", "links"], 3))
+        pairs = [item for kind, items in batch.items.items() if kind != "consolidations" for item in items]
+        found += [frozenset(text.note.content for text in item.texts) for item in pairs]
     return found
 
 
-@pytest.mark.anyio
-async def test_a_round_comes_to_every_note_and_new_ones_do_not_wait_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four notes are a slice."""
     monkeypatch.setattr(finding, "SEEDS", 4)
+    monkeypatch.setattr(finding, "WHOLE", 4)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("slices")
+async def test_a_round_comes_to_every_note_and_new_ones_do_not_wait_for_it(tmp_path: Path) -> None:
     words = ["anchor", "beacon", "cargo", "derrick", "engine", "ferry", "gull", "hawser", "island", "jetty"]
     pairs = [frozenset({f"{word} {word}s of old", f"{word} {word}s of late"}) for word in words]
     async with living(tmp_path, encoder=WordBag()) as memory:
@@ -169,13 +215,13 @@ async def test_a_round_comes_to_every_note_and_new_ones_do_not_wait_for_it(
 
 
 @pytest.mark.anyio
-async def test_a_round_goes_on_where_a_slice_has_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "SEEDS", 4)
+@pytest.mark.usefixtures("slices")
+async def test_a_round_goes_on_where_a_slice_has_nothing(tmp_path: Path) -> None:
     async with living(tmp_path, encoder=WordBag()) as memory:
-        for word in ("anchor", "beacon", "cargo", "derrick", "engine", "ferry", "gull", "hawser", "island"):
-            await keep(memory, word)
         await keep(memory, "kelp kelps of old")
         await keep(memory, "kelp kelps of late")
+        for word in ("anchor", "beacon", "cargo", "derrick", "engine", "ferry", "gull", "hawser", "island"):
+            await keep(memory, word)
         assert await pairs_in_a_row(memory, 2) == []
         assert len(await pairs_in_a_row(memory, 1)) == 1
         lines = len(await memory.ports.store.journal_since("", 1000) or ())

@@ -22,7 +22,7 @@ from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
 from holdfast.engine.stats import Stats, stats
 from holdfast.errors import HoldfastError, SettingsError
-from holdfast.model.integrity import MOST_ORPHANS
+from holdfast.model.integrity import CORE_LINKS, MOST_ORPHANS
 from holdfast.model.pages import is_page
 from holdfast.model.words import counted
 from holdfast.settings import Settings
@@ -139,7 +139,8 @@ def _files(looked: _Looked) -> Iterator[Finding]:
         yield Finding("quarantine", "ok", "every file can be read as a note")
     topology = looked.report.topology
     if topology.sudden_cores or topology.orphan_nodes > MOST_ORPHANS:
-        told = f"notes without a link: {topology.orphan_nodes:,}; hubs made in haste: {topology.sudden_cores:,}"
+        alone, many = f"{topology.orphan_nodes:,}", f"{topology.sudden_cores:,}"
+        told = f"notes without a link: {alone}; notes that got {CORE_LINKS} links within a day: {many}"
         yield Finding("links", "warn", told, "The tool integrity_check names them.")
     for problem in _broken(looked)[:MOST_NAMED]:
         yield Finding("integrity", "fail", f"{problem.where}: {problem.what}", "Look at it, or restore a backup.")

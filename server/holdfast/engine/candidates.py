@@ -1,28 +1,36 @@
-"""Finding what there is to judge: near notes by the vectors that are stored, a slice of the notes at a time.
+"""Finding what there is to judge: near notes by the vectors that are stored.
 
-Each kind has its own place in a round over all notes, by id, and first looks at ids that came after everything it
-has seen: neither a large memory nor one that grows keeps any note waiting for ever.
+A small memory is looked at as a whole by each call. Of a larger one a call looks at a slice: first at what was stored
+or changed since the last run, then at the next notes of a round over all of them, the newest first. Neither a large
+memory nor one that grows keeps any note waiting for ever.
+
+The calls of one run have batches that are open at the same time; `newest` stays what it was when the run began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 
 from holdfast.encode.vectorset import VectorSet, read_set
 from holdfast.engine.ports import Ports, View
 from holdfast.engine.remember import AUTO_REASONS
 from holdfast.engine.vectorsets import identity
-from holdfast.index.maintenance import JudgedRow
+from holdfast.index.maintenance import BatchRow, JudgedRow
 from holdfast.index.rows import IndexedNote, LinkRow
-from holdfast.model.ids import SELF_ID
+from holdfast.model.ids import SELF_ID, id_milliseconds, note_id
 from holdfast.model.maintenance import (
+    FIRST_TO_LAST,
+    LEAST,
+    NEIGHBOURS,
     Candidate,
     Kind,
     Near,
     Text,
-    candidates,
+    all_candidates,
     cosine,
     within_budget,
     without,
@@ -30,62 +38,126 @@ from holdfast.model.maintenance import (
 from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.query import Filter, QueryVector
 from holdfast.model.ranking import relevance
+from holdfast.model.times import moment
 
-SEEDS = 32  # notes whose surroundings one call looks at, for each kind
-MOST = 64  # of all kinds together, which mostly look at the same ones; each kind looks at some
-HOP = 8  # of them at a time, so that recalls need not wait for all
+WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
+SEEDS = 64  # notes of a larger one whose surroundings one call looks at
+HOP = 16  # of them at a time, so that recalls need not wait for all
 NEAREST, TERMS = 16, 8
 Around = tuple[Text, list[Near]]
+Scores = Mapping[str, float]
 
 
 @dataclass(slots=True)
-class Round:
-    """One kind's part of a call: `seeds` in order, the first `fresh` of them new; `found` has numbers of seeds."""
+class Look:
+    """What one call looks at and what it found: `seeds` in order, the first `changed` of them since the last run.
 
-    kind: Kind
+    `newest` is an id of the time up to which changes were looked at, `swept` the last note of the round. `offered` are
+    the pairs and clusters of batches that are still open. `found` has the number of a candidate's seed.
+    """
+
     newest: str
     swept: str
     seeds: list[str]
-    fresh: int
+    changed: dict[str, int]
+    is_whole: bool
+    offered: frozenset[frozenset[tuple[str, str]]]
+    near: Mapping[str, Scores] = field(default_factory=dict)
     found: list[tuple[int, Candidate]] = field(default_factory=list)
-    looked: int = 0
+    items: dict[Kind, list[Candidate]] = field(default_factory=dict)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every note there is was looked at."""
-        return self.looked == len(self.seeds) < SEEDS
+    def choose(self, limit: int) -> None:
+        """Put into `items` what is shown: at most `limit` of each kind, and all within the token budget."""
+        ordered = sorted((item for _, item in self.found), key=self._order)
+        lists = [_distinct(item for item in ordered if item.kind == kind)[:limit] for kind in FIRST_TO_LAST]
+        counts = within_budget(lists)
+        self.items = {
+            kind: items[:count] for kind, items, count in zip(FIRST_TO_LAST, lists, counts, strict=True) if count
+        }
 
-    @property
-    def items(self) -> list[Candidate]:
-        return [item for _, item in self.found]
-
-    def cut(self, count: int) -> None:
-        """Show only the first `count`; the seeds of the rest are looked at again, but never all of them."""
-        if count < len(self.found):
-            self.looked = max(1, self.found[count][0])
-            del self.found[count:]
+    def _order(self, item: Candidate) -> tuple[object, ...]:
+        """First what was not offered yet, judged on other texts, new since the last run, clear, changed last."""
+        changed = moment(item.updated).timestamp() * 1000
+        fresh = changed > id_milliseconds(self.newest)
+        return item.key in self.offered, not item.urgent, not fresh, not item.clear, -changed, -item.similarity
 
     @property
     def place(self) -> list[str]:
         """Where the next call goes on: (newest, swept)."""
-        new = self.seeds[: min(self.fresh, self.looked)]
-        round_ = self.seeds[self.fresh : self.looked]
-        return [max([self.newest, *new]), round_[-1] if round_ else self.swept]
+        if self.is_whole:
+            return [self.newest, ""]
+        shown = {item.key for items in self.items.values() for item in items} | self.offered
+        waiting = [number for number, item in self.found if item.key not in shown]
+        done = self.seeds[: max(1, min(waiting, default=len(self.seeds)))]
+        changes = [self.changed[note] for note in done if note in self.changed]
+        swept = [note for note in done if note not in self.changed]
+        newest = note_id(max(changes), 0) if changes else self.newest
+        return [newest, swept[-1] if swept else self.swept]
 
 
-async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) -> list[Round]:
-    """What there is to judge of each kind, at most `limit` of each and all within the token budget."""
+async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) -> Look:
+    """What there is to judge of these kinds, at most `limit` of each and all within the token budget."""
     vectors = stored_set(ports)
-    seen: dict[str, Around] = {}
-    rounds = []
-    for kind in kinds:
-        now = ports.now
-        round_ = await ports.index.read(lambda view, kind=kind, now=now: _round(view, kind, now))  # type: ignore[misc]
-        await _look_around(ports, principal, round_, limit, vectors, seen)
-        rounds.append(round_)
-    for round_, count in zip(rounds, within_budget([round_.items for round_ in rounds]), strict=True):
-        round_.cut(count)
-    return rounds
+    now, at = ports.now, _id_of(ports.clock())
+    looked = await ports.index.read(lambda view: _begin(view, kinds[0], vectors, now, at))
+    for start in range(0, len(looked.seeds), HOP):
+        seeds = looked.seeds[start : start + HOP]
+        around = await ports.index.read(lambda view, ids=seeds: _around(view, ids, looked.near, vectors, now))  # type: ignore[misc]
+        given = [(number, around[note]) for number, note in enumerate(seeds, start) if note in around]
+        length = sum(_length(*surroundings) for _, surroundings in given)
+        looked.found += await ports.computing.run(principal, length, partial(_found, given, kinds))
+    looked.choose(limit)
+    return looked
+
+
+def _found(given: Sequence[tuple[int, Around]], kinds: Sequence[Kind]) -> list[tuple[int, Candidate]]:
+    return [(number, item) for number, around in given for item in all_candidates(*around, kinds)]
+
+
+def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str, at: str) -> Look:
+    """What this call is to look at; `at` is an id of the very moment."""
+    cursor = view.cursor(kind)
+    batches = view.batches()
+    open_now = [batch for batch in batches if batch.expires > now]
+    offered = frozenset(
+        frozenset((note, text) for note, text in texts) for batch in open_now for _, texts in json.loads(batch.items)
+    )
+    count = view.count_notes()
+    near = _whole(view, vectors, now) if count <= WHOLE else {}
+    is_whole = count <= WHOLE and count - len(near) <= SEEDS  # what has no vector is searched for
+    swept = cursor.swept if cursor else ""
+    if is_whole:
+        newest = cursor.newest if cursor and (open_now or not batches) else _last_run(batches)
+        seeds = view.ids_before("", now, WHOLE + 1)
+        return Look(newest or note_id(0, 0), "", seeds, {}, is_whole, offered, near)
+    newest = cursor.newest if cursor else at
+    changed = dict(view.ids_changed_since(id_milliseconds(newest) if newest else 0, now, SEEDS // 2))
+    ahead = view.ids_before(swept, now, SEEDS)
+    again = view.ids_before("", now, SEEDS) if len(ahead) < SEEDS else []
+    sweep = [note for note in dict.fromkeys((*ahead, *again)) if note not in changed]
+    return Look(newest, swept, [*changed, *sweep][:SEEDS], changed, is_whole, offered)
+
+
+def _last_run(batches: Sequence[BatchRow]) -> str:
+    """An id of the time of the last run; empty where there was none."""
+    return _id_of(moment(max(batch.made for batch in batches))) if batches else ""
+
+
+def _id_of(time: datetime) -> str:
+    """An id of a time; only its time says something."""
+    return note_id(round(time.timestamp() * 1000), 0)
+
+
+def _distinct(items: Iterable[Candidate]) -> list[Candidate]:
+    """Each pair once; a note is in one cluster only."""
+    kept: dict[frozenset[str], Candidate] = {}
+    clustered: set[str] = set()
+    for item in items:
+        for fresh in without([item], clustered) if item.kind == "consolidations" else [item]:
+            kept.setdefault(fresh.ids, fresh)
+            if fresh.kind == "consolidations":
+                clustered |= fresh.ids
+    return list(kept.values())
 
 
 def stored_set(ports: Ports) -> VectorSet | None:
@@ -106,59 +178,44 @@ def likeness(view: View, vectors: VectorSet | None, one: str, other: str) -> flo
     return relevance(0.0, z)
 
 
-def _round(view: View, kind: Kind, now: str) -> Round:
-    cursor = view.cursor(kind)
-    newest, swept = (cursor.newest, cursor.swept) if cursor else (view.last_id(), "")
-    fresh = view.ids_after(newest, now, SEEDS // 2)
-    ahead = view.ids_after(swept, now, SEEDS)
-    again = view.ids_after("", now, SEEDS) if len(ahead) < SEEDS else []
-    sweep = [note_id for note_id in dict.fromkeys((*ahead, *again)) if note_id not in fresh]
-    return Round(kind, newest, swept, [*fresh, *sweep][:SEEDS], len(fresh))
-
-
-async def _look_around(
-    ports: Ports, principal: str, round_: Round, limit: int, vectors: VectorSet | None, seen: dict[str, Around]
-) -> None:
-    """Look at one seed after the other until there is enough."""
-    for start in range(0, len(round_.seeds), HOP):
-        seeds = round_.seeds[start : start + HOP]
-        missing = [note_id for note_id in seeds if note_id not in seen]
-        if missing and start and len(seen) >= MOST:
-            return
-        if missing:
-            now = ports.now
-            found = await ports.index.read(lambda view, ids=missing, now=now: _around(view, ids, vectors, now))  # type: ignore[misc]
-            seen.update(found)
-        for number, note_id in enumerate(seeds, start):
-            if note_id in seen:
-                around = seen[note_id]
-                find = partial(candidates, round_.kind, *around)
-                _take(round_, number, await ports.computing.run(principal, _length(*around), find), limit)
-            round_.looked = number + 1
-            if len(round_.found) >= limit:
-                return
-
-
 def _length(seed: Text, near: Sequence[Near]) -> int:
     return sum(len(text.note.content) for text in (seed, *(item.text for item in near)))
 
 
-def _take(round_: Round, number: int, items: Sequence[Candidate], limit: int) -> None:
-    """Add what is not there yet; a note is in one cluster only."""
-    if round_.kind == "consolidations":
-        items = without(items, frozenset().union(*(item.ids for item in round_.items)))
-    known = {item.ids for item in round_.items}
-    fresh = [item for item in items if item.ids not in known]
-    round_.found += [(number, item) for item in fresh[: limit - len(round_.found)]]
+def _whole(view: View, vectors: VectorSet | None, now: str) -> dict[str, Scores]:
+    """How near the notes of a small memory are to each other; without those that have no vector."""
+    if vectors is None:
+        return {}
+    mean, deviation = vectors.background_mean, vectors.background_deviation
+    found = view.near_each_other(vectors.key, now, NEIGHBOURS)
+    scored = (
+        (note, {other: relevance(0.0, (value - mean) / deviation) for other, value in near})
+        for note, near in found.items()
+    )
+    return {note: {other: score for other, score in near.items() if score >= LEAST} for note, near in scored}
 
 
-def _around(view: View, ids: Sequence[str], vectors: VectorSet | None, now: str) -> dict[str, Around]:
-    notes = view.notes(ids)
-    stored = view.first_vectors(vectors.key, ids) if vectors else {}
+def _around(
+    view: View, ids: Sequence[str], known: Mapping[str, Scores], vectors: VectorSet | None, now: str
+) -> dict[str, Around]:
+    """The notes with those near them: as is known, or as a search finds."""
+    seeds = view.notes(ids)
+    missing = [note for note in seeds if note not in known]
+    stored = view.first_vectors(vectors.key, missing) if vectors else {}
+    scores = {
+        note: known[note] if note in known else _near(view, seeds[note], _query(vectors, stored.get(note)), now)
+        for note in seeds
+    }
+    notes = view.notes({other for near in scores.values() for other in near})
+    links = _links(view, list(seeds))
     return {
-        note_id: _near(view, notes[note_id], _query(vectors, stored.get(note_id)), now)
-        for note_id in ids
-        if note_id in notes
+        note: (
+            Text(seed.note, seed.encode_hash),
+            _with_verdicts(
+                view, seed, {other: notes[other] for other in scores[note] if other in notes}, scores[note], links
+            ),
+        )
+        for note, seed in seeds.items()
     }
 
 
@@ -168,32 +225,50 @@ def _query(vectors: VectorSet | None, vector: bytes | None) -> QueryVector | Non
     return QueryVector(vectors.key, vector, vectors.background_mean, vectors.background_deviation)
 
 
-def _near(view: View, seed: IndexedNote, vector: QueryVector | None, now: str) -> Around:
-    """A note and those near it by meaning, or by words where it has no vector: of its own space and of none."""
+def _near(view: View, seed: IndexedNote, vector: QueryVector | None, now: str) -> Scores:
+    """Those near a note by meaning, or by words where it has no vector: of its own space and of none."""
     note = seed.note
     wanted = Filter(now=now, spaces=tuple(dict.fromkeys((note.space, GLOBAL_SPACE))))
     found = view.search("" if vector else note.content, vector, wanted, NEAREST, TERMS)
-    scored = {
+    return {
         item.id: relevance(0.0 if vector else item.coverage, item.z)
         for item in found.candidates
         if item.id not in (note.id, SELF_ID)
     }
-    notes = view.notes(scored)
-    judged = view.judged(note.id, list(notes))
-    links: dict[str, list[LinkRow]] = {}
-    for link in view.links([note.id]):
-        links.setdefault(link.target if link.source == note.id else link.source, []).append(link)
-    near = [
-        Near(
-            Text(item.note, item.encode_hash),
-            scored[other],
-            _standing(judged.get(other, ()), seed, item),
-            frozenset(link.type for link in links.get(other, ())),
-            frozenset(link.type for link in links.get(other, ()) if link.reason in AUTO_REASONS),
+
+
+def _links(view: View, ids: Sequence[str]) -> dict[frozenset[str], list[LinkRow]]:
+    """The edges of some notes by their ends."""
+    found: dict[frozenset[str], list[LinkRow]] = {}
+    for link in view.links(ids):
+        found.setdefault(frozenset((link.source, link.target)), []).append(link)
+    return found
+
+
+def _with_verdicts(
+    view: View,
+    seed: IndexedNote,
+    notes: Mapping[str, IndexedNote],
+    scores: Scores,
+    links: Mapping[frozenset[str], Sequence[LinkRow]],
+) -> list[Near]:
+    """Those near a note with what was said of the two."""
+    judged = view.judged(seed.note.id, list(notes))
+    near = []
+    for other, item in notes.items():
+        rows, edges = judged.get(other, ()), links.get(frozenset((seed.note.id, other)), ())
+        standing = _standing(rows, seed, item)
+        near.append(
+            Near(
+                Text(item.note, item.encode_hash),
+                scores[other],
+                standing,
+                frozenset(link.type for link in edges),
+                frozenset(link.type for link in edges if link.reason in AUTO_REASONS),
+                bool(rows) and not standing,
+            )
         )
-        for other, item in notes.items()
-    ]
-    return Text(note, seed.encode_hash), near
+    return near
 
 
 def _standing(rows: Sequence[JudgedRow], one: IndexedNote, other: IndexedNote) -> frozenset[str]:

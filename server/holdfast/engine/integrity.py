@@ -25,17 +25,19 @@ from holdfast.model.integrity import (
     baselines,
     evidence_problem,
     is_sudden,
+    is_watched,
     marks_of,
 )
 from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
 from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
 from holdfast.store.intents import PlannedFile
-from holdfast.store.stored import Stored
+from holdfast.store.stored import Page, Stored
 
 Scope = Literal["now", "daily", "graph", "all"]
 
 UNLOCKED_LOOKS = 2  # at a page that differs, before its lock is taken
+NOT_WHOLE = "A note, its evidence or the index is not as it was written."
 MOST_NAMED = 50  # orphans, and cores, whose ids are told
 OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
 MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
@@ -70,6 +72,7 @@ class Report:
     overall_safe: bool
     checked: tuple[str, ...]
     problems: tuple[Problem, ...]
+    sound: bool = True  # notes, evidence and index are as they were written
 
     def shape(self) -> dict[str, Any]:
         """The four keys that OMI's reference documents, and `details`."""
@@ -88,13 +91,25 @@ class Report:
         """What to tell the user."""
         if self.overall_safe:
             return "Safe." if not self.problems else "Safe, with something to look at."
-        pages = "" if self.now_md and self.memory_md else " Somebody else changed files that only tools write."
-        cores = (
-            f" {counted(self.topology.sudden_cores, 'note became a hub', 'notes became hubs')} in haste."
-            if self.topology.sudden_cores
-            else ""
-        )
-        return f"Not safe.{pages}{cores} Nothing was repaired; let the user look at it."
+        happened = " ".join([*self._pages(), *self._links()])
+        if self._is_broken:
+            return f"Not safe. {happened or NOT_WHOLE} Nothing was repaired; let the user look at it."
+        return f"To confirm: {happened} Nothing was changed; ask the user whether it was meant."
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether something differs that only the tools write: a log, a note, evidence, the index."""
+        return not self.sound or any(is_watched(at.where) and not _is_users(at.where) for at in self.problems)
+
+    def _pages(self) -> list[str]:
+        """A sentence for each page that was changed; logs are the tools', the others the user's to edit."""
+        return [f"{problem.where}: {problem.what}." for problem in self.problems if is_watched(problem.where)]
+
+    def _links(self) -> list[str]:
+        """What is unusual about the links, in sentences."""
+        cores, orphans = self.topology.sudden_cores, self.topology.orphan_nodes
+        told = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day."] if cores else []
+        return [*told, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +140,9 @@ async def integrity_check(ports: Ports, scope: str = "all") -> Report:
     natural = topology.orphan_nodes <= MOST_ORPHANS and topology.sudden_cores == 0
     safe = now_md and memory_md and natural and graph.sound
     unwritable = (Problem("the memory folder", ports.reading_notice),) if ports.reading_notice else ()
-    return Report(now_md, memory_md, topology, safe, tuple(checked), (*unwritable, *changed, *graph.problems))
+    return Report(
+        now_md, memory_md, topology, safe, tuple(checked), (*unwritable, *changed, *graph.problems), graph.sound
+    )
 
 
 async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] = ()) -> tuple[str, ...]:
@@ -210,7 +227,7 @@ async def _see(ports: Ports, paths: Iterable[str]) -> None:
 
 
 async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
-    """The pages that somebody else has changed, and what was done to them.
+    """The pages that were changed outside of the tools, and what was done to them.
 
     What differs at first sight may be a change of ours: it is looked at again without a lock, and then under its own,
     for which only a page that really differs has others wait. Only what is new in the journal is read then.
@@ -254,19 +271,31 @@ def _is_changing(plan: PlannedFile | None, base: Baseline, there: str | None) ->
 
 
 async def _how(ports: Ports, path: str, base: Baseline) -> str:
+    """What was done to a page, in words that do not blame whose page it is."""
     try:
         page = (await ports.store.pages([path])).get(path)
     except StorageError:
         return "it cannot be read"
+    return f"{_what(page, base)}{_whose(path)}"
+
+
+def _what(page: Page | None, base: Baseline) -> str:
     if (page.hash if page else None) == base.hash:
-        return "it was changed by somebody else before the last update, which kept that"
+        return "it was edited outside of the tools before their last update, which kept that"
     if page is None:
         return "it was deleted"
     if base.hash is None:
-        return "it was made by somebody else"
+        return "it was made outside of the tools"
     if base.size is not None and content_hash(page.data[: base.size]) == base.hash:
-        return "somebody else has added to its end"
-    return "it was changed by somebody else"
+        return "something was added to its end outside of the tools"
+    return "it was edited outside of the tools"
+
+
+def _whose(path: str) -> str:
+    """Who may edit a page beside the tools; nobody a log."""
+    if _is_now(path):
+        return ", as the user may"
+    return "; it is the user's own" if path == MEMORY else ""
 
 
 async def _graph(ports: Ports) -> _Graph:
@@ -331,6 +360,11 @@ def _is_now(path: str) -> bool:
     return path == NOW or path.startswith(f"{NOW_FOLDER}/")
 
 
+def _is_users(path: str) -> bool:
+    """Whether a page is the user's to edit: NOW files and MEMORY.md; logs are the tools'."""
+    return _is_now(path) or path == MEMORY
+
+
 def _is_closed(path: str, last: date) -> bool:
     """Whether a page is trusted as it was first seen: MEMORY.md, and the logs of days that are over."""
     day = day_of(path)
@@ -338,7 +372,7 @@ def _is_closed(path: str, last: date) -> bool:
 
 
 async def look_over(ports: Ports) -> None:
-    """When a server starts: say in the log which pages somebody else changed. The graph is looked at when asked."""
+    """When a server starts: tell the log of pages changed outside of the tools. The graph is looked at when asked."""
     changed = await changed_pages(ports)
     if changed:
         log.warning("pages_changed_by_others", problems=[f"{item.where}: {item.what}" for item in changed])

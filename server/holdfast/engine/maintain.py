@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 
 from holdfast.engine.attending import Attending, world
-from holdfast.engine.candidates import Round, look
+from holdfast.engine.candidates import look
 from holdfast.engine.commit import behind_the_journal
 from holdfast.engine.due import mark_maintained
 from holdfast.engine.judging import (
@@ -30,7 +30,7 @@ from holdfast.engine.resolve import resolve
 from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
 from holdfast.index.maintenance import BatchRow
 from holdfast.index.update import Update
-from holdfast.model.maintenance import APART, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
+from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
 from holdfast.model.memory import NOTE_TYPES
 from holdfast.model.times import instant
 
@@ -43,11 +43,15 @@ _DECLINED: dict[str, str] = {"merges": NOT_MERGED, "consolidations": APART}
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire."""
+    """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire.
+
+    `names` are beginnings of the notes' ids that are enough to name them.
+    """
 
     id: str | None
     expires_at: str | None
     items: Mapping[Kind, Sequence[Candidate]]
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,32 +84,30 @@ async def find_work(
         raise InvalidArgumentError("kinds is empty or has an unknown kind.", f"Use any of {', '.join(KINDS)}.")
     if not 1 <= limit <= MOST:
         raise InvalidArgumentError(f"limit is outside 1 to {MOST}.")
-    rounds = await look(ports, caller.principal, wanted, limit)
-    items: dict[Kind, Sequence[Candidate]] = dict.fromkeys(KINDS, ())
-    items |= {round_.kind: round_.items for round_ in rounds}
+    looked = await look(ports, caller.principal, [kind for kind in FIRST_TO_LAST if kind in wanted], limit)
+    items: dict[Kind, Sequence[Candidate]] = {kind: looked.items.get(kind, ()) for kind in FIRST_TO_LAST}
+    ids = sorted({text.note.id for found in items.values() for item in found for text in item.texts})
+    names = await ports.index.read(lambda view: view.short_ids(ids))
     if dry_run:
-        return Batch(None, None, items)
+        return Batch(None, None, items, names)
     any_found = any(items.values())
     if not any_found and kinds is None:
         await mark_maintained(ports, caller, None)
-    if not any(round_.seeds for round_ in rounds):
-        return Batch(None, None, items)
+    if not looked.seeds:
+        return Batch(None, None, items, names)
     batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
     expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES)) if any_found else None
-    if any_found or any(_has_moved(round_) for round_ in rounds):
+    if any_found or not looked.is_whole:
         record: dict[str, object] = {"op": OP, "at": ports.now, "by": caller.principal, "source": caller.source}
         shown = [
-            [item.kind, [[text.note.id, text.hash] for text in item.texts]] for kind in KINDS for item in items[kind]
+            [item.kind, [[text.note.id, text.hash] for text in item.texts]]
+            for kind in FIRST_TO_LAST
+            for item in items[kind]
         ]
         if batch_id:
             record |= {BATCH: {"id": batch_id, "expires": expires, "items": shown}}
-        await _keep(ports, record | {CURSORS: {round_.kind: round_.place for round_ in rounds}}, flush=False)
-    return Batch(batch_id, expires, items)
-
-
-def _has_moved(round_: Round) -> bool:
-    """Whether the next call has to go on elsewhere; where one call has seen every note that is no matter."""
-    return not round_.is_whole and round_.place != [round_.newest, round_.swept]
+        await _keep(ports, record | {CURSORS: dict.fromkeys(wanted, looked.place)}, flush=False)
+    return Batch(batch_id, expires, items, names)
 
 
 async def judge(

@@ -7,7 +7,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.model.ids import SELF_ID
+from holdfast.model.ids import PREFIX, SELF_ID, id_milliseconds, note_id
+
+TIME_DIGITS = 8  # of an id: a quarter of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +107,53 @@ def judged_with(connection: sqlite3.Connection, note_id: str, others: Sequence[s
     return found
 
 
-_CURRENT = "outdated = 0 AND merged_into IS NULL AND (valid_until IS NULL OR valid_until > ?)"
+CURRENT = "outdated = 0 AND merged_into IS NULL AND (valid_until IS NULL OR valid_until > ?)"
 
 
-def ids_after(connection: sqlite3.Connection, after: str, now: str, most: int) -> list[str]:
-    """Ids of current notes behind an id, in order; Self is none of them."""
+def batches(connection: sqlite3.Connection) -> list[BatchRow]:
+    """The batches that are remembered, whoever has them."""
+    return [BatchRow(*row) for row in connection.execute("SELECT id, principal, made, expires, items FROM batches")]
+
+
+def ids_before(connection: sqlite3.Connection, before: str, now: str, most: int) -> list[str]:
+    """Ids of current notes before an id, the last first; of all for an empty one. Self is none of them."""
     rows = connection.execute(
-        f"SELECT id FROM notes WHERE id > ? AND {_CURRENT} AND id <> ? ORDER BY id LIMIT ?",  # noqa: S608 - own clause
-        (after, now, SELF_ID, most),
+        f"SELECT id FROM notes WHERE (?1 = '' OR id < ?1) AND {CURRENT.replace('?', '?2')} AND id <> ?3 "  # noqa: S608 - own clause
+        "ORDER BY id DESC LIMIT ?4",
+        (before, now, SELF_ID, most),
     )
     return [note_id for (note_id,) in rows]
 
 
-def last_id(connection: sqlite3.Connection) -> str:
-    """The highest id there is; empty for none."""
-    return str(connection.execute("SELECT coalesce(max(id), '') FROM notes").fetchone()[0])
+def ids_changed_since(connection: sqlite3.Connection, since: int, now: str, most: int) -> list[tuple[str, int]]:
+    """Ids of current notes that were stored, or whose files changed, behind a time; the first first, each with when.
+
+    Times are in milliseconds since the epoch. An id tells when its note was stored.
+    """
+    rows = connection.execute(
+        "SELECT n.id, f.modified / 1000000 FROM notes n JOIN files f ON f.path = n.path "  # noqa: S608 - own clause
+        f"WHERE (n.id > ?1 OR f.modified > ?2) AND {CURRENT.replace('?', '?3')} AND n.id <> ?4",
+        (note_id(since + 1, 0), since * 1_000_000, now, SELF_ID),
+    )
+    when = ((note, max(id_milliseconds(note), 0 if modified <= since else modified)) for note, modified in rows)
+    return sorted(when, key=lambda item: (item[1], item[0]))[:most]
+
+
+def short_ids(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """For each of these ids the shortest beginning that no other id has; one of a later note has another time."""
+    rows = connection.execute(
+        "SELECT w.value, "
+        "(SELECT max(id) FROM notes WHERE id < w.value), (SELECT min(id) FROM notes WHERE id > w.value), "
+        "(SELECT max(alias) FROM aliases WHERE alias < w.value), (SELECT min(alias) FROM aliases WHERE alias > w.value)"
+        " FROM json_each(?) w",
+        (json.dumps(list(ids)),),
+    )
+    return {note: _beginning(note, [other for other in others if other]) for note, *others in rows}
+
+
+def _beginning(note: str, others: Sequence[str]) -> str:
+    longest = max((next(at for at in range(len(note)) if note[at] != other[at]) for other in others), default=0)
+    return note[: max(longest + 1, len(PREFIX) + TIME_DIGITS)]
 
 
 def first_vectors(connection: sqlite3.Connection, key: str, ids: Sequence[str]) -> dict[str, bytes]:

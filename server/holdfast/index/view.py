@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import lifecycle, listings, maintenance, topology
+from holdfast.index import lifecycle, listings, maintenance, surroundings, topology
 from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.history import ChangeRow, Known, change_row, known_journal
 from holdfast.index.lifecycle import JobRun, Living
@@ -152,11 +152,21 @@ class IndexView:
     def judged(self, note_id: str, others: Sequence[str]) -> dict[str, list[JudgedRow]]:
         return maintenance.judged_with(self._connection, note_id, others)
 
-    def ids_after(self, after: str, now: str, most: int) -> list[str]:
-        return maintenance.ids_after(self._connection, after, now, most)
+    def batches(self) -> list[BatchRow]:
+        return maintenance.batches(self._connection)
 
-    def last_id(self) -> str:
-        return maintenance.last_id(self._connection)
+    def ids_before(self, before: str, now: str, most: int) -> list[str]:
+        return maintenance.ids_before(self._connection, before, now, most)
+
+    def ids_changed_since(self, since: int, now: str, most: int) -> list[tuple[str, int]]:
+        return maintenance.ids_changed_since(self._connection, since, now, most)
+
+    def short_ids(self, ids: Sequence[str]) -> dict[str, str]:
+        return maintenance.short_ids(self._connection, ids)
+
+    def near_each_other(self, key: str, now: str, most: int) -> dict[str, list[tuple[str, float]]]:
+        """See `holdfast.index.surroundings.near_each_other`."""
+        return surroundings.near_each_other(self._connection, key, now, most)
 
     def first_vectors(self, key: str, ids: Sequence[str]) -> dict[str, bytes]:
         return maintenance.first_vectors(self._connection, key, ids)

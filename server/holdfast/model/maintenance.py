@@ -1,6 +1,10 @@
-"""Maintenance without any I/O: what makes two notes a candidate, and how much of them is shown.
+"""Maintenance without any I/O: what makes two notes a candidate, of which one kind, and how much of them is shown.
 
-Ormah's composite (its duplicate merger) with a calibrated likeness in the place of the cosine:
+Two notes are about the same matter where likeness (of their vectors) and the share of words are enough together
+(`SAME`). Where they differ in what they say of it (`holdfast.model.disagreement`) the pair is a conflict, where they do
+not a merge. Others are a link if they are near enough for one. Measured by bench/tending.py.
+
+Ormah's composite (its duplicate merger) with a calibrated likeness in the place of the cosine makes a merge as well:
 
     composite = 0.6 likeness + 0.2 (1 - Levenshtein(titles) / longer title) + 0.2 Jaccard(words)
 """
@@ -8,38 +12,41 @@ Ormah's composite (its duplicate merger) with a calibrated likeness in the place
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import mul
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
+from holdfast.model.disagreement import Comparison, compared
 from holdfast.model.memory import Note
-from holdfast.model.tokens import beginning, most_tokens
+from holdfast.model.tokens import most_tokens
 from holdfast.model.words import query_terms
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
 Verdict = Literal["supports", "contradicts", "evolved_from", "part_of", "depends_on", "related_to", "none"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+FIRST_TO_LAST: tuple[Kind, ...] = ("conflicts", "merges", "links", "consolidations")  # as they are offered
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 SYMMETRIC = frozenset({"related_to", "contradicts"})
-BELIEF_TYPES = frozenset({"preference", "fact", "observation", "goal", "belief", "decision"})
+STATEMENTS = frozenset({"preference", "fact", "observation", "goal", "belief", "decision", "experience", "concept"})
 MERGED, NOT_MERGED, TOGETHER, APART = "merge", "no_merge", "consolidate", "no_consolidation"
 SCOPES = dict.fromkeys(VERDICTS, "edge") | {MERGED: "merge", NOT_MERGED: "merge", TOGETHER: "cluster", APART: "cluster"}
 CONSOLIDATED = "consolidated"  # the tag of a note that others were consolidated into
 
-LINK, CONFLICT, CLUSTER, MERGE_LIKENESS, MERGE = 0.45, 0.35, 0.55, 0.5, 0.60
+LINK, LEAST, CLUSTER, MERGE = 0.75, 0.35, 0.75, 0.60
+SAME, SAYS_SAME, CLEAR = 0.85, 1.0, 1.3  # likeness and shared words together: one matter, one statement, surely so
+NEAR_SAME = 0.7  # likeness alone that says so where both notes differ in what they say
 SMALLEST_CLUSTER, LARGEST_CLUSTER = 3, 5
 LEAST_WEIGHT = 0.5  # of an edge that somebody judged
-SHOWN_CHARACTERS = 800  # of a note
-BUDGET_TOKENS = 8000  # of all notes of a batch
-NOTE_TOKENS = 80  # what a note costs beside its text
-SHOWN_TOKENS = 250  # of a note
-NEIGHBOURS: dict[Kind, int] = {"links": 8, "conflicts": 15, "merges": 6, "consolidations": 15}  # that are looked at
+SHOWN: Mapping[Kind, int] = {"conflicts": 130, "merges": 240, "links": 110, "consolidations": 110}  # characters
+LONGEST_SENTENCE = 300  # that is shown whole
+BUDGET_TOKENS = 3600  # of all notes of a batch, counted as too many rather than too few
+NOTE_TOKENS = 12  # what a note costs beside its text
+NEIGHBOURS = 15  # that are looked at
+LINKS_EACH = 3  # of the nearest that a note is offered to be linked with
 _LONGEST_TITLE = 80
 _SHARES = (0.6, 0.2, 0.2)
-
-Item = TypeVar("Item", bound="Candidate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,8 @@ class Text:
 class Near:
     """A note near another one: `likeness` in 0..1, and what is known of the two.
 
-    `judged` are the verdicts on these very texts; `edges` are the types of edges between them, `automatic` those that
-    no one judged.
+    `judged` are the verdicts on these very texts, `has_changed` says that there are some on earlier ones only; `edges`
+    are the types of edges between them, `automatic` those that no one judged.
     """
 
     text: Text
@@ -63,42 +70,121 @@ class Near:
     judged: frozenset[str]
     edges: frozenset[str]
     automatic: frozenset[str]
+    has_changed: bool = False
 
     @property
     def is_linked(self) -> bool:
         """Whether somebody has said how the two belong together."""
         return bool(self.edges - self.automatic)
 
-    def is_judged(self, kind: Kind) -> bool:
-        """Whether a verdict stands that answers what this kind asks."""
-        scopes = {SCOPES[verdict] for verdict in self.judged}
-        if kind == "consolidations":
-            return "none" in self.judged or "cluster" in scopes
-        return "edge" in scopes or (kind == "merges" and "merge" in scopes)
+    @property
+    def is_judged(self) -> bool:
+        """Whether a verdict on the pair stands, whatever was asked."""
+        return any(SCOPES[verdict] in ("edge", "merge") for verdict in self.judged)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether a verdict stands that the two are not to be in one cluster."""
+        return "none" in self.judged or any(SCOPES[verdict] == "cluster" for verdict in self.judged)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something to be judged: a pair, or a cluster with its seed first. `similarity` is in 0..1."""
+    """Something to be judged: a pair, or a cluster with its seed first. `similarity` is in 0..1.
+
+    `passages` are what of the texts is shown. `urgent` says that it was judged before and a text has changed since;
+    `clear` that the two are surely about the same matter.
+    """
 
     kind: Kind
     texts: tuple[Text, ...]
     similarity: float
+    passages: tuple[str, ...] = ()
+    urgent: bool = False
+    clear: bool = False
 
     @property
     def ids(self) -> frozenset[str]:
         return frozenset(text.note.id for text in self.texts)
 
+    @property
+    def key(self) -> frozenset[tuple[str, str]]:
+        """Its notes with the hashes of their texts."""
+        return frozenset((text.note.id, text.hash) for text in self.texts)
+
+    @property
+    def updated(self) -> str:
+        """When the later of its notes was changed."""
+        return max(text.note.updated for text in self.texts)
+
 
 def candidates(kind: Kind, seed: Text, near: Sequence[Near]) -> list[Candidate]:
-    """What a note and those near it give to judge, the likest first."""
-    if kind == "consolidations":
-        return _clusters(seed, near)
-    nearest = sorted(near, key=lambda item: (-item.likeness, item.text.note.id))[: NEIGHBOURS[kind]]
-    open_pairs = (item for item in nearest if not item.is_judged(kind) and not _is_both(seed, item, "archival"))
-    found = [(similarity, item) for item in open_pairs if (similarity := _similarity(kind, seed, item))]
-    found.sort(key=lambda pair: (-pair[0], pair[1].text.note.id))
-    return [Candidate(kind, _in_order(seed, item.text), similarity) for similarity, item in found]
+    """What a note and those near it give to judge of one kind, the likest first."""
+    return [item for item in all_candidates(seed, near) if item.kind == kind]
+
+
+def all_candidates(seed: Text, near: Sequence[Near], kinds: Collection[Kind] = KINDS) -> list[Candidate]:
+    """What a note and those near it give to judge: each pair under the one of these kinds that fits, and a cluster."""
+    nearest = sorted(near, key=lambda item: (-item.likeness, item.text.note.id))[:NEIGHBOURS]
+    pairs = [
+        found
+        for rank, item in enumerate(nearest)
+        if item.likeness >= LEAST and not item.is_judged and not _is_both(seed, item, "archival")
+        if (found := _pair(seed, item, rank, kinds)) is not None
+    ]
+    return [*pairs, *_clusters(seed, near)] if "consolidations" in kinds else pairs
+
+
+def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candidate | None:
+    """The pair as a candidate of the kind that fits; None where it is none of any."""
+    later, earlier = _in_order(seed, item.text)
+    comparison = compared(later.note, earlier.note)
+    fitting = _fitting(later.note, earlier.note, item, comparison)
+    kind = next((kind for kind in fitting if kind in kinds), None)
+    if kind is None or (kind == "links" and rank >= LINKS_EACH):
+        return None
+    passages = tuple(
+        passage(text.note.content, of, SHOWN[kind])
+        for text, of in zip((later, earlier), comparison.passages, strict=True)
+    )
+    clear = comparison.shared + item.likeness >= CLEAR
+    similarity = composite(item.likeness, later.note, earlier.note) if kind == "merges" else item.likeness
+    return Candidate(kind, (later, earlier), similarity, passages, item.has_changed, clear)
+
+
+def _fitting(one: Note, other: Note, item: Near, comparison: Comparison) -> Iterator[Kind]:
+    """The kinds that a pair may be of, the best first.
+
+    A conflict where they differ about the same matter, a merge where they say the same or nearly so, else a link.
+    """
+    if "derived_from" in item.edges:
+        return
+    differ = comparison.difference != "none"
+    evidence = item.likeness + comparison.shared
+    two_truths = one.type == other.type == "event" or item.edges & {"contradicts", "evolved_from"}
+    same = evidence >= SAME or item.likeness >= NEAR_SAME
+    if differ and same and not two_truths:
+        yield "conflicts"
+    alike = (not differ and evidence >= SAYS_SAME) or composite(item.likeness, one, other) >= MERGE
+    if alike and _may_merge(one, other) and not (differ and two_truths):
+        yield "merges"
+    if item.likeness >= LINK and not item.is_linked:
+        yield "links"
+
+
+def _may_merge(one: Note, other: Note) -> bool:
+    return one.space == other.space and (one.type == other.type or {one.type, other.type} <= STATEMENTS)
+
+
+def passage(content: str, sentence: str, most: int) -> str:
+    """As much of a text as is shown: all of it if it is short, else the sentence that matters with what follows."""
+    text = " ".join(content.split())
+    if len(text) <= most:
+        return text
+    wanted = " ".join(sentence.split())
+    start = max(text.find(wanted), 0)
+    most = max(most, min(len(wanted), LONGEST_SENTENCE))
+    return ("… " if start else "") + shown_text(text[start:], most)
 
 
 @lru_cache(16)  # one note is compared with many
@@ -116,33 +202,25 @@ def composite(likeness: float, one: Note, other: Note) -> float:
     return head if least > 1.0 else head + titles * _title_likeness(one.title, other.title, least)
 
 
-def shown_text(content: str) -> str:
-    """As much of a note's text as is shown, cut at a word."""
-    head = beginning(content[:SHOWN_CHARACTERS], SHOWN_TOKENS)
-    if head == content:
+def shown_text(content: str, most: int) -> str:
+    """The beginning of a text, cut at a word."""
+    if len(content) <= most:
         return content
+    head = content[:most]
     cut = head.rfind(" ")
-    return f"{head[:cut] if cut > len(head) // 2 else head.removesuffix('…')} …"
+    return f"{head[:cut] if cut > most // 2 else head} …"
 
 
-def within_budget(lists: Sequence[Sequence[Item]], budget: int = BUDGET_TOKENS) -> list[int]:
-    """How many of each list a token budget holds, taken in turns; a note is paid for once. At least one in all."""
+def within_budget(lists: Sequence[Sequence[Candidate]], budget: int = BUDGET_TOKENS) -> list[int]:
+    """How many of each list a token budget holds, the first list before the second; at least one in all."""
     counts = [0] * len(lists)
-    paid: set[str] = set()
     spent = 0
-    growing = [place for place, items in enumerate(lists) if items]
-    while growing:
-        for place in tuple(growing):
-            item = lists[place][counts[place]]
-            cost = sum(NOTE_TOKENS if text.note.id in paid else _cost(text) for text in item.texts)
-            if spent + cost > budget and any(counts):
-                growing.remove(place)
-                continue
-            spent += cost
-            paid |= item.ids
+    for place, items in enumerate(lists):
+        for item in items:
+            spent += sum(NOTE_TOKENS + most_tokens(shown) for shown in item.passages)
+            if spent > budget and any(counts):
+                return counts
             counts[place] += 1
-            if counts[place] == len(lists[place]):
-                growing.remove(place)
     return counts
 
 
@@ -163,25 +241,6 @@ def weight_of(likeness: float) -> float:
     return max(LEAST_WEIGHT, round(min(likeness, 1.0), 2))
 
 
-def _cost(text: Text) -> int:
-    return NOTE_TOKENS + most_tokens(shown_text(text.note.content))
-
-
-def _similarity(kind: Kind, seed: Text, item: Near) -> float:
-    """How alike the pair is as a candidate of this kind; 0 where it is none."""
-    one, other = seed.note, item.text.note
-    if kind == "merges":
-        if one.type != other.type or one.space != other.space or item.likeness < MERGE_LIKENESS:
-            return 0.0
-        alike = 0.0 if "derived_from" in item.edges else composite(item.likeness, one, other)
-        return alike if alike >= MERGE else 0.0
-    if kind == "conflicts":
-        fits = {one.type, other.type} <= BELIEF_TYPES and not item.edges & {"contradicts", "evolved_from"}
-        fits = fits and "derived_from" not in item.edges
-        return item.likeness if fits and item.likeness >= CONFLICT else 0.0
-    return item.likeness if item.likeness >= LINK and not item.is_linked else 0.0
-
-
 def _clusters(seed: Text, near: Sequence[Near]) -> list[Candidate]:
     """The seed with the notes of its space that are nearest to it, if they are enough."""
     if not _may_cluster(seed.note):
@@ -190,7 +249,7 @@ def _clusters(seed: Text, near: Sequence[Near]) -> list[Candidate]:
         item
         for item in near
         if item.likeness >= CLUSTER
-        and not item.is_judged("consolidations")
+        and not item.is_apart
         and _may_cluster(item.text.note)
         and item.text.note.space == seed.note.space
         and "derived_from" not in item.edges
@@ -199,7 +258,9 @@ def _clusters(seed: Text, near: Sequence[Near]) -> list[Candidate]:
     members = like[: LARGEST_CLUSTER - 1]
     if len(members) < SMALLEST_CLUSTER - 1:
         return []
-    return [Candidate("consolidations", (seed, *(item.text for item in members)), members[-1].likeness)]
+    texts = (seed, *(item.text for item in members))
+    passages = tuple(passage(text.note.content, "", SHOWN["consolidations"]) for text in texts)
+    return [Candidate("consolidations", texts, members[-1].likeness, passages)]
 
 
 def _may_cluster(note: Note) -> bool:
@@ -239,7 +300,8 @@ def without(items: Sequence[Candidate], taken: Collection[str]) -> list[Candidat
     """Clusters less the notes that are in another one already, where enough are left."""
     kept = []
     for item in items:
-        left = tuple(text for text in item.texts if text.note.id not in taken)
+        left = [pair for pair in zip(item.texts, item.passages, strict=True) if pair[0].note.id not in taken]
         if len(left) >= SMALLEST_CLUSTER:
-            kept.append(replace(item, texts=left))
+            texts, passages = zip(*left, strict=True)
+            kept.append(replace(item, texts=texts, passages=passages))
     return kept

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, NotRequired, TypeVar
 
 from fastmcp import Context, FastMCP
@@ -14,38 +14,37 @@ from typing_extensions import TypedDict
 from holdfast.engine.judging import ConsolidationVerdict, EdgeVerdict, MergeVerdict, Outcome, WrongVerdict
 from holdfast.engine.maintain import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.maintenance import Candidate, Kind, Text, Verdict, shown_text
-from holdfast.model.memory import Note
-from holdfast.model.passages import first_sentence
+from holdfast.model.maintenance import Candidate, Kind, Text, Verdict
+from holdfast.model.memory import title_of
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, Desk
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.fitting import LONGEST_NOTICE, Room, short
-from holdfast.tools.hits import LINE_TOKENS, own_title
+from holdfast.tools.fitting import LONGEST_NOTICE
+from holdfast.tools.hits import LINE_TOKENS
 from holdfast.tools.results import schema_of
 
+LONGEST_TITLE = 60
 V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict)
 
 RUN_MAINTENANCE = """Tend the memory when a notice or the user asks, not during other work. Without arguments: notes \
 to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b \
 retires b), merges, consolidations. Can be undone."""
 
-JUDGE = """Judge these, then call run_maintenance with this batch_id and results:
-- edges: every pair of L, C and M; edge_type none where nothing applies, so that it does not come back. \
-contradicts marks a tension; evolved_from retires the older note; when unsure, none.
-- merges: pairs of M that say the same (keep_id, discard_id, merged_title and merged_content that lose nothing).
-- consolidations: clusters of K that one note tells better; give [] when none.
-recall_node shows a shortened note whole."""
+JUDGE = """Judge these; call run_maintenance with this batch_id and results:
+- edges: each pair; edge_type none where nothing applies or you are unsure. contradicts marks a tension; evolved_from \
+retires the older note.
+- merges: pairs that say the same (keep_id, discard_id, merged_content that loses nothing).
+- consolidations: clusters of K that one note tells better; [] for none.
+Where a note is cut (…) and it matters: recall_node."""
 
-REPEATED_TOKENS = 6000  # of texts that stand in more than one pair
 REASONS_TOKENS = 8000  # of all reasons of an answer
 
 _MARKS: tuple[tuple[Kind, str, str], ...] = (
-    ("links", "L", "Do they belong together?"),
     ("conflicts", "C", "Does one contradict or replace the other?"),
     ("merges", "M", "Do they say the same?"),
+    ("links", "L", "Do they belong together?"),
     ("consolidations", "K", "Is one note better?"),
 )
 
@@ -202,10 +201,9 @@ def _known(shape: Any, item: Any) -> dict[str, Any]:
 
 def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
-    told = _Told()
     for kind, items in batch.items.items():
-        structured[kind] = [_shown(item, told) for item in items]
-    return ToolResult(content=_told(batch), structured_content=structured)
+        structured[kind] = [_shown(item) for item in items]
+    return ToolResult(content=told_batch(batch), structured_content=structured)
 
 
 def _nothing() -> dict[str, Any]:
@@ -213,67 +211,56 @@ def _nothing() -> dict[str, Any]:
     return {"batch_id": None, "expires_at": None, **lists, "notices": []}
 
 
-def _told(batch: Batch) -> str:
+def told_batch(batch: Batch) -> str:
+    """A batch as a model reads it: each note on a line of its own within fences, the same passage once."""
     counts = [counted(len(items), kind.removesuffix("s"), kind) for kind, items in batch.items.items() if items]
     if not counts:
         return "Nothing to process."
     head = f"Batch {batch.id}, open until {batch.expires_at}" if batch.id else "Dry run: no batch was opened"
-    mark, told = new_mark(), set[str]()
+    mark = new_mark()
     lines = [f"{head}: {', '.join(counts)}.", JUDGE, trust_rule(mark)]
+    told: set[tuple[str, str]] = set()
     for kind, letter, question in _MARKS:
-        for number, item in enumerate(batch.items.get(kind, ()), 1):
-            if number == 1:
-                lines.append(f"\n{kind}: {question}")
-            lines.append(f"{letter}{number} similarity {item.similarity:.2f}")
-            for text in item.texts:
-                lines += _note_lines(text, mark, told)
+        items = batch.items.get(kind, ())
+        rows = [
+            f"{letter}{number} {_row(text, passage, batch.names, told)}"
+            for number, item in enumerate(items, 1)
+            for text, passage in zip(item.texts, item.passages, strict=True)
+        ]
+        if rows:
+            lines += [f"\n{kind}: {question}", fenced("\n".join(rows), mark)]
     return "\n".join(lines)
 
 
-def _note_lines(text: Text, mark: str, told: set[str]) -> list[str]:
+def _row(text: Text, passage: str, names: Mapping[str, str], told: set[tuple[str, str]]) -> str:
+    """A note on one line: its id, when it happened, what it is, and what of it is shown unless it was before."""
     note = text.note
-    line = f"{note.id} [{note.type}, space {note.space}, {note.happened[:10]}]"
-    if note.id in told:
-        return [f"{line}{_title(note)} (text above)"]
-    told.add(note.id)
-    return [f"{line}{_title(note)}", fenced(shown_text(note.content), mark)]
+    name = f"{names[note.id]} {note.happened[:10]} {note.type}"
+    if (note.id, passage) in told:
+        return f"{name} (above)"
+    told.add((note.id, passage))
+    title = on_one_line(note.title, LONGEST_TITLE)
+    head = "" if note.title == title_of(note.content) or passage.startswith(title) else f"{title}: "
+    return f"{name} | {head}{passage}"
 
 
-def _title(note: Note) -> str:
-    own = own_title(note)
-    return short(own, 2 * LINE_TOKENS, lead=" ") if own else ""
-
-
-@dataclass(slots=True)
-class _Told:
-    """The notes whose texts were told, and the room that is left to repeat some."""
-
-    ids: set[str] = field(default_factory=set)
-    again: Room = field(default_factory=lambda: Room(REPEATED_TOKENS))
-
-
-def _shown(item: Candidate, told: _Told) -> dict[str, Any]:
-    notes = [_note(text, told) for text in item.texts]
+def _shown(item: Candidate) -> dict[str, Any]:
+    notes = [_note(text, passage) for text, passage in zip(item.texts, item.passages, strict=True)]
     similarity = round(item.similarity, 3)
     if item.kind == "consolidations":
         return {"nodes": notes, "similarity": similarity}
     return {"node_a": notes[0], "node_b": notes[1], "similarity": similarity}
 
 
-def _note(text: Text, told: _Told) -> ShownNote:
-    """A note; where its text was told before, and there is no room to repeat it, what it begins with."""
+def _note(text: Text, passage: str) -> ShownNote:
     note = text.note
-    content = shown_text(note.content)
-    if note.id in told.ids and not told.again.take_json(content):
-        content = first_sentence(content, LINE_TOKENS)
-    told.ids.add(note.id)
     return {
         "id": note.id,
         "title": beginning(note.title, 2 * LINE_TOKENS),
         "type": note.type,
         "space": note.space,
         "created": note.created,
-        "content": content,
+        "content": passage,
     }
 
 

@@ -14,9 +14,9 @@ from holdfast.tools.fitting import Room
 from holdfast.tools.results import IntegrityResult, schema_of
 from holdfast.tools.shapes import omi_object
 
-INTEGRITY_CHECK = """Check whether somebody else changed the NOW file, MEMORY.md or the daily logs, and whether notes \
-stand alone or became hubs in haste. Call it when memory looks tampered with, or for an audit; not before every task. \
-It repairs nothing: tell the user what it reports."""
+INTEGRITY_CHECK = """Check whether the NOW file, MEMORY.md or the daily logs were changed outside of the tools, and \
+whether notes stand alone or got many links within a day. Call it when memory looks tampered with, or for an audit; \
+not before every task. It repairs nothing: tell the user what it reports."""
 
 LIST_TOKENS = 3000  # of each list in the report
 
