@@ -571,7 +571,7 @@ MUTATIONS = (
              ("tests/hostile/test_http_attacks.py::test_a_body_that_does_not_come_is_not_waited_for",)),
     Mutation("all-connections", "hostile", "connections are taken without end", "connections.py",
              "if len(self._owners) >= self._most and", "if len(self._owners) >= 10**9 and",
-             ("tests/hostile/test_http_attacks.py::test_more_connections_than_there_is_room_for_are_refused_in_order",)),
+             ("tests/unit/test_access.py::test_all_addresses_together_have_no_more_places_than_there_are",)),
     Mutation("no-turns", "hostile", "one client's crowd goes before everybody else", "limits.py",
              "return TURNS if lately or", "return TURNS_ALONE if lately or",
              (f"{_LIMITS}test_a_crowd_of_one_client_goes_on_a_few_at_a_time_while_another_asks",)),

@@ -84,10 +84,10 @@ async def test_what_waits_or_was_rejected_is_not_offered_again_until_a_text_chan
         batch = await admin.call("run_maintenance")
         return [len(batch[kind]) for kind in ("links", "conflicts", "merges")]
 
-    assert await offered() == [1, 1, 1]
+    assert await offered() == [0, 0, 1]
     verdict = {"merges": [{"keep_id": one, "discard_id": other}]}
     await judge(admin, **verdict)
-    assert await offered() == [1, 1, 0]
+    assert await offered() == [0, 0, 0]
     edge = {"node_a_id": one, "node_b_id": other, "edge_type": "evolved_from"}
     await judge(admin, edges=[edge])
     assert await offered() == [0, 0, 0]
@@ -98,7 +98,7 @@ async def test_what_waits_or_was_rejected_is_not_offered_again_until_a_text_chan
         await resolve(admin, item["id"], "reject")
     assert await offered() == [0, 0, 0]
     await admin.call("admin_update_memory", node_id=one, content=TWINS[0] + " As ever.")
-    assert await offered() == [1, 1, 1]
+    assert sum(await offered()) == 1
 
 
 @pytest.mark.parametrize("word", ["reject", "rejected"])

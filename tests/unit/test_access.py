@@ -137,6 +137,19 @@ def test_a_connection_that_is_gone_takes_no_place() -> None:
     assert places.refused(cast("Connection", object()), "192.0.2.1") == ""
 
 
+class Busy:
+    """A connection on which a request is being answered."""
+
+    is_idle = False
+
+
+def test_all_addresses_together_have_no_more_places_than_there_are() -> None:
+    places = Places(200, lambda _address: False)
+    told = [places.refused(cast("Connection", Busy()), f"192.0.2.{number % 5}") for number in range(260)]
+    assert told[:200] == [""] * 200
+    assert set(told[200:]) == {"The server has 200 connections already."}
+
+
 @pytest.mark.parametrize(
     ("address", "network"),
     [
