@@ -84,8 +84,11 @@ def compared(
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
     ordered = sorted(notes, key=lambda each: (notes[each].note.happened, notes[each].note.created, each))
+    says = {each: statement(notes[each].note.content) for each in ordered}
     for place, one in enumerate(ordered):
         for other in ordered[place + 1 :]:
+            if not may_speak_of_one(says[one], says[other]):  # most pairs, so it is asked first
+                continue
             if frozenset((one, other)) in tied or (one, other) in likely or (other, one) in likely:
                 continue
             older, newer = in_time(notes[one].note, notes[other].note)

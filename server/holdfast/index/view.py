@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import lifecycle, listings, maintenance, surroundings, topology
+from holdfast.index import lifecycle, listings, maintenance, topology
 from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.history import ChangeRow, Known, change_row, known_journal
 from holdfast.index.lifecycle import JobRun, Living
@@ -166,6 +166,8 @@ class IndexView:
 
     def near_each_other(self, key: str, now: str, most: int) -> dict[str, list[tuple[str, float]]]:
         """See `holdfast.index.surroundings.near_each_other`."""
+        from holdfast.index import surroundings  # noqa: PLC0415 - numpy: start-up stays light
+
         return surroundings.near_each_other(self._connection, key, now, most)
 
     def first_vectors(self, key: str, ids: Sequence[str]) -> dict[str, bytes]:

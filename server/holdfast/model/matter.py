@@ -56,7 +56,7 @@ class Signs:
 
 def may_speak_of_one(one: Statement, other: Statement) -> bool:
     """Whether two statements have anything in common; most pairs have not, and need no closer look."""
-    return bool(one.topics & other.stems or other.topics & one.stems)
+    return not (one.topics.isdisjoint(other.stems) and other.topics.isdisjoint(one.stems))
 
 
 def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
