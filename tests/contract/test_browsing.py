@@ -153,6 +153,14 @@ async def test_recent_decisions_are_those_of_the_project_newest_first_however_ol
     assert "1 more in other projects" in " ".join(answer["notices"])
 
 
+@pytest.mark.parametrize("query", ["what's new in the tollgate project?", "What did we do in project tollgate?"])
+async def test_the_word_project_beside_its_name_asks_for_no_type(agent: Agent, query: str) -> None:
+    fact = await put(agent, "Tolls are paid in coins.", 3, space="tollgate")
+    event = await put(agent, "The barrier was painted.", 2, type="event", space="tollgate")
+    await put(agent, "Elsewhere.", 1, type="project", space="pier")
+    assert (await agent.recall(query)).found == [event, fact]
+
+
 async def test_what_we_did_is_that_of_the_current_project_and_says_how_much_more_there_is(agent: Agent) -> None:
     mine = [await put(agent, f"Painted pier {n}.", 7 + n) for n in range(2)]
     others = [await put(agent, f"Elsewhere {n}.", 7, space=f"site-{n}") for n in range(3)]

@@ -134,13 +134,14 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     """The list that these words ask for, with a name of a space among them at most; None where they ask for none."""
     nouns = [say.NOUNS[word] for word in words if word in say.NOUNS]
     nouns += ["decision"] if say.DECIDE & set(words) and say.DID & set(words) else []
-    types = tuple(dict.fromkeys(kind for kind in nouns if kind not in (say.ANY, say.DUE)))
     there = set(words)
     due, ordered = bool(there & say.DUE_WORDS), bool(there & say.LATEST)
     wanted = ordered or bool(there & say.LISTING)
     place = [word for word in words if not _is_usual(word)]
     if place and (intent.here or not _names_a_place(words, place)):
         return None
+    kinds = [kind for kind in nouns if kind not in (say.ANY, say.DUE)]
+    types = tuple(dict.fromkeys(kind for kind in kinds if kind != "project" or not _is_of_a_place(words, place)))
     somewhere = bool(place) or intent.here
     sure = bool(types or intent.tags or due) and (wanted or somewhere or bool(there & say.ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
@@ -155,6 +156,15 @@ def _names_a_place(words: list[str], place: list[str]) -> bool:
     first = words.index(place[0])
     together = words[first : first + len(place)] == place
     return together and (first == 0 or words[first - 1] not in say.ABOUT)
+
+
+def _is_of_a_place(words: list[str], place: list[str]) -> bool:
+    """Whether "project" stands beside the name of a space, as in "the harbour project": then it asks for no type."""
+    if not place:
+        return False
+    first = words.index(place[0])
+    beside = [*words[max(0, first - 1) : first], *words[first + len(place) : first + len(place) + 1]]
+    return any(say.NOUNS.get(word) == "project" for word in beside)
 
 
 def _is_usual(word: str) -> bool:
