@@ -14,6 +14,8 @@ what's next?
 now do the same for the other two
 continue
 one more time
+thanks!
+Danke
 danke, mach weiter
 Was kommt als Nächstes?
 merci, continue
@@ -51,6 +53,8 @@ error log
 tests
 8080
 weekend
+here
+three
 E1234
 rename the billing service
 was haben wir beschlossen?

@@ -84,11 +84,17 @@ _TALK_UNSPACED = """
     두 개 해줘 해주세요 하세요 해 주세요 도 에 를 을 은 는 이 가 요 것 줘 어 아
 """
 
-# Those of the above that one may well look for, where they stand alone.
-_SOUGHT = """
-    weekend morning evening afternoon day today joke jokes job work idea ideas opinion sum square root percent
-    hundred thousand one two three four five six seven eight nine ten first second third thing things fun morgen tag
-    abend nacht
+# Those of the above that are a whole prompt; any other word that stands alone is one to look for.
+_ALONE_SAID = """
+    ok okay k kk yes yep yeah yup no nope nah sure thanks thank thx ty cheers please pls great good nice cool perfect
+    awesome excellent fine wow hmm hm lol hello hi hey bye goodbye welcome sorry right correct exactly agreed again next
+    continue proceed go stop wait undo redo retry done ready
+    ja nein danke dankeschon bitte gut super toll prima klasse genau hallo weiter nochmal
+    oui non merci parfait bonjour salut continue continuez suivant encore stp
+    si gracias vale perfecto bueno hola adios sigue continua siguiente listo sim nao obrigado obrigada otimo ola proximo
+    grazie perfetto ottimo bene ciao avanti prossimo bedankt nee goed verder tak nie dzieki dziekuje dobrze dalej
+    да нет спасибо отлично хорошо ладно ок привет пока дальше продолжай понятно evet hayir tesekkurler tamam devam
+    tack bra hej شكرا نعم لا حسنا تابع धन्यवाद ठीक नमस्ते
 """
 
 # Orders, and things that every project has: they name nothing in particular.
@@ -156,7 +162,7 @@ _ASKS = _words(_MEMORY)
 _ASKS_UNSPACED = _pieces(_MEMORY_UNSPACED)
 _NAMES_NOTHING = (_words(_TALK) | STOP_WORDS | FRAME_WORDS) - _ASKS
 _ORDER_WORDS = _words(_ORDERS)
-_ALONE = _words(_SOUGHT)
+_ALONE = _words(_ALONE_SAID)
 _SMALL_PIECES = _pieces(_TALK_UNSPACED)
 _ORDER_PIECES = _pieces(_ORDERS_UNSPACED)
 
@@ -184,7 +190,7 @@ def idle(prompt: str) -> Idle | None:
     if any(word not in _ORDER_WORDS for word in telling):
         return None
     if not telling and not orders:
-        return None if len(words) == 1 and words[0] in _ALONE else "empty"
+        return None if len(words) == 1 and words[0] not in _ALONE else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
     return None if is_search or _is_question(prompt, words) else "order"
 
