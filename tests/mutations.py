@@ -422,7 +422,7 @@ MUTATIONS = (
              (("tests/contract/test_recall_silence.py::"
                "test_an_order_that_names_nothing_gets_few_hits_and_no_strong_one"),)),
     Mutation("small-talk-searched", 2, "small talk is looked for", "model/prompts.py",
-             '        return None if len(words) == 1 and words[0] not in _ALONE else "empty"\n', "        return None\n",
+             "    if not telling and not orders:\n", "    if not orders and len(words) < 0:\n",
              (("tests/contract/test_recall_silence.py::"
                "test_a_prompt_that_names_nothing_is_not_looked_for[ok thanks]"),)),
     Mutation("filter-untold", 2, "a filter hides the answer and nobody is told", "engine/hidden.py",

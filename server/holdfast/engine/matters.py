@@ -138,13 +138,23 @@ def said_at(note: Note) -> str:
 
 
 def current_first(
-    shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: Matters, *, folding: bool
+    shown: Sequence[Ranked],
+    looked: Mapping[str, Ranked],
+    matters: Matters,
+    naming: Collection[str] = (),
+    *,
+    folding: bool,
 ) -> list[Led]:
     """In order, but the newest about a matter in the place of the best about it, with the ids that it stands for.
 
-    `looked` are those that were compared, of which some may be shown only where they are the newest.
+    Args:
+        shown: the hits.
+        looked: those that were compared, of which some may be shown only where they are the newest.
+        matters: which of them are about one matter.
+        naming: words of the question that name one thing: who holds one gives way to none that does not.
+        folding: whether what gives way is no longer a hit of its own.
     """
-    heads, leads = _heads(looked, matters)
+    heads, leads = _heads(looked, matters, frozenset(naming))
     told: dict[str, Ranked] = {}
     behind: dict[str, list[str]] = {}
     under_way: set[str] = set()
@@ -221,12 +231,16 @@ def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence
     return [end for end in dict.fromkeys(ends) if end != SELF_ID]
 
 
-def _heads(found: Mapping[str, Ranked], matters: Matters) -> tuple[dict[str, str], dict[str, str]]:
+def _heads(
+    found: Mapping[str, Ranked], matters: Matters, naming: frozenset[str]
+) -> tuple[dict[str, str], dict[str, str]]:
     """For each older note the newest of its matter, where that is sure; and one that goes ahead, where it is likely."""
     heads: dict[str, str] = {}
     leads: dict[str, str] = {}
     for old, new in sorted(matters.likely, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
         if old not in found or new not in found:
+            continue
+        if naming.intersection(found[old].candidate.held) - set(found[new].candidate.held):
             continue
         likely = matters.of(old, new)
         if likely >= FOLDED and _last(new, heads) != old:

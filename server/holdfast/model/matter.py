@@ -156,6 +156,8 @@ def _are_siblings(
     for place, (mine, theirs) in enumerate(slots):
         ours = [word for word in mine if word.subject and word in only_old]
         its = [word for word in theirs if word.subject and word in only_new]
+        if ours and its and _is_identifier(ours[-1]) and _is_identifier(its[-1]):
+            return True
         if not ours or not its or ours[-1].kind != its[-1].kind:
             continue
         others = any(left and right for left, right in slots[place + 1 :])
@@ -164,6 +166,11 @@ def _are_siblings(
     named_old = [word for word in only_old if word.subject and (word.kind == "name" or word.first)]
     named_new = [word for word in only_new if word.subject and (word.kind == "name" or word.first)]
     return bool(named_old and named_new) and len(only_old) > len(named_old) and len(only_new) > len(named_new)
+
+
+def _is_identifier(word: Word) -> bool:
+    """Whether a word is letters with digits, as the names of single things are."""
+    return any(sign.isdecimal() for sign in word.text) and any(sign.isalpha() for sign in word.text)
 
 
 def _on_one_axis(older: Statement, newer: Statement, only_old: list[Word], only_new: list[Word]) -> bool:
