@@ -123,6 +123,16 @@ class Agent:
     async def node(self, node_id: str) -> Answer:
         return await self.call("recall_node", node_id=node_id)
 
+    async def whole(self, node_id: str) -> str:
+        """A note's text, its pages put together."""
+        text, page, goes_on = "", 0, True
+        while goes_on:
+            page += 1
+            answer = await self.call("recall_node", node_id=node_id, page=page)
+            text += str(answer["content"])
+            goes_on = any(f"page={page + 1} goes on" in notice for notice in answer["notices"])
+        return text
+
     async def outdate(self, node_id: str, **arguments: Any) -> Answer:
         return await self.call("mark_outdated", node_id=node_id, **arguments)
 

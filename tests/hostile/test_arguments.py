@@ -76,7 +76,7 @@ async def agent(request: pytest.FixtureRequest, anyio_backend: str, tmp_path: Pa
 @pytest.mark.anyio
 async def test_any_text_can_be_asked_for(agent: Agent) -> None:
     for query in STRANGE:
-        assert await ask(agent, "recall", {"query": query}) is (bool(query.strip()) and len(query) <= 64 * 1024), query
+        assert await ask(agent, "recall", {"query": query}) is (len(query) <= 64 * 1024), query[:40]
 
 
 @pytest.mark.anyio
@@ -109,7 +109,7 @@ async def test_any_text_that_is_not_blank_can_be_stored_and_is_read_back_as_it_w
         assert stored is (bool(content.strip()) and "\0" not in content), content[:40]
         if stored:
             answer = await agent.remember(content, space=space)  # a retry: the same note
-            assert (await agent.node(answer["id"]))["content"] == content
+            assert await agent.whole(answer["id"]) == content
 
 
 @pytest.mark.anyio
