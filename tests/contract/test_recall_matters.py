@@ -79,6 +79,9 @@ async def test_the_newer_of_two_versions_stands_for_the_older_one(agent: Agent, 
 
 
 SIBLINGS = {
+    "two of a row": ("Buoy number 2 is green.", "Buoy number 5 is red."),
+    "two incidents": ("INC4e1f33 was left open by the night shift.", "INC2bab70 was left open by the day shift."),
+    "one subject": ("The harbour office is closed in August.", "The harbour office has a new crane and a gull."),
     "two environments": ("The staging database has 4 GB of memory.", "The production database has 8 GB of memory."),
     "two hosts": ("Host web-01 has 16 GB of memory.", "Host web-02 has 32 GB of memory."),
     "two people": ("Maria lives in a flat in Hamburg.", "Stefan lives in a flat in Graz."),

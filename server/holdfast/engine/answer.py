@@ -32,7 +32,7 @@ from holdfast.model.ids import SELF_ID
 from holdfast.model.memory import Note
 from holdfast.model.passages import NOTHING, Passage
 from holdfast.model.query import Filter, QueryVector
-from holdfast.model.ranking import FLOOR, Question, Ranked, gated, naming_of, rank
+from holdfast.model.ranking import FLOOR, Question, Ranked, gated, identifiers_of, rank
 
 Passing: TypeAlias = Callable[[Ranked], bool]
 
@@ -235,7 +235,7 @@ def _hits(
     matters = compared(view, {end: notes[end] for end in looked if end in notes}, made, key, {**chains, **wholes})
     if not asking.question.past:
         folding = folding and not asking.wanted.include_outdated
-        led = current_first(best, looked, matters, naming_of(asking.text, asking.question), folding=folding)
+        led = current_first(best, looked, matters, identifiers_of(asking.text), folding=folding)
     elif asking.question.before is None:
         led = [Led(item) for item in best]
     else:

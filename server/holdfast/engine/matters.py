@@ -151,7 +151,7 @@ def current_first(
         shown: the hits.
         looked: those that were compared, of which some may be shown only where they are the newest.
         matters: which of them are about one matter.
-        naming: words of the question that name one thing: who holds one gives way to none that does not.
+        naming: identifiers in the question: who holds one gives way to none that does not.
         folding: whether what gives way is no longer a hit of its own.
     """
     heads, leads = _heads(looked, matters, frozenset(naming))

@@ -74,7 +74,7 @@ NUMBERED = frozenset(
     """step phase part week sprint chapter lesson ticket issue bug incident invoice order room node host shard rack
     line level round iteration milestone quarter question task item case customer section page q kw nr no pr epic story
     schritt teil woche kapitel rechnung auftrag raum etape semaine paso semana fase passo batch branch tag
-    size build run job release""".split()  # noqa: SIM905
+    size build run job release number numero nummer num""".split()  # noqa: SIM905
 )
 
 # Words that belong to nothing in particular: what shares only these does not speak of the same.

@@ -34,7 +34,8 @@ class Signs:
 
     `shared` is how much of the shorter one's topics both have, `topics` how many those are; `changed` that the newer
     tells of a change of what the older one says, `quotes` that it names the older one's value; `differ` that both have
-    a value of their own; `siblings` that their subjects are told apart; `plain` that they differ in one place only.
+    a value of their own; `siblings` that their subjects are told apart; `plain` that they differ in one place only;
+    `subject_alone` that they share what they are about and nothing of what they say of it.
     """
 
     likeness: float | None
@@ -52,6 +53,7 @@ class Signs:
     length: int
     happened: bool
     chatty: bool
+    subject_alone: bool
 
 
 def may_speak_of_one(one: Statement, other: Statement) -> bool:
@@ -84,6 +86,7 @@ def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
         length=min(len(older.stems), len(newer.stems)),
         happened=older.happened and newer.happened,
         chatty=older.chatty or newer.chatty,
+        subject_alone=not differ and not _say_the_same(older, newer),
     )
 
 
@@ -106,6 +109,7 @@ def sameness(seen: Signs) -> float:
         - 0.7 * min(seen.apart, 6)
         - 1.5 * seen.heads
         - 2.5 * (seen.topics < _ENOUGH and not seen.differ and likeness < _NEAR)
+        - 2.5 * (seen.subject_alone and not (seen.changed or seen.plain or seen.quotes or seen.opposed))
         - 0.3 * (seen.length > _FEW and not (seen.plain or seen.changed or seen.quotes))
         - 0.1 * max(0, seen.length - 8)
     )

@@ -165,10 +165,9 @@ def is_strange(query: str, extraordinary: frozenset[str], unknown: frozenset[str
     return bool(names) and len(strangers) <= 2 * len(names) and 0 < len(others) <= _KNOWN * len(others - unknown)
 
 
-def naming_of(text: str, question: Question) -> frozenset[str]:
-    """The words of a question, as `units_of` labels them, that more likely name one thing than say something."""
-    odd = question.extraordinary - question.formed
-    return frozenset(unit.label for unit in units_of(text) if unit.kind in ("identifier", "name") or unit.label in odd)
+def identifiers_of(text: str) -> frozenset[str]:
+    """The identifiers of a question, as `units_of` labels them: each names one thing."""
+    return frozenset(unit.label for unit in units_of(text) if unit.kind == "identifier")
 
 
 def without_names(query: str, subjects: Sequence[str]) -> str:

@@ -240,5 +240,5 @@ def _end_of_subject(tokens: list[str]) -> int:
 
 def _may_be_verb(word: str, place: int) -> bool:
     if stem(word) in _GENERIC_STEMS:
-        return word not in AXIS_OF
+        return word not in AXIS_OF and word not in NUMBERED
     return place > 1 and word.endswith(_VERB_ENDINGS) and word not in _DAYS
