@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clients.fake_llm import NEWEST, NOTE_ID, Call, Model
+from clients.fake_llm import NEWEST, Call, Model
 from processes import ROOT
 
 HANG = 90.0
@@ -30,12 +30,13 @@ STORE = Call("remember", {"content": FACT})
 FIND = Call("recall", {"query": "Where does the tide table hang?"})
 RETIRE = Call("mark_outdated", {"node_id": NEWEST, "reason": "It was taken down."})
 BATCH_ID = re.compile(r"bat_[0-9a-z]+")
+SHORT_ID = re.compile(r"mem_[0-9a-z]{10,}")  # as a batch has them, which is enough for a verdict
 TWINS = ("The crane needs oil every spring.", "The crane needs oil each spring.")
 
 
 def judgement(results: list[str]) -> dict[str, Any]:
     """What the model says of the batch that it was shown: the only two notes there are say the same."""
-    first, second = dict.fromkeys(NOTE_ID.findall(results[-1]))
+    first, second = dict.fromkeys(SHORT_ID.findall(results[-1]))
     merge = {"keep_id": first, "discard_id": second, "merged_content": f"{TWINS[0]} That is settled."}
     return {"batch_id": BATCH_ID.findall(results[-1])[0], "results": {"merges": [merge]}}
 

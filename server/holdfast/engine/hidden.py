@@ -51,8 +51,11 @@ def _hidden(view: View, asking: Asking, everywhere: Filter) -> str:
     reasons = list(_reasons(note, asking.wanted))
     if not reasons:
         return ""
+    told = f"A relevant note is left out by {' and '.join(reasons)}: {note.id}"
+    if note.is_outdated:  # what is no longer true is not said again
+        return told
     title = note.title if len(note.title) <= _LONGEST_TITLE else note.title[:_LONGEST_TITLE] + "…"
-    return f"A relevant note is left out by {' and '.join(reasons)}: {note.id} {title}"
+    return f"{told} {title}"
 
 
 def _reasons(note: Note, wanted: Filter) -> Iterator[str]:
