@@ -30,7 +30,7 @@ STORE = Call("remember", {"content": FACT})
 FIND = Call("recall", {"query": "Where does the tide table hang?"})
 RETIRE = Call("mark_outdated", {"node_id": NEWEST, "reason": "It was taken down."})
 BATCH_ID = re.compile(r"bat_[0-9a-z]+")
-SHORT_ID = re.compile(r"mem_[0-9a-z]{10,}")  # as a batch has them, which is enough for a verdict
+SHORT_ID = re.compile(r"mem_[0-9a-z]{8,}")  # as a batch has them, which is enough for a verdict
 TWINS = ("The crane needs oil every spring.", "The crane needs oil each spring.")
 
 
