@@ -82,6 +82,7 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
             title = notes[end].note.title
             direction = "out" if out else "in"
             connections.append(Connection(end, title, link.type, link.weight, direction, link.reason))
+    connections.sort(key=lambda item: item.direction == "in")  # its own first: of a hub not all can be shown
     current = [notes[item.id].note for item in connections if not notes[item.id].note.is_outdated]
     return Node(
         found.note,
