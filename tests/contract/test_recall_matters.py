@@ -78,6 +78,19 @@ async def test_the_newer_of_two_versions_stands_for_the_older_one(agent: Agent, 
     assert line.endswith(f" earlier: {old.rstrip('.')} …, 115 days older ({first})")
 
 
+async def test_each_of_many_versions_is_named_and_the_newest_is_first(agent: Agent) -> None:
+    versions = [(f"2026-0{month}-01", f"The gateway has a limit of {month}00 requests.") for month in range(1, 10)]
+    ids = await told(agent, *versions)
+    answer = await agent.recall("what is the limit of the gateway?", limit=20)
+    assert answer.found[0] == ids[-1]
+    assert all(note in str(answer.structured) for note in ids)
+    for filters in ({"spaces": ["nowhere"]}, {"types": ["goal"]}):
+        (notice,) = [
+            each for each in (await agent.recall("limit of the gateway?", **filters))["notices"] if "left" in each
+        ]
+        assert ids[-1] in notice
+
+
 SIBLINGS = {
     "two of a row": ("Buoy number 2 is green.", "Buoy number 5 is red."),
     "two incidents": ("INC4e1f33 was left open by the night shift.", "INC2bab70 was left open by the day shift."),

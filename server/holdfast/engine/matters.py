@@ -24,7 +24,7 @@ from holdfast.model.times import moment
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
-MOST_EARLIER = 4  # that are named behind one hit
+MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
 
@@ -167,7 +167,7 @@ def current_first(
         ahead = heads.get(end) or leads.get(end)
         if ahead is not None:
             tell(_lifted(looked[ahead], item))
-        if folding and end in heads:
+        if folding and end in heads and len(behind.get(heads[end], ())) < MOST_EARLIER:
             behind.setdefault(heads[end], []).append(end)
         else:
             told[end] = item
@@ -209,7 +209,7 @@ def earlier_of(
 ) -> tuple[Earlier, ...]:
     """What stands behind a hit, the latest first; `parts` are what was consolidated."""
     older = sorted((notes[end].note for end in ends if end in notes), key=said_at, reverse=True)
-    return tuple(Earlier(note, _days(head, note), note.id in parts) for note in older[:MOST_EARLIER])
+    return tuple(Earlier(note, _days(head, note), note.id in parts) for note in older)
 
 
 def consolidated(links: Iterable[LinkRow], shown: Collection[str]) -> dict[str, list[str]]:
