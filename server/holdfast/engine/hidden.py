@@ -42,7 +42,7 @@ def _unknown_space(name: str, spaces: Sequence[str]) -> str:
 
 def _hidden(view: View, asking: Asking, everywhere: Filter) -> str:
     """The best note of all, where it is strong and the caller's filter keeps it out."""
-    question = replace(asking.question, past=True, space=None)  # a retired note is looked at like any other
+    question = replace(asking.question, space=None)
     free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
     best = answer(view, free, 1, explain=False).hits
     if not best or best[0].ranked.weak:
