@@ -28,18 +28,17 @@ import anyio
 
 from datasets import APART, BenchQuery, Dataset, add_arguments, chosen_datasets
 from holdfast.app import build_memory
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine.asking import Asking
+from holdfast.encode.provider import VectorSet
+from holdfast.engine.agent.question import Asking
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.encoding import drain
-from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller, Encoder, View
-from holdfast.engine.recall import Recall, recall
-from holdfast.engine.remember import Remember, remember
-from holdfast.index import words
+from holdfast.engine.runtime import Memory
 from holdfast.index.recalls import RecallEvent, RecallLog
-from holdfast.model.ids import RANDOM_BITS, note_id
-from holdfast.model.query import Filter
-from holdfast.model.ranking import WEIGHTS, Ranked, Weights, rank
+from holdfast.index.search import words
+from holdfast.model.note import RANDOM_BITS, note_id
+from holdfast.model.ranking import WEIGHTS, Filter, Ranked, Weights, rank
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scoring import SEED, Answer, Interval, differences, intervals
@@ -60,7 +59,7 @@ class Variant:
     @contextmanager
     def in_force(self) -> Iterator[None]:
         with ExitStack() as stack:
-            for place, thing in {"holdfast.index.search.WEIGHTS": self.weights, **self.patches}.items():
+            for place, thing in {"holdfast.index.search.finder.WEIGHTS": self.weights, **self.patches}.items():
                 stack.enter_context(mock.patch(place, thing))
             yield
 
@@ -72,15 +71,17 @@ def variants() -> list[Variant]:
         Variant(WHOLE),
         *(Variant(f"weight {name}", without_weight(name)) for name in terms),
         Variant("fading of time", replace(WEIGHTS, fading=timedelta.resolution)),
-        Variant("time window as filter", patches={"holdfast.engine.answer.hard_filter": lambda _asking: None}),
-        Variant("time reading", patches={"holdfast.engine.asking.read_time": lambda _query, _asked: None}),
-        Variant("session's words", patches={"holdfast.index.words._SCORED": without_session_columns()}),
-        Variant("names out of vector", patches={"holdfast.engine.recall.without_names": lambda text, _names: text}),
-        Variant("heirs of the replaced", patches={"holdfast.engine.answer._ranked": without_heirs}),
+        Variant("time window as filter", patches={"holdfast.engine.agent.answer.hard_filter": lambda _asking: None}),
+        Variant("time reading", patches={"holdfast.engine.agent.question.read_time": lambda _query, _asked: None}),
+        Variant("session's words", patches={"holdfast.index.search.words._SCORED": without_session_columns()}),
+        Variant(
+            "names out of vector", patches={"holdfast.engine.agent.recall.without_names": lambda text, _names: text}
+        ),
+        Variant("heirs of the replaced", patches={"holdfast.engine.agent.answer._ranked": without_heirs}),
         Variant("gate", patches={"holdfast.model.ranking.GATE": 0.0}),
         Variant("floor", patches={"holdfast.model.ranking.FLOOR": 0.0}),
         Variant("vector leg", patches={"holdfast.engine.encoding.encode_query": without_vector}),
-        Variant("word leg", patches={"holdfast.index.search.search_words": without_words}),
+        Variant("word leg", patches={"holdfast.index.search.finder.search_words": without_words}),
     ]
 
 

@@ -25,13 +25,11 @@ import anyio
 
 from datasets import read_devmem
 from holdfast.app import build_memory
-from holdfast.engine import answer
+from holdfast.engine.agent import answer
+from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, Recalled, recall
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow, text_to_encode
-from holdfast.index.update import Update
-from holdfast.model.ids import note_id
-from holdfast.model.memory import Note, title_of
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow, Update, text_to_encode
+from holdfast.model.note import Note, note_id, title_of
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scoring import percentile
@@ -39,7 +37,7 @@ from scoring import percentile
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from holdfast.engine.memory import Memory
+    from holdfast.engine.runtime import Memory
 
 DATA = Path(__file__).parent / "data" / "currency.json"
 SPACE = "tollgate"

@@ -26,13 +26,11 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from holdfast.app import build_memory
-from holdfast.engine.memory import Memory
+from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, recall
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow, text_to_encode
-from holdfast.index.update import Update
-from holdfast.model.ids import note_id
-from holdfast.model.memory import Note, title_of
+from holdfast.engine.runtime import Memory
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow, Update, text_to_encode
+from holdfast.model.note import Note, note_id, title_of
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 

@@ -20,10 +20,10 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from holdfast.app import build_memory
-from holdfast.engine import housekeeping
-from holdfast.engine.memory import Memory
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.jobs import scheduler as housekeeping
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, recall
+from holdfast.engine.runtime import Memory
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from worlds import queries, write_folder

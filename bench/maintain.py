@@ -24,13 +24,13 @@ import anyio
 
 from datasets import BenchQuery, Dataset, read_devmem
 from holdfast.app import build_memory
-from holdfast.engine.judging import ConsolidationVerdict, EdgeVerdict, MergeVerdict
-from holdfast.engine.maintain import Batch, Verdicts, find_work, judge
-from holdfast.engine.memory import Memory
-from holdfast.engine.node import recall_node
+from holdfast.engine.agent.node import recall_node
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.agent.remember import Remember, remember
+from holdfast.engine.maintenance.batches import Batch, Verdicts, find_work, judge
+from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, EdgeVerdict, MergeVerdict
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, recall
-from holdfast.engine.remember import Remember, remember
+from holdfast.engine.runtime import Memory
 from holdfast.model.maintenance import Candidate
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings

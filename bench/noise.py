@@ -24,9 +24,9 @@ import anyio
 
 from ablation import build, store
 from datasets import BenchQuery, read_devmem
-from holdfast.engine.memory import Memory
+from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, recall
+from holdfast.engine.runtime import Memory
 from holdfast.model.prompts import idle
 
 PROMPTS = Path(__file__).parent / "data" / "noise.json"

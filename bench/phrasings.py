@@ -24,9 +24,9 @@ import anyio
 
 from ablation import build, store
 from datasets import BenchQuery, read_devmem
-from holdfast.engine.memory import Memory
+from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, Recalled, recall
+from holdfast.engine.runtime import Memory
 from scoring import Answer, abstention, figures, percentile
 
 PHRASINGS = Path(__file__).parent / "data" / "phrasings.json"

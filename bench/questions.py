@@ -24,11 +24,11 @@ from typing import Any
 import anyio
 
 from holdfast.app import build_memory
+from holdfast.engine.agent.recall import Recall, Recalled, recall
+from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.encoding import drain
-from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, Recalled, recall
-from holdfast.engine.remember import Remember, remember
+from holdfast.engine.runtime import Memory
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 

@@ -25,13 +25,12 @@ import anyio
 import numpy as np
 
 from holdfast.app import build_memory
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine.memory import Memory
+from holdfast.encode.provider import VectorSet
+from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, recall
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow
-from holdfast.index.update import Update
-from holdfast.model.memory import Note
+from holdfast.engine.runtime import Memory
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow, Update
+from holdfast.model.note import Note
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from worlds import notes, queries, unit_vector, write_folder

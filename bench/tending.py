@@ -24,10 +24,10 @@ import anyio
 
 from datasets import BenchNote, Dataset, read_devmem
 from holdfast.app import build_memory
-from holdfast.engine.judging import EdgeVerdict
-from holdfast.engine.maintain import Batch, Verdicts, find_work, judge
-from holdfast.engine.memory import Memory
-from holdfast.engine.recall import Recall, recall
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.maintenance.batches import Batch, Verdicts, find_work, judge
+from holdfast.engine.maintenance.verdicts import EdgeVerdict
+from holdfast.engine.runtime import Memory
 from holdfast.model.maintenance import FIRST_TO_LAST, Candidate
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings

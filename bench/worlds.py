@@ -9,8 +9,7 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
-from holdfast.model.ids import note_id
-from holdfast.model.memory import Link, Note, title_of
+from holdfast.model.note import Link, Note, note_id, title_of
 from holdfast.store.codec import new_document
 
 START_MS = 1_790_000_000_000

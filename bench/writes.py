@@ -25,10 +25,10 @@ from unittest import mock
 import anyio
 
 from holdfast.app import build_memory
-from holdfast.engine.memory import Memory
+from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller
-from holdfast.engine.remember import Remember, remember
-from holdfast.model.memory import Note
+from holdfast.engine.runtime import Memory
+from holdfast.model.note import Note
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from holdfast.store.codec import new_document

@@ -12,9 +12,8 @@ import numpy as np
 
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import FileRow, MadeVectors, NoteRow
-from holdfast.model.ids import note_id
-from holdfast.model.memory import Note
-from holdfast.model.query import Filter
+from holdfast.model.note import Note, note_id
+from holdfast.model.ranking import Filter
 
 NOW = "2026-11-20T12:00:00Z"
 ANY = Filter(now=NOW)

@@ -13,11 +13,11 @@ from unittest.mock import patch
 import anyio
 
 from holdfast.app import build_memory
-from holdfast.engine import housekeeping
-from holdfast.engine.housekeeping import House, Job
-from holdfast.engine.jobs import JOBS
+from holdfast.engine.agent.remember import Remember, remember
+from holdfast.engine.jobs import scheduler as housekeeping
+from holdfast.engine.jobs.daily import JOBS
+from holdfast.engine.jobs.scheduler import House, Job
 from holdfast.engine.ports import Caller
-from holdfast.engine.remember import Remember, remember
 from holdfast.settings import load_settings
 from holdfast.store.upkeep import Upkeep
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crowd import Answer, Asked, RefusedError, Server
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse
 from holdfast.store.journal import read_line

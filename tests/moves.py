@@ -16,7 +16,7 @@ from fastmcp import Client
 
 import holdfast.app
 from holdfast.app import build_memory, build_server
-from holdfast.engine.memory import Memory
+from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
 from served import Clock
 

@@ -11,7 +11,7 @@ import pytest
 
 from disks import Failing
 from holdfast.errors import StorageError
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import anyio
 
-from holdfast.engine import memory
-from holdfast.engine.gated import Confirmations
-from holdfast.engine.purge import WouldPurge, purge
+from holdfast.engine import runtime as memory
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.purge import WouldPurge, purge
 from vault_worker import Mortal
 from worlds import CALLER, living
 

@@ -10,12 +10,12 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.app import new_change_id, now
-from holdfast.model.ids import note_id
+from holdfast.backup.vault import Vault
+from holdfast.model.note import note_id
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.manifest import REPLACED
 from holdfast.store.notes import NoteFiles
-from holdfast.store.vault import Vault
 
 Tree = dict[str, tuple[bytes, int]]  # bytes and time of change by path
 

@@ -5,15 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.engine.discard import BroughtBack, Deleted, WouldDelete, delete_note, restore_note
-from holdfast.engine.edit import Connect, Edit, Edited, connect_notes, update_note
-from holdfast.engine.gated import Confirmations
-from holdfast.engine.judging import ConsolidationVerdict, MergeVerdict
-from holdfast.engine.maintain import Verdicts, judge
-from holdfast.engine.memory import Memory
-from holdfast.engine.outdate import MarkOutdated, Outdated, mark_outdated
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.notes import (
+    BroughtBack,
+    Connect,
+    Deleted,
+    Edit,
+    Edited,
+    WouldDelete,
+    connect_notes,
+    delete_note,
+    restore_note,
+    update_note,
+)
+from holdfast.engine.admin.undo import AlreadyUndone, undo
+from holdfast.engine.agent.outdate import MarkOutdated, Outdated, mark_outdated
+from holdfast.engine.maintenance.batches import Verdicts, judge
+from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, MergeVerdict
 from holdfast.engine.ports import Ports
-from holdfast.engine.undo import AlreadyUndone, undo
+from holdfast.engine.runtime import Memory
 from worlds import CALLER
 
 

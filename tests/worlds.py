@@ -16,13 +16,13 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
 from holdfast.app import new_change_id, new_note_id, now
-from holdfast.encode.ordinary import is_ordinary
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine.memory import Memory
-from holdfast.engine.node import Node, recall_node
+from holdfast.encode.provider import VectorSet
+from holdfast.encode.wordpiece import is_ordinary
+from holdfast.engine.agent.node import Node, recall_node
+from holdfast.engine.agent.recall import Recall, Recalled, recall
+from holdfast.engine.agent.remember import Outcome, Remember, remember
 from holdfast.engine.ports import Caller, Encoder, Kept, Ports
-from holdfast.engine.recall import Recall, Recalled, recall
-from holdfast.engine.remember import Outcome, Remember, remember
+from holdfast.engine.runtime import Memory
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.model.secrets import redact

@@ -22,16 +22,14 @@ import structlog
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from holdfast.app import build_memory
-from holdfast.engine.believe import BeliefUpdate, belief_update, evidence_chain
-from holdfast.engine.contradiction import check_contradiction
-from holdfast.engine.daily import append_daily, list_daily, read_daily
+from holdfast.engine.admin.backups import back_up
 from holdfast.engine.events import get_event_bus
-from holdfast.engine.integrity import integrity_check
-from holdfast.engine.memory import Memory
-from holdfast.engine.now import NowUpdate, now_read, now_update
-from holdfast.engine.omi import MemoryRecall, MemoryStore, memory_recall, memory_store
+from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update, check_contradiction, evidence_chain
+from holdfast.engine.omi.integrity import integrity_check
+from holdfast.engine.omi.memories import MemoryRecall, MemoryStore, memory_recall, memory_store
+from holdfast.engine.omi.now import NowUpdate, append_daily, list_daily, now_read, now_update, read_daily
 from holdfast.engine.ports import Caller, Ports
-from holdfast.engine.vault import back_up
+from holdfast.engine.runtime import Memory
 from holdfast.settings import EncoderName, load_settings
 
 Answer = TypeVar("Answer")
@@ -112,14 +110,14 @@ class MemoryTools:
         related_to: Sequence[str] | None = None,
         confidence: float | None = None,
     ) -> str:
-        """Keep a memory; returns its id. See `holdfast.engine.omi.memory_store`."""
+        """Keep a memory; returns its id. See `holdfast.engine.omi.memories.memory_store`."""
         request = MemoryStore(content, memory_type, related_to or (), confidence)
         return self._opened.ask(lambda ports: memory_store(ports, _CALLER, request), anew=True).note.id
 
     def recall(
         self, query: str, limit: int = 10, min_relevance: float = 0.7, memory_type: str | None = None
     ) -> list[dict[str, Any]]:
-        """Find memories, as the documented objects. See `holdfast.engine.omi.memory_recall`."""
+        """Find memories, as the documented objects. See `holdfast.engine.omi.memories.memory_recall`."""
         request = MemoryRecall(query, limit, min_relevance, memory_type)
         found = self._opened.ask(lambda ports: memory_recall(ports, _CALLER, request))
         return [item.shape() for item in found.memories]
@@ -132,7 +130,7 @@ class BeliefTools:
         self._opened = opened
 
     def update(self, belief_id: str, evidence_memory_id: str, supports: bool, strength: float) -> float:
-        """Apply evidence; returns the new confidence. See `holdfast.engine.believe.belief_update`."""
+        """Apply evidence; returns the new confidence. See `holdfast.engine.omi.beliefs.belief_update`."""
         request = BeliefUpdate(belief_id, evidence_memory_id, supports, strength)
         return self._opened.ask(lambda ports: belief_update(ports, _CALLER, request)).belief.confidence
 

@@ -14,38 +14,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
+from holdfast.backup.vault import Vault
 from holdfast.encode.builtin import BuiltinEncoder
-from holdfast.encode.cache import CachedEncoder
-from holdfast.encode.forgetting import forget
-from holdfast.encode.kept import KeptEncoders
-from holdfast.encode.nearby import local_model
-from holdfast.encode.ollama import MODEL, OllamaEndpoint
+from holdfast.encode.cache import CachedEncoder, forget
+from holdfast.encode.ollama import MODEL, OllamaEndpoint, local_model
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
-from holdfast.encode.ordinary import is_ordinary
-from holdfast.encode.provider import Lent, Provider
+from holdfast.encode.provider import KeptEncoders, Lent, Provider, VectorSet
 from holdfast.encode.remote import RemoteEncoder
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine.computing import Computing
+from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.events import EventBus
-from holdfast.engine.housekeeping import Housekeeper
-from holdfast.engine.jobs import JOBS
-from holdfast.engine.memory import Memory
+from holdfast.engine.jobs.daily import JOBS
+from holdfast.engine.jobs.scheduler import Housekeeper
 from holdfast.engine.ports import Ports
-from holdfast.engine.quota import Quota
+from holdfast.engine.runtime import Memory
+from holdfast.engine.state import Computing, Quota
 from holdfast.engine.tenants import Memories, Tenants
 from holdfast.errors import SettingsError
+from holdfast.importers.open import Moving
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
-from holdfast.model.addresses import is_this_machine
-from holdfast.model.ids import RANDOM_BITS, note_id
+from holdfast.model.access import is_this_machine
+from holdfast.model.note import RANDOM_BITS, note_id
 from holdfast.model.secrets import redact
 from holdfast.settings import Settings, quieten_framework, share_processor, spare_threads, work_space
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.moving import Moving
 from holdfast.store.notes import NoteFiles
 from holdfast.store.upkeep import Upkeep
-from holdfast.store.vault import Vault
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -220,18 +215,23 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
-    from holdfast.tools.answering import ClientForm  # noqa: PLC0415
+    from holdfast.tools.arguments import ReadTexts  # noqa: PLC0415
     from holdfast.tools.auth import Scopes, principal  # noqa: PLC0415
-    from holdfast.tools.checkpoint import add_checkpoint_tools  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
-    from holdfast.tools.later import add_later  # noqa: PLC0415
-    from holdfast.tools.leniency import ReadTexts  # noqa: PLC0415
-    from holdfast.tools.listed import KnownLists  # noqa: PLC0415
+    from holdfast.tools.forms import ClientForm  # noqa: PLC0415
+    from holdfast.tools.lists import KnownLists  # noqa: PLC0415
+    from holdfast.tools.log import observe  # noqa: PLC0415
     from holdfast.tools.maintenance import add_maintenance_tools  # noqa: PLC0415
-    from holdfast.tools.observing import observe  # noqa: PLC0415
-    from holdfast.tools.omi import add_omi_tools  # noqa: PLC0415
-    from holdfast.tools.security import add_security_tools  # noqa: PLC0415
-    from holdfast.tools.server import MemoryServer, spare_listing  # noqa: PLC0415
+    from holdfast.tools.omi import (
+        add_checkpoint_tools,
+        add_omi_tools,
+    )
+    from holdfast.tools.server import (  # noqa: PLC0415
+        MemoryServer,
+        add_later,
+        add_security_tools,
+        spare_listing,
+    )
 
     guarded = http and settings.authenticates
     server = MemoryServer(
@@ -265,7 +265,7 @@ def _behind_the_gate(server: FastMCP[Any], desk: Desk) -> FastMCP[Any]:
     """The admin namespace, put into a server; where requests have tokens, for those of administrators alone."""
     from fastmcp.server.providers import FastMCPProvider  # noqa: PLC0415 - as below
 
-    from holdfast.tools.admin import admin_server  # noqa: PLC0415 - what is not there cannot leak
+    from holdfast.tools.admin.server import admin_server  # noqa: PLC0415 - what is not there cannot leak
     from holdfast.tools.auth import Gate  # noqa: PLC0415
 
     admin = admin_server(desk, __version__, listed=server.list_tools)

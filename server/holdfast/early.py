@@ -5,7 +5,7 @@ change: who the server is, and its lists of tools, resources and prompts. `early
 writes them; a test keeps them equal to the byte. A thread reads what comes in and answers from there.
 
 Everything that was read is handed to the framework afterwards, as if it came in then, so that it knows the session
-exactly as it would have; what it answers to requests that were answered already is held back (see `holdfast.stdio`).
+exactly as it would have; what it answers to requests that were answered already is held back (see `holdfast.running`).
 Whatever is not exactly what is expected is left to the framework, and so is everything when in doubt: other versions
 of the packages or of our own definitions than `early.json` was made for, or settings that change the framework.
 """
@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from holdfast.model.forms import form_for
+from holdfast.model.access import form_for
 from holdfast.settings import Settings
 
 STORED: Final = Path(__file__).with_name("early.json")

@@ -1,4 +1,9 @@
-"""The one door to the environment and to `config.yaml`: every setting, its default, its bounds, its sentence."""
+"""What the user should know of settings that can be used and are not what they may seem.
+
+Reading `config.yaml`: its sections by dotted key, and `${NAME}` for what stands in the environment.
+
+The one door to the environment and to `config.yaml`: every setting, its default, its bounds, its sentence.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,133 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from holdfast.config_file import MissingVariableError, read_config, text_of
 from holdfast.errors import SettingsError
-from holdfast.model.access import StaticToken, read_tokens
-from holdfast.model.addresses import origin_of
-from holdfast.model.forms import Answers
-from holdfast.model.spaces import space_name
-from holdfast.remarks import remarks_on
+from holdfast.model.access import SHORTEST_TOKEN, Answers, StaticToken, is_in_clear, origin_of, read_tokens
+from holdfast.model.note import space_name
+
+_KEYED: Final = {"nim": "NIM_API_KEY", "openai": "OPENAI_API_KEY"}  # providers that a key is sent to
+
+
+def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each of the values that is not followed, or not safe; none repeats a value."""
+    if values["enable_consensus"]:
+        yield "security.enable_consensus does nothing here."
+    if values["vault_provider"] != "local":
+        yield "vault.provider r2 is not there: backups stay in the folder vault/ on this machine; copy them elsewhere."
+    variable = _KEYED.get(values["encoder"])
+    if variable and (values["encoder_key"].text or values["keys"][variable]) and is_in_clear(values["encoder_url"]):
+        yield (
+            "HOLDFAST_ENCODER_URL is plain http to another machine: the key is not sent there, so nothing is encoded. "
+            "Use https or a tunnel to this machine; where no key is needed, give none."
+        )
+    if short := [str(number) for number, token in enumerate(values["auth_tokens"], 1) if token.is_short]:
+        yield (
+            f"HOLDFAST_AUTH_TOKENS has tokens of fewer than {SHORTEST_TOKEN} characters, which can be guessed: entry "
+            f"{', '.join(short)}. Use long random ones."
+        )
+    if is_in_clear(values["auth_jwks_url"]):
+        yield (
+            "HOLDFAST_AUTH_JWKS_URL is plain http to another machine: whoever sits on the way can sign tokens. "
+            "Use https, unless you trust every machine of that network."
+        )
+
+
+_DEEPEST = 3  # an alias may lead back to where it stands
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class MissingVariableError(ValueError):
+    """A value names an environment variable that is not set; the words name it."""
+
+
+def read_config(path: Path, sections: Collection[str]) -> dict[str, Any]:
+    """The values of a file by key; those of a section by `section.key`. Empty where there is no file.
+
+    Args:
+        path: the file.
+        sections: top-level keys that hold further keys; a null there is an empty section.
+
+    Raises:
+        SettingsError: it cannot be read, or a section holds something else.
+    """
+    values: dict[str, Any] = {}
+    for key, value in _loaded(path).items():
+        if key not in sections:
+            values[key] = value
+        elif isinstance(value, dict):
+            values |= {f"{key}.{name}": inner for name, inner in value.items()}
+        elif value is not None:
+            raise SettingsError(f"{key} in config.yaml is not a section of keys and values.", "Indent its keys below.")
+    return values
+
+
+def text_of(given: object, environ: Mapping[str, str]) -> str:
+    """A value as it would stand in the environment, with every `${NAME}` replaced.
+
+    Raises:
+        MissingVariableError: such a variable is not set.
+        ValueError: it is a section where one value belongs.
+    """
+    match given:
+        case list():
+            return json.dumps([_within(item, environ) for item in given])
+        case bool():
+            return str(given).lower()
+        case dict():
+            raise ValueError("give one value, not a section of keys")
+        case _:
+            return _interpolated(str(given), environ)
+
+
+def _within(item: object, environ: Mapping[str, str], depth: int = 1) -> object:
+    """What stands in a list: texts, and down to a depth keys with texts or lists."""
+    match item:
+        case dict() if depth <= _DEEPEST:
+            return {str(key): _within(value, environ, depth + 1) for key, value in item.items()}
+        case list() if depth <= _DEEPEST:
+            return [_within(value, environ, depth + 1) for value in item]
+        case None:
+            return None
+        case _:
+            return _interpolated(str(item), environ)
+
+
+def _interpolated(text: str, environ: Mapping[str, str]) -> str:
+    missing = [name for name in _VARIABLE.findall(text) if name not in environ]
+    if missing:
+        raise MissingVariableError(f"the environment variable {missing[0]} is not set")
+    return _VARIABLE.sub(lambda found: environ[found[1]], text)
+
+
+def _loaded(path: Path) -> dict[str, Any]:
+    try:
+        if not path.is_file():
+            return {}
+    except OSError as error:
+        raise SettingsError(f"HOLDFAST_HOME cannot be used: {error.strerror}.", "Name another folder.") from error
+    import yaml  # noqa: PLC0415 - only where there is such a file
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"config.yaml cannot be read: {error.strerror}.", "Check its permissions.") from error
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise SettingsError(f"config.yaml cannot be read as YAML{line}.", "Mend it or move it away.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SettingsError("config.yaml cannot be read as YAML.", "Mend it or move it away.") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise SettingsError("config.yaml is not a list of keys and values.", "Write `encoder: builtin`, say.")
+    return {str(key): value for key, value in found.items()}
+
 
 PREFIX = "HOLDFAST_"
 

@@ -11,11 +11,10 @@ from unittest.mock import patch
 
 import pytest
 
-import holdfast.engine.discard
-import holdfast.engine.edit
-import holdfast.engine.undo
+import holdfast.engine.admin.notes
+import holdfast.engine.admin.undo
 from gate import Admin, behind_the_gate
-from holdfast.engine.gated import Confirmations
+from holdfast.engine.admin.gate import Confirmations
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.store.notes import NoteFiles
@@ -116,7 +115,7 @@ async def test_a_refusal_stays_what_it_was_where_it_cannot_be_journalled(admin: 
 async def test_an_honest_doubt_is_not_replaced_by_what_the_journal_says(admin: Admin) -> None:
     crane = await admin.remember("The crane lifts.")
     doubt = StorageError("The folder failed in the middle.", "It is one or the other; look before you repeat it.")
-    with unwritten_outcomes(), hindered(holdfast.engine.edit, "commit", doubt, 1):
+    with unwritten_outcomes(), hindered(holdfast.engine.admin.notes, "commit", doubt, 1):
         told = await admin.refused("admin_update_memory", node_id=crane, content="The crane lowers.")
         await admin.call("admin_update_memory", node_id=crane, content="The crane lowers.")
     assert "look before you repeat it" in told
@@ -126,7 +125,7 @@ async def test_an_answer_stands_where_what_is_done_behind_it_fails(admin: Admin)
     crane = await admin.remember("The crane lifts.")
     token = (await admin.call("admin_purge", node_id=crane))["confirm"]
     lost = StorageError("The index cannot be used.", "Nothing was stored.")
-    with patch("holdfast.tools.admin_records.count_notes", side_effect=lost):
+    with patch("holdfast.tools.admin.records.count_notes", side_effect=lost):
         answer = await admin.call("admin_purge", node_id=crane, confirm=token)
         assert answer["notices"] == ["It is done; what comes after it failed: The index cannot be used."]
         assert (await admin.call("admin_rebuild_index"))["notes"] is None
@@ -137,7 +136,7 @@ async def test_a_note_is_back_although_its_file_cannot_be_taken_out_of_the_trash
     crane = await admin.remember("The crane lifts.")
     deleted = await admin.confirmed("admin_delete_memory", node_id=crane)
     stuck = StorageError("The memory folder cannot be used: Input/output error.", "Nothing was changed.")
-    with patch("holdfast.store.past.Past.drop", side_effect=stuck):
+    with patch("holdfast.store.history.Past.drop", side_effect=stuck):
         assert (await admin.call("admin_undo", change_id=deleted["change_id"]))["status"] == "undone"
         await admin.confirmed("admin_delete_memory", node_id=crane)
         assert (await admin.call("admin_restore_memory", node_id=crane))["id"] == crane
@@ -147,10 +146,10 @@ async def test_a_note_is_back_although_its_file_cannot_be_taken_out_of_the_trash
 @HINDRANCES
 async def test_a_call_that_is_tried_again_is_one_line_of_the_audit_log(admin: Admin, hindrance: Exception) -> None:
     crane = await admin.remember("The crane lifts.")
-    with hindered(holdfast.engine.edit, "commit", hindrance, 2):
+    with hindered(holdfast.engine.admin.notes, "commit", hindrance, 2):
         await admin.call("admin_update_memory", node_id=crane, content="The crane lowers.")
     assert outcomes(admin, "admin_update_memory") == ["done"]
-    with hindered(holdfast.engine.edit, "commit", ConflictError("It was changed."), 4):
+    with hindered(holdfast.engine.admin.notes, "commit", ConflictError("It was changed."), 4):
         await admin.refused("admin_update_memory", node_id=crane, content="The crane turns.")
         await admin.call("admin_update_memory", node_id=crane, content="The crane turns.")
     assert outcomes(admin, "admin_update_memory") == ["done", "ConflictError", "done"]
@@ -160,8 +159,8 @@ async def test_a_call_that_is_tried_again_is_one_line_of_the_audit_log(admin: Ad
 async def test_a_token_is_spent_once_for_a_call_however_often_it_is_tried(admin: Admin, hindrance: Exception) -> None:
     crane, merge = await admin.remember("The tug pulls."), await merged(admin)
     for tool, arguments, place, name in (
-        ("admin_undo_merge", {"merge_id": merge}, holdfast.engine.undo, "commit"),
-        ("admin_delete_memory", {"node_id": crane}, holdfast.engine.discard, "commit"),
+        ("admin_undo_merge", {"merge_id": merge}, holdfast.engine.admin.undo, "commit"),
+        ("admin_delete_memory", {"node_id": crane}, holdfast.engine.admin.notes, "commit"),
         ("admin_purge", {"node_id": crane}, NoteIndex, "erase"),
     ):
         token = (await admin.call(tool, **arguments))["confirm"]
@@ -182,7 +181,7 @@ def test_a_token_is_kept_by_a_try_that_did_nothing_and_spent_by_one_that_may_hav
 
 async def test_a_request_that_made_a_change_and_failed_behind_it_says_that_it_stays(admin: Admin) -> None:
     lost = StorageError("The index cannot be used: disk I/O error.", "Nothing was stored.")
-    with patch("holdfast.engine.remember._linked", side_effect=lost):
+    with patch("holdfast.engine.agent.remember._linked", side_effect=lost):
         told = await admin.refused("remember", content="The crane lifts.")
     assert told.startswith("StorageError: The change chg_")
     assert "Nothing was stored" not in told
@@ -195,7 +194,7 @@ async def test_an_import_that_breaks_off_says_how_far_it_came(admin: Admin, tmp_
     lay_out(source, 60)
     token = (await admin.call("admin_import", path=str(source)))["confirm"]
     full = StorageError("The memory folder cannot be written: No space left on device.", "Nothing was changed.")
-    with patch("holdfast.engine.importing.commit", side_effect=failing_later(full)):
+    with patch("holdfast.engine.admin.imports.commit", side_effect=failing_later(full)):
         told = await admin.refused("admin_import", path=str(source), confirm=token)
     arrived = len(admin.notes()) - 1
     assert 0 < arrived < 60
@@ -211,7 +210,7 @@ def lay_out(source: Path, count: int) -> None:
 
 def failing_later(error: HoldfastError) -> Callable[..., Any]:
     """The first commit works, the second does not."""
-    real, made = holdfast.engine.edit.commit, []
+    real, made = holdfast.engine.admin.notes.commit, []
 
     async def commit(*arguments: Any) -> Any:
         if made:

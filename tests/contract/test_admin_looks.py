@@ -15,10 +15,10 @@ import jsonschema
 import pytest
 from fastmcp import Client
 
-import holdfast.engine.housekeeping
-import holdfast.engine.memory
+import holdfast.engine.jobs.scheduler
+import holdfast.engine.runtime
 from holdfast.app import build_memory, build_server, build_servers
-from holdfast.encode.vectorset import VectorSet
+from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError, StorageError
 from holdfast.settings import SETTINGS, load_settings
 from holdfast.tools.agent import Desk
@@ -103,7 +103,7 @@ async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[A
 @pytest.fixture
 def at_once() -> Iterator[None]:
     """What waits for a vector is not left alone in the first second."""
-    with patch.object(holdfast.engine.memory, "START_SECONDS", 0.0):
+    with patch.object(holdfast.engine.runtime, "START_SECONDS", 0.0):
         yield
 
 
@@ -129,7 +129,7 @@ async def test_health_counts_what_waits_for_a_model_that_has_not_told_what_it_is
         await admin.call("remember", content="The crane lifts forty tonnes.")
         assert (await admin.look("health"))["pending_vectors"] == 0
     Unreached.told = anyio.Event()
-    with patch("holdfast.engine.vectorsets.BRIEF_SECONDS", 0.05):
+    with patch("holdfast.engine.encoding.BRIEF_SECONDS", 0.05):
         async with behind_the_gate(tmp_path, era, Unreached) as admin:
             admin.bag.free = anyio.Event()
             health = await admin.look("health")
@@ -152,7 +152,7 @@ async def test_health_counts_the_vectors_in_memory_against_those_in_the_database
     assert health["vectors_in_memory"] == {
         "in_memory": 2, "in_database": 2, "said": "This process compares 2 of the 2 vectors in the database."
     }  # fmt: skip
-    with patch("holdfast.index.vectors.VectorTable.count", 1):
+    with patch("holdfast.index.search.vectors.VectorTable.count", 1):
         health = await admin.look("health")
     assert not health["ok"]
     assert "1 of the 2 vectors" in health["vectors_in_memory"]["said"]
@@ -203,7 +203,7 @@ async def when_all_have_run(admin: Admin) -> dict[str, dict[str, Any]]:
 
 
 async def test_jobs_tell_when_each_ran_and_is_due(era: str, tmp_path: Path) -> None:
-    with patch.multiple(holdfast.engine.housekeeping, START_SECONDS=0.0, LOOK_SECONDS=0.02):
+    with patch.multiple(holdfast.engine.jobs.scheduler, START_SECONDS=0.0, LOOK_SECONDS=0.02):
         async with behind_the_gate(tmp_path / "home", era) as admin:
             await admin.call("remember", content="The crane lifts forty tonnes.")
             jobs = await when_all_have_run(admin)
@@ -219,7 +219,7 @@ async def test_jobs_tell_when_each_ran_and_is_due(era: str, tmp_path: Path) -> N
 
 
 async def test_a_job_that_fails_says_so_and_the_others_go_on(era: str, tmp_path: Path) -> None:
-    with patch.multiple(holdfast.engine.housekeeping, START_SECONDS=0.0, LOOK_SECONDS=0.02):
+    with patch.multiple(holdfast.engine.jobs.scheduler, START_SECONDS=0.0, LOOK_SECONDS=0.02):
         async with behind_the_gate(tmp_path / "home", era) as admin:
             with patch("holdfast.index.view.lifecycle.surplus_core", side_effect=OSError("no such luck")):
                 await admin.call("remember", content="The crane lifts forty tonnes.")
@@ -279,7 +279,7 @@ async def test_meanwhile_the_old_vectors_answer_and_who_does_not_wait_is_told_ho
 ) -> None:
     await admin.call("remember", content="Crane one is by the quay.")
     admin.bag.free = anyio.Event()
-    with patch("holdfast.engine.reencode.LONGEST_SECONDS", 0.1):  # this client always asks for progress
+    with patch("holdfast.engine.admin.health.LONGEST_SECONDS", 0.1):  # this client always asks for progress
         begun = await admin.call("admin_reencode")
     assert (begun["notes"], begun["encoded"], begun["finished"]) == (2, 0, False)
     found = await admin.call("recall", query="Where is crane one?")

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from gate import Admin, behind_the_gate
-from holdfast.model.capsule import checksum
+from holdfast.model.pages import checksum
 from holdfast.store.journal import read_line
 
 pytestmark = pytest.mark.anyio
@@ -124,7 +124,7 @@ async def test_backups_from_before_are_named_and_others_not(admin: Admin) -> Non
 
 
 async def test_a_text_that_another_note_has_too_is_kept_for_it(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.engine.reconcile.STILL_SECONDS", 3600)  # with their ids they are not alike
+    monkeypatch.setattr("holdfast.engine.sync.files.STILL_SECONDS", 3600)  # with their ids they are not alike
     await admin.remember(FERRY)
     for name in ("one", "two"):
         (admin.home / "memories" / f"{name}.md").write_text("Alike, a zanzibar.", "utf-8")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.store.history import Past
 from holdfast.store.journal import line_of
-from holdfast.store.past import Past
 from served import Agent, Answer, serving
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from gate import Admin, behind_the_gate
-from holdfast.engine import reconcile
+from holdfast.engine.sync import files as reconcile
 from served import SELF
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ import pytest
 from fastmcp import Client
 
 import holdfast.app
-import holdfast.engine.memory
+import holdfast.engine.runtime
 from holdfast.app import build_memory, build_server
 from holdfast.settings import load_settings
 from processes import HOLDFAST, http, stdio
@@ -195,9 +195,9 @@ async def test_every_call_is_journalled_with_its_principal(admin: Admin) -> None
 
 async def test_the_daily_backup_is_taken_by_itself_and_not_of_nothing(tmp_path: Path, era: str) -> None:
     with (
-        patch.object(holdfast.engine.memory, "BACKUP_START_SECONDS", 0.0),
-        patch.object(holdfast.engine.memory, "BACKUP_LOOK_SECONDS", 0.0),
-        patch.object(holdfast.engine.memory, "START_SECONDS", 0.0),
+        patch.object(holdfast.engine.runtime, "BACKUP_START_SECONDS", 0.0),
+        patch.object(holdfast.engine.runtime, "BACKUP_LOOK_SECONDS", 0.0),
+        patch.object(holdfast.engine.runtime, "START_SECONDS", 0.0),
     ):
         async with behind_the_gate(tmp_path / "home", era) as admin:
             await admin.contents("crane")
@@ -215,8 +215,8 @@ async def test_the_daily_backup_is_taken_by_itself_and_not_of_nothing(tmp_path: 
 
 async def test_the_daily_backup_can_be_switched_off(tmp_path: Path, era: str) -> None:
     with (
-        patch.object(holdfast.engine.memory, "BACKUP_START_SECONDS", 0.0),
-        patch.object(holdfast.engine.memory, "START_SECONDS", 0.0),
+        patch.object(holdfast.engine.runtime, "BACKUP_START_SECONDS", 0.0),
+        patch.object(holdfast.engine.runtime, "START_SECONDS", 0.0),
     ):
         async with behind_the_gate(tmp_path / "home", era, HOLDFAST_VAULT_ENABLED="false") as admin:
             await admin.call("remember", content="The crane lifts forty tonnes.")

@@ -9,8 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.engine.believe import EvidenceChain, evidence_chain
-from holdfast.engine.contradiction import OPPOSITE_EVIDENCE, check_contradiction
+from holdfast.engine.omi.beliefs import OPPOSITE_EVIDENCE, EvidenceChain, check_contradiction, evidence_chain
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse

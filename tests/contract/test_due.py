@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 import pytest
 
-import holdfast.engine.due
-from holdfast.engine.due import LEAST, mark_maintained, waiting_notes
-from holdfast.engine.memory import Memory
-from holdfast.model.ids import note_id
+import holdfast.engine.maintenance.notice
+from holdfast.engine.maintenance.notice import LEAST, mark_maintained, waiting_notes
+from holdfast.engine.runtime import Memory
+from holdfast.model.note import note_id
 from holdfast.model.times import moment
 from served import ERAS, Agent, serving
 from worlds import CALLER, keep, living, memory_on
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def looking() -> Iterator[None]:
     """A process looks each time, and not every ten minutes."""
-    with patch.object(holdfast.engine.due, "LOOK_SECONDS", 0.0):
+    with patch.object(holdfast.engine.maintenance.notice, "LOOK_SECONDS", 0.0):
         yield
 
 

@@ -1,4 +1,4 @@
-"""Each kind of client is answered in the form that its model reads: see `holdfast.model.forms`."""
+"""Each kind of client is answered in the form that its model reads: see `holdfast.model.access`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from fastmcp import Client
 from mcp_types import Implementation
 
-from holdfast.model.forms import TEXT_CLIENTS, form_for
+from holdfast.model.access import TEXT_CLIENTS, form_for
 from served import serving
 
 pytestmark = pytest.mark.anyio

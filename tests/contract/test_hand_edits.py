@@ -17,8 +17,9 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from holdfast.engine import intake, reconcile
-from holdfast.engine.memory import PAUSE_SECONDS
+from holdfast.engine.runtime import PAUSE_SECONDS
+from holdfast.engine.sync import batch as intake
+from holdfast.engine.sync import files as reconcile
 from holdfast.store.filesystem import Entry, FileSystem, Signature
 from worlds import ask, call, found, living, results, serving, until
 

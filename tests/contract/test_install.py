@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from commands import Ran, ran
-from holdfast.cli import entries
-from holdfast.cli.clients import clients
+from holdfast.cli import install as entries
 from holdfast.cli.files import read_file, write_file
+from holdfast.cli.install import clients
 from holdfast.cli.terminal import Screen
 from processes import environment_in
 

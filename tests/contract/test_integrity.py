@@ -13,9 +13,8 @@ import anyio
 import pytest
 import structlog.testing
 
-from holdfast.engine.daily import append_daily
-from holdfast.engine.integrity import accept_integrity, integrity_check, look_over, note_sights
-from holdfast.engine.now import NowUpdate, now_read, now_update
+from holdfast.engine.omi.integrity import accept_integrity, integrity_check, look_over, note_sights
+from holdfast.engine.omi.now import NowUpdate, append_daily, now_read, now_update
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import MemoryNotFoundError
 from processes import stdio
@@ -502,7 +501,7 @@ async def test_a_file_that_is_not_what_the_index_read_is_reported(
 ) -> None:
     stored = await agent.remember("A buoy.")
     assert (await check(agent))["overall_safe"]
-    from holdfast.index import topology  # noqa: PLC0415
+    from holdfast.index import queries as topology  # noqa: PLC0415
 
     monkeypatch.setattr(
         topology,

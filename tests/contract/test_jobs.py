@@ -15,9 +15,9 @@ from unittest.mock import patch
 import anyio
 import pytest
 
-import holdfast.engine.housekeeping
-import holdfast.engine.tending
-from holdfast.engine.jobs import JOBS
+import holdfast.engine.jobs.changes
+import holdfast.engine.jobs.scheduler
+from holdfast.engine.jobs.daily import JOBS
 from holdfast.model.lifecycle import CORE_CAP
 from holdfast.model.times import instant
 from processes import ROOT, until
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.anyio
 def busy_house() -> Iterator[None]:
     """Jobs begin at once and look again all the time."""
     with (
-        patch.object(holdfast.engine.housekeeping, "START_SECONDS", 0.0),
-        patch.object(holdfast.engine.housekeeping, "LOOK_SECONDS", 0.02),
+        patch.object(holdfast.engine.jobs.scheduler, "START_SECONDS", 0.0),
+        patch.object(holdfast.engine.jobs.scheduler, "LOOK_SECONDS", 0.02),
     ):
         yield
 
@@ -174,7 +174,7 @@ async def test_jobs_can_be_switched_off(era: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_core() -> Iterator[None]:
-    with patch.object(holdfast.engine.tending, "CORE_CAP", 5):
+    with patch.object(holdfast.engine.jobs.changes, "CORE_CAP", 5):
         yield
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gate import Admin
-from holdfast.tools.leniency import read_as
+from holdfast.tools.arguments import read_as
 
 pytestmark = pytest.mark.anyio
 

@@ -17,8 +17,8 @@ import pytest
 from fastmcp.utilities.tests import asgi_client
 
 from holdfast.app import build_memory, build_server
-from holdfast.engine.gated import Confirmations
-from holdfast.engine.importing import ImportFrom, import_memory
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.imports import ImportFrom, import_memory
 from holdfast.engine.ports import Caller
 from holdfast.settings import load_settings
 from moves import (

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from conftest import Effort
-from holdfast.engine.daily import append_daily, list_daily, read_daily
-from holdfast.engine.now import MOST_CAPSULES
+from holdfast.engine.omi.now import MOST_CAPSULES, append_daily, list_daily, read_daily
 from holdfast.engine.ports import Caller
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.capsule import checksum
+from holdfast.model.pages import checksum
 from processes import Stdio, stdio
 from served import ERAS, Agent, Clock, made_up_secret, serving
 from worlds import living
@@ -396,7 +395,7 @@ APPENDING = """
 import os, sys
 import anyio
 from holdfast.app import build_memory
-from holdfast.engine.daily import append_daily
+from holdfast.engine.omi.now import append_daily
 from holdfast.engine.ports import Caller
 from holdfast.settings import load_settings
 

@@ -17,7 +17,7 @@ import pytest
 
 import holdfast.store.locks
 from holdfast.errors import StorageError
-from holdfast.model.spaces import slug
+from holdfast.model.note import slug
 from processes import ERAS, PATIENCE, ROOT, stdio
 from worlds import ask, found, keep, living
 

@@ -17,10 +17,10 @@ from mcp_types import Implementation
 
 from doors import Web, web
 from gate import Admin
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.admin.undo import AlreadyUndone, TakeBack, Undone, take_back, undo
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller
-from holdfast.engine.remember import Remember, remember
-from holdfast.engine.undo import AlreadyUndone, TakeBack, Undone, take_back, undo
 from holdfast.errors import UndoRefusedError
 from processes import environment_in, http
 from served import Agent, made_up_secret, serving

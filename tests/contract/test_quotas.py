@@ -11,14 +11,13 @@ import anyio
 import pytest
 
 from holdfast.app import build_memory
-from holdfast.engine.discard import WouldDelete, delete_note
-from holdfast.engine.edit import Edit, update_note
-from holdfast.engine.gated import Confirmations
-from holdfast.engine.memory import Memory
-from holdfast.engine.now import NowUpdate, now_update
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
-from holdfast.engine.quota import Quota
-from holdfast.engine.remember import Duplicate
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.notes import Edit, WouldDelete, delete_note, update_note
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.remember import Duplicate
+from holdfast.engine.omi.now import NowUpdate, now_update
+from holdfast.engine.runtime import Memory
+from holdfast.engine.state import Quota
 from holdfast.errors import QuotaExceededError, SettingsError
 from holdfast.settings import load_settings
 from holdfast.store.stored import Change

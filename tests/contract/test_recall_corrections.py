@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.memory import Memory
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
-from holdfast.engine.recall import Recalled
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.recall import Recalled
+from holdfast.engine.runtime import Memory
 from worlds import CALLER, ask, keep, living
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.memory import Memory
+from holdfast.engine.runtime import Memory
 from holdfast.model.identifiers import units_of
 from worlds import WordBag, ask, keep, living
 

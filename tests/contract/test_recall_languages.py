@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.encode.builtin import BuiltinEncoder
-from holdfast.engine.memory import Memory
+from holdfast.engine.runtime import Memory
 from worlds import ask, found, keep, living
 
 pytestmark = pytest.mark.anyio

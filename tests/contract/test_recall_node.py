@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from holdfast.model.ids import id_range
+from holdfast.model.note import id_range
 from served import SELF, SPACE, Agent
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.memory import Memory
+from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from served import Agent
 from worlds import WordBag, ask, found, keep, living

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.memory import Memory
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
-from holdfast.engine.recall import Recalled
-from holdfast.index.vectors import Background
-from holdfast.model.ids import SELF_ID
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.recall import Recalled
+from holdfast.engine.runtime import Memory
+from holdfast.index.search.vectors import Background
+from holdfast.model.note import SELF_ID
 from holdfast.model.ranking import FLOOR, GATE, WEAK
 from served import Agent
 from worlds import CALLER, WordBag, ask, found, keep, living

@@ -11,10 +11,9 @@ import anyio
 import pytest
 
 from holdfast.index.note_index import NoteIndex
+from holdfast.index.projection import Update
 from holdfast.index.rows import Place
-from holdfast.index.update import Update
-from holdfast.model.ids import is_note_id
-from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS, Note
+from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, TIERS, Note, is_note_id
 from served import SELF, SPACE, Agent, Clock, made_up_secret, serving
 
 pytestmark = pytest.mark.anyio

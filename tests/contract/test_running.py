@@ -34,7 +34,7 @@ TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
 # A server that does nothing but answer: on a machine that takes its time what is done behind comes before the answers.
 _NOTHING_BEHIND = """
 import sys
-from holdfast.engine import memory
+from holdfast.engine import runtime as memory
 from holdfast.__main__ import main
 memory.START_SECONDS = 600.0
 sys.exit(main([]))
@@ -221,7 +221,7 @@ def test_a_memory_that_does_not_close_does_not_keep_the_server(
 ) -> None:
     program = f"""
 import sys, time, anyio
-from holdfast.engine.memory import Memory
+from holdfast.engine.runtime import Memory
 from holdfast.__main__ import main
 async def stop(self):
     {hang}

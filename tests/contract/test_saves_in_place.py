@@ -19,19 +19,18 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from holdfast.engine.believe import BeliefUpdate, belief_update
-from holdfast.engine.discard import delete_note, restore_note
-from holdfast.engine.edit import Connect, Edit, connect_notes, update_note
-from holdfast.engine.feedback import Feedback, submit_feedback
-from holdfast.engine.gated import Confirmations
-from holdfast.engine.judging import EdgeVerdict, MergeVerdict
-from holdfast.engine.maintain import Verdicts, judge
-from holdfast.engine.memory import Memory
-from holdfast.engine.now import NowUpdate, now_update
-from holdfast.engine.omi import MemoryStore, memory_store
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
-from holdfast.engine.tending import change_if, in_tier
-from holdfast.engine.undo import undo
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.notes import Connect, Edit, connect_notes, delete_note, restore_note, update_note
+from holdfast.engine.admin.undo import undo
+from holdfast.engine.agent.feedback import Feedback, submit_feedback
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.jobs.changes import change_if, in_tier
+from holdfast.engine.maintenance.batches import Verdicts, judge
+from holdfast.engine.maintenance.verdicts import EdgeVerdict, MergeVerdict
+from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update
+from holdfast.engine.omi.memories import MemoryStore, memory_store
+from holdfast.engine.omi.now import NowUpdate, now_update
+from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError
 from inplace import SECOND, STAGES, Dated, Editor
 from worlds import CALLER, ask, keep, memory_on

@@ -13,8 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.model.affinity import BOUND
-from holdfast.model.ranking import GATE
+from holdfast.model.ranking import BOUND, GATE
 from served import NAME_WITHIN, SELF, Agent, Answer, Clock, made_up_secret, serving
 from worlds import PATIENCE, call
 from worlds import serving as serving_process

@@ -176,7 +176,7 @@ async def test_a_file_that_is_to_get_its_id_keeps_every_byte_and_has_one_id_or_n
     world: World, tmp_path: Path, tally: Counter[str], effort: Effort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody asked for that, so nobody is answered: the folder alone must be right."""
-    monkeypatch.setattr("holdfast.engine.memory.START_SECONDS", NEVER)  # nobody else writes the id meanwhile
+    monkeypatch.setattr("holdfast.engine.runtime.START_SECONDS", NEVER)  # nobody else writes the id meanwhile
     text = "# The pilot\n\nThe pilot boards at the outer buoy.\n"
     for number, error, stays in moments(None, every=effort.long):
         home = copied(world.home, tmp_path / f"home{number}{stays}{error}")

@@ -14,9 +14,9 @@ import pytest
 
 from conftest import Effort
 from crowd import HANG, LostError, Piped, Server, cleared
-from holdfast.engine.believe import REASON
+from holdfast.engine.omi.beliefs import REASON
 from holdfast.model.belief import Evidence, breaks, read_evidence, replayed
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse
 from ledger import assert_journal_is_whole

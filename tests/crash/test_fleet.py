@@ -16,7 +16,7 @@ import pytest
 
 from conftest import Effort
 from crowd import HANG, Answer, Asked, LostError, Piped, Ported, Server, cleared, play
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from ledger import Ledger, Mark, Store, assert_agrees, assert_journal_is_whole, assert_shown, word_of
 from processes import environment_in
 from served import SELF

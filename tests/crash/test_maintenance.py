@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import Effort
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse
 from ledger import assert_journal_is_whole

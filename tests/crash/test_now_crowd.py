@@ -15,13 +15,14 @@ from anyio.lowlevel import checkpoint
 
 from disks import CHANGING, Failing
 from holdfast.batching import Batcher
-from holdfast.engine import browse, daily, now
-from holdfast.engine.browse import now_text
-from holdfast.engine.daily import read_daily
-from holdfast.engine.integrity import Report, integrity_check
-from holdfast.engine.memory import Memory
-from holdfast.engine.now import Context, NowUpdate, NowUpdated, now_read, now_update
+from holdfast.engine.agent import browse
+from holdfast.engine.agent.browse import now_text
+from holdfast.engine.omi import now
+from holdfast.engine.omi import now as daily
+from holdfast.engine.omi.integrity import Report, integrity_check
+from holdfast.engine.omi.now import Context, NowUpdate, NowUpdated, now_read, now_update, read_daily
 from holdfast.engine.ports import Caller
+from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError, LimitExceededError
 from holdfast.model.pages import NOW, page_key
 from holdfast.store.filesystem import FileSystem

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from disks import CHANGING, Failing
-from holdfast.engine.daily import read_daily
-from holdfast.engine.integrity import integrity_check
-from holdfast.engine.memory import Memory
-from holdfast.engine.now import NowUpdate, now_read, now_update
+from holdfast.engine.omi.integrity import integrity_check
+from holdfast.engine.omi.now import NowUpdate, now_read, now_update, read_daily
 from holdfast.engine.ports import Caller
+from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError
 from holdfast.store.notes import NoteFiles
 from plans import leftovers, let_go

@@ -16,7 +16,7 @@ import pytest
 from conftest import Effort
 from disks import Disk, Failing, Found, KilledError, Recorded, lay_out, one_by_one, seeded, without_exchange
 from holdfast.errors import HoldfastError, StorageError
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.store.journal import read_line
 from plans import (
     NEW_D,

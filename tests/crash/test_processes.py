@@ -64,7 +64,7 @@ SAME = """
 import sys
 from pathlib import Path
 import anyio
-from holdfast.engine.memory import Memory
+from holdfast.engine.runtime import Memory
 from worlds import keep, living
 
 async def main(home, me, notes):

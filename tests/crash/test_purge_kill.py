@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Effort
-from holdfast.engine.edit import Edit, update_note
-from holdfast.model.capsule import checksum, sealed
+from holdfast.engine.admin.notes import Edit, update_note
+from holdfast.model.pages import checksum, sealed
 from holdfast.store.journal import read_line
 from processes import ROOT
 from worlds import CALLER, keep, living, show

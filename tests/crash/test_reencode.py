@@ -18,7 +18,7 @@ import pytest
 
 from conftest import Effort
 from holdfast.index.projection import text_to_encode
-from holdfast.model.ids import note_id
+from holdfast.model.note import note_id
 from ollama_server import MODEL, Ollama, serving_ollama
 from processes import Stdio, own_port, stdio
 
@@ -30,7 +30,7 @@ OTHERS = (
 ALIKE = {"vessel": "ship", "gale": "storm", "hound": "dog"}
 PATIENT = """
 import sys
-from holdfast.encode import nearby
+from holdfast.encode import ollama as nearby
 from holdfast.engine import encoding
 encoding.PATIENCE_SECONDS = encoding.REMOTE_PATIENCE_SECONDS = nearby.LOOK_SECONDS = 60.0
 from holdfast.__main__ import main

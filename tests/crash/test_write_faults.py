@@ -17,7 +17,7 @@ import pytest
 from conftest import Effort
 from disks import CHANGING, STEPS, Failing, Small, Watched, failing_flush
 from holdfast.errors import ConflictError, HoldfastError, StorageError
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.journal import read_line

@@ -18,10 +18,10 @@ import pytest
 
 import holdfast.app
 from conftest import Effort
-from holdfast.engine.memory import Memory
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.runtime import Memory
 from holdfast.errors import ConflictError, StorageError
-from holdfast.model.ids import note_id
+from holdfast.model.note import note_id
 from holdfast.store.filesystem import FileSystem
 from processes import stdio, until
 from served import ERAS, SPACE, Clock, serving
@@ -244,7 +244,7 @@ def texts(server: Any, query: str) -> list[str]:
 # Nothing happens in the background: what is there was made by what was asked.
 UNDISTURBED = """
 import sys
-from holdfast.engine import memory
+from holdfast.engine import runtime as memory
 memory.START_SECONDS = 1e9
 from holdfast.__main__ import main
 sys.exit(main())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine import memory as engine_memory
+from holdfast.engine import runtime as engine_memory
 from holdfast.errors import MemoryNotFoundError, QuarantinedError
 from holdfast.store.filesystem import FileSystem
 from worlds import SERVER, ask, found, keep, living, show

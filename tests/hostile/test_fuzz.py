@@ -39,12 +39,12 @@ from fuzzing import (
     spoil,
 )
 from holdfast.encode.cache import CachedEncoder
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine.memory import Memory
-from holdfast.engine.node import Node
+from holdfast.encode.provider import VectorSet
+from holdfast.engine.agent.node import Node
+from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError
 from holdfast.index.recalls import RecallEvent, RecallLog
-from holdfast.model.memory import Note, title_of
+from holdfast.model.note import Note, title_of
 from holdfast.store.codec import Surroundings, changed_document, frontmatter_of, note_of, with_id
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder

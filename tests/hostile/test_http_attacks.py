@@ -18,7 +18,7 @@ import pytest
 
 from conftest import Effort
 from doors import ACCEPT, KEEPER, TLS, bearer, web, with_tokens
-from holdfast.sessions import MOST_SESSIONS
+from holdfast.http.limits import MOST_SESSIONS
 from issuer import Issuer, issuing
 from processes import INITIALIZE, MODERN, PATIENCE, ROOT, environment_in, http, until
 

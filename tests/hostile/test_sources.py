@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from holdfast.importers.markdown import Names
 from holdfast.model.moving import edge_type, imported_id
-from holdfast.store.sources.markdown import Names
 from moves import moving, ormah_node, write
 
 pytestmark = pytest.mark.anyio

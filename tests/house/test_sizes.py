@@ -22,14 +22,14 @@ BROAD = {
     "engine/tenants.py": 1,  # what breaks behind one tenant ends no other; it is logged
     "engine/events.py": 1,  # a subscriber that fails stops nobody; it is logged
     "encode/builtin.py": 2,  # onnxruntime's errors share only Exception; told as EncoderError
-    "index/readers.py": 2,  # gives back a place in the queue, or a count, whatever happened, and raises it
+    "index/database.py": 2,  # gives back a place in the queue, or a count, whatever happened, and raises it
     "index/database.py": 1,  # rolls back, whatever happened, and raises it
     "store/writer.py": 1,  # puts the files back, whatever happened, and raises it
     "batching.py": 2,  # hands a failure to every caller of the batch; gathers failures until nothing runs
 }
 
 # Top-level modules that are no command line; all others at the top level talk to a terminal and may print.
-SILENT = {"__init__.py", "app.py", "batching.py", "config_file.py", "errors.py", "settings.py"}
+SILENT = {"__init__.py", "app.py", "batching.py", "settings.py", "errors.py"}
 
 
 def relative(path: Path) -> str:

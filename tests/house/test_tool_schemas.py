@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.cli.schemas import OMI, ORMAH, listed, run_tools
+from holdfast.cli.verbs import OMI, ORMAH, listed, run_tools
 
 
 @pytest.fixture(scope="module")

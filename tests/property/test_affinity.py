@@ -9,19 +9,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from holdfast.model.affinity import (
+from holdfast.model.ranking import (
     BOUND,
     FORGOTTEN_DAYS,
     HALF_LIFE_DAYS,
     IMPLICIT,
+    Candidate,
+    Found,
+    Question,
     Signal,
     affinity,
     by_meaning,
     by_words,
+    gated,
     question_key,
+    rank,
 )
-from holdfast.model.query import Candidate, Found
-from holdfast.model.ranking import Question, gated, rank
 
 NOW = "2026-11-20T12:00:00Z"
 shares = st.floats(0, 1)

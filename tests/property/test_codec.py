@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.memory import EDGE_TYPES, NOTE_TYPES, TIERS, Link, Note
+from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, TIERS, Link, Note
 from holdfast.store.codec import Surroundings, changed_document, new_document, note_of
 from holdfast.store.frontmatter import Document, MalformedError, parse
 

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import worlds
-from holdfast.engine import memory as engine_memory
-from holdfast.engine.feedback import Feedback, submit_feedback
-from holdfast.engine.memory import Memory
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
+from holdfast.engine import runtime as engine_memory
+from holdfast.engine.agent.feedback import Feedback, submit_feedback
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.ports import Ports
+from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError
 from worlds import CALLER, ask, keep, living
 

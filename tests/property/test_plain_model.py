@@ -17,9 +17,9 @@ import anyio
 import pytest
 
 from conftest import Effort
-from holdfast.engine.rebuild import discard_index
+from holdfast.engine.admin.health import discard_index
 from holdfast.errors import HoldfastError
-from holdfast.model.ids import SELF_ID
+from holdfast.model.note import SELF_ID
 from processes import ROOT
 from walking import Did, do
 from worlds import ask, keep, living

@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rs_bpe import openai
 
-from holdfast.engine import memory as engine_memory
+from holdfast.engine import runtime as engine_memory
+from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.arguments import LARGEST_QUERY
-from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recalled
+from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.model.ranking import relevance
 from holdfast.tools import render
 from worlds import WordBag, ask, living

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.engine import replay
+from holdfast.engine.sync import replay
 from holdfast.index.history import Known, known_journal
-from holdfast.index.projection import put_notes
+from holdfast.index.projection import Update, apply_update, put_notes
 from holdfast.index.schema import migrate
-from holdfast.index.update import Update, apply_update
-from holdfast.model.integrity import baselines
+from holdfast.model.omi import baselines
 from holdfast.store.position import START, Line, Read, read_position
 
 Answer = TypeVar("Answer")

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rs_bpe import openai
 
-from holdfast.model.token_pieces import PIECES, SINGLE
-from holdfast.model.tokens import beginning, most_tokens
+from holdfast.model.tokens import PIECES, SINGLE, beginning, most_tokens
 
 ROOT = Path(__file__).parents[2]
 TOKENIZERS = (openai.o200k_base(), openai.cl100k_base())

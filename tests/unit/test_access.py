@@ -13,9 +13,9 @@ import pytest
 from fastmcp.tools import Tool
 
 import holdfast.tools.auth
-from holdfast.connections import Connection, Places, network_of
 from holdfast.errors import SettingsError
-from holdfast.limits import GUESSES, Guesses
+from holdfast.http.connections import Connection, Places, network_of
+from holdfast.http.limits import GUESSES, Guesses
 from holdfast.model.access import ADMIN, READ, SHORTEST_TOKEN, WRITE, allows, read_tokens, signed_principal
 from holdfast.settings import Settings, load_settings
 from holdfast.tools.auth import _needed, principal_of, space_of, verifier_of

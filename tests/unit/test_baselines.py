@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.belief import Evidence, updated
-from holdfast.model.ids import SELF_ID
-from holdfast.model.integrity import Baseline, baselines, evidence_problem, marks_of
+from holdfast.model.note import SELF_ID
+from holdfast.model.omi import Baseline, baselines, evidence_problem, marks_of
 
 NOW = "NOW.md"
 

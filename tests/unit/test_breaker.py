@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.encode.breaker import FIRST_REST, LONGEST_ASKED_REST, LONGEST_REST, TOLERANCE, Breaker
-from holdfast.encode.prefixes import prefixes_of
-from holdfast.encode.windows import MOST_WINDOWS, windows
+from holdfast.encode.remote import (
+    FIRST_REST,
+    LONGEST_ASKED_REST,
+    LONGEST_REST,
+    MOST_WINDOWS,
+    TOLERANCE,
+    Breaker,
+    prefixes_of,
+    windows,
+)
 
 
 class Clock:

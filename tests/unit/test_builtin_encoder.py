@@ -15,7 +15,7 @@ from anyio import lowlevel
 
 from holdfast.encode import builtin
 from holdfast.encode.builtin import BuiltinEncoder
-from holdfast.encode.vectorset import VectorSet
+from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError
 
 if TYPE_CHECKING:

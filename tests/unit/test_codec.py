@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.model.memory import Link, Note
+from holdfast.model.note import Link, Note
 from holdfast.store.codec import Surroundings, changed_document, new_document, note_of, with_id
 from holdfast.store.frontmatter import MalformedError, parse
 

@@ -11,13 +11,12 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.engine.computing import SMALL, Computing
-from holdfast.engine.daily import append_daily
-from holdfast.engine.edit import Edit, update_note
-from holdfast.engine.now import NowUpdate, now_update
+from holdfast.engine.admin.notes import Edit, update_note
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.agent.remember import Remember, remember
+from holdfast.engine.omi.now import NowUpdate, append_daily, now_update
 from holdfast.engine.ports import Ports
-from holdfast.engine.recall import Recall, recall
-from holdfast.engine.remember import Remember, remember
+from holdfast.engine.state import SMALL, Computing
 from holdfast.model.secrets import Redaction
 from worlds import CALLER, living
 

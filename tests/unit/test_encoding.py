@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from holdfast.encode.cache import CachedEncoder
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine import encoding, memory
-from holdfast.engine.memory import Memory
-from holdfast.engine.remember import Stored
+from holdfast.encode.provider import VectorSet
+from holdfast.engine import encoding
+from holdfast.engine import runtime as memory
+from holdfast.engine.agent.remember import Stored
+from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError
 from worlds import CALLER, ask, found, keep, living, until
 

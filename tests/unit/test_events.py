@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.engine.events import EventBus, get_event_bus
-from holdfast.model.events import (
+from holdfast.model.omi import (
     BeliefUpdatedEvent,
     ContradictionDetectedEvent,
     MemoryRecalledEvent,

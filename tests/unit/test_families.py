@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.index.schema import TOKENIZER
-from holdfast.model.families import relatives
+from holdfast.model.words import relatives
 
 MEET = """
 deploy deployment|deploys deployments|deployed deployment|deploying deployments|employ employment|pay payment

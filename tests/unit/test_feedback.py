@@ -13,20 +13,18 @@ import anyio
 import numpy as np
 import pytest
 
-from holdfast.encode.vectorset import VectorSet
+from holdfast.encode.provider import VectorSet
 from holdfast.engine import encoding
-from holdfast.engine import memory as engine_memory
-from holdfast.engine.feedback import Feedback, Rated, feedback_row, submit_feedback
-from holdfast.engine.memory import Memory
+from holdfast.engine import runtime as engine_memory
+from holdfast.engine.agent.feedback import Feedback, Rated, feedback_row, submit_feedback
+from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, EventNotFoundError
 from holdfast.index import recalls
 from holdfast.index.note_index import IndexLostError, NoteIndex
-from holdfast.index.questions import FeedbackRow, Question, QuestionVector
-from holdfast.index.recalls import EVENT_PREFIX
-from holdfast.index.update import Update
-from holdfast.model.affinity import question_key
-from holdfast.model.ids import PREFIX, note_id
-from holdfast.model.query import QueryVector
+from holdfast.index.projection import Update
+from holdfast.index.recalls import EVENT_PREFIX, FeedbackRow, Question, QuestionVector
+from holdfast.model.note import PREFIX, note_id
+from holdfast.model.ranking import QueryVector, question_key
 from worlds import CALLER, PATIENCE, ask, keep, living
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ import pytest
 from disks import without_exchange
 from holdfast.store import filesystem
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.leases import lone_reader
+from holdfast.store.locks import lone_reader
 
 WAYS = {"renamed": nullcontext, "linked": without_exchange}
 ways = pytest.mark.parametrize("way", WAYS)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.encode.cache import CachedEncoder
-from holdfast.encode.forgetting import forget
+from holdfast.encode.cache import CachedEncoder, forget
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio

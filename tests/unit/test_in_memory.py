@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.index import projection, search
-from holdfast.index.feedback import Feedback
+from holdfast.index import projection
 from holdfast.index.note_index import NoteIndex
-from holdfast.index.questions import FeedbackRow, Question
-from holdfast.index.search import Finder
-from holdfast.index.update import Update
-from holdfast.index.vectors import Background, VectorTable
-from holdfast.model.affinity import question_key
-from holdfast.model.query import QueryVector
+from holdfast.index.projection import Update
+from holdfast.index.recalls import FeedbackRow, Question
+from holdfast.index.search import finder as search
+from holdfast.index.search.feedback import Feedback
+from holdfast.index.search.finder import Finder
+from holdfast.index.search.vectors import Background, VectorTable
+from holdfast.model.ranking import QueryVector, question_key
 from indexes import ANY, NOW, SET, an_id, made, opened, random_units, row, unit
 
 pytestmark = pytest.mark.anyio
@@ -139,7 +139,7 @@ async def test_weights_of_words_counted_on_an_earlier_state_are_counted_again_on
 
 
 async def test_replaced_vectors_leave_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.index.vectors._GAPS", 10)
+    monkeypatch.setattr("holdfast.index.search.vectors._GAPS", 10)
     items = [row(number, f"note {number}") for number in range(100)]
     async with opened(tmp_path / "index.db", extension=False) as index:
         await index.apply(Update(notes=items))

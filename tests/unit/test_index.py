@@ -20,16 +20,16 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import database, schema, search, snapshot, words
-from holdfast.index.lifecycle import UseRow
+from holdfast.index import database, schema
+from holdfast.index.maintenance import UseRow
 from holdfast.index.note_index import IndexLostError, NoteIndex
-from holdfast.index.projection import NoteRow
-from holdfast.index.search import Finder
-from holdfast.index.update import HistoryRow, Update
-from holdfast.index.vectors import Background, VectorTable
-from holdfast.model.ids import note_id
-from holdfast.model.memory import Link, Note
-from holdfast.model.query import Candidate, Filter, QueryVector
+from holdfast.index.projection import HistoryRow, NoteRow, Update
+from holdfast.index.search import finder as search
+from holdfast.index.search import snapshot, words
+from holdfast.index.search.finder import Finder
+from holdfast.index.search.vectors import Background, VectorTable
+from holdfast.model.note import Link, Note, note_id
+from holdfast.model.ranking import Candidate, Filter, QueryVector
 from indexes import ANY, NOW, SET, WIDTH, an_id, made, opened, random_units, row, unit
 from worlds import ask, found, keep, living, show
 

@@ -10,8 +10,8 @@ import pytest
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from holdfast.connections import CONNECTION
-from holdfast.limits import (
+from holdfast.http.connections import CONNECTION
+from holdfast.http.limits import (
     APART_SECONDS,
     CONTENDED_SECONDS,
     HAD_TURN,
@@ -107,7 +107,7 @@ async def test_while_another_asks_half_of_the_time_of_a_turn_is_left_empty(
     async def rest(seconds: float) -> None:
         rests.append(seconds)
 
-    monkeypatch.setattr("holdfast.limits.anyio.sleep", rest)
+    monkeypatch.setattr("holdfast.http.limits.anyio.sleep", rest)
     turns = Turns(lambda: now)
     for who, spent in (("ann", 0.01), ("ann", 0.01), ("bob", 0.005), ("ann", 0.01), ("ann", 5.0), ("ann", 0.01)):
         await turns.serve(who, app, {"spent": spent}, nothing, nobody)
@@ -132,7 +132,7 @@ async def test_answers_that_cost_no_turn_come_one_after_another_to_each_client(
     async def heard(message: Message) -> None:
         sent.append(message["type"])
 
-    monkeypatch.setattr("holdfast.limits.anyio.sleep", wait)
+    monkeypatch.setattr("holdfast.http.limits.anyio.sleep", wait)
     apart = Apart(lambda: 7.0)
 
     async def refuse(who: str, **had: Any) -> None:

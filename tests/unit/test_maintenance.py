@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine import candidates as finding
-from holdfast.engine.judging import EdgeVerdict
-from holdfast.engine.maintain import Verdicts, find_work, judge
+from holdfast.engine.maintenance import candidates as finding
+from holdfast.engine.maintenance.batches import Verdicts, find_work, judge
+from holdfast.engine.maintenance.records import judgement, remembered
+from holdfast.engine.maintenance.verdicts import EdgeVerdict
 from holdfast.engine.ports import Caller
-from holdfast.engine.remembered import judgement, remembered
 from holdfast.errors import BatchNotFoundError
 from holdfast.model.maintenance import (
     BUDGET_TOKENS,
@@ -31,7 +31,7 @@ from holdfast.model.maintenance import (
     weight_of,
     within_budget,
 )
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from worlds import CALLER, WordBag, keep, living
 
 WHEN = "2026-10-01T00:00:00Z"

@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.memory import NOTE_TYPES
-from holdfast.model.projection import MEMORY_TYPES, memory_type, note_types
-from holdfast.model.recency import final_score, recency
-from holdfast.model.similarity import LINE, LINE_OF_WORDS, SIMILAR, similarity
+from holdfast.model.note import NOTE_TYPES
+from holdfast.model.omi import (
+    LINE,
+    LINE_OF_WORDS,
+    MEMORY_TYPES,
+    SIMILAR,
+    final_score,
+    memory_type,
+    note_types,
+    recency,
+    similarity,
+)
 from holdfast.model.times import instant
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from holdfast.model.paging import page_at
+from holdfast.model.passages import page_at
 from holdfast.model.tokens import most_tokens
 
 

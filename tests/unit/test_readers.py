@@ -13,10 +13,9 @@ import anyio
 import pytest
 
 from holdfast.index import note_index
-from holdfast.index.database import Database, connect
+from holdfast.index.database import MORE, Database, connect
 from holdfast.index.note_index import IndexLostError, NoteIndex
-from holdfast.index.readers import MORE
-from holdfast.index.update import Update
+from holdfast.index.projection import Update
 from holdfast.index.view import IndexView
 from indexes import row
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from holdfast.model.sections import MOST_SECTIONS, outline
+from holdfast.model.passages import MOST_SECTIONS, outline
 
 FILLER = "The crane was greased, turned and looked over before the tide. " * 8
 

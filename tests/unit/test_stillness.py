@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.errors import ConflictError
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.stillness import Stillness
+from holdfast.store.swapped import Stillness
 
 
 class Told(str):

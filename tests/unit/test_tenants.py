@@ -20,12 +20,12 @@ from anyio.abc import TaskStatus
 import holdfast.app
 import holdfast.engine.tenants
 from holdfast.app import build_memory, build_tenants, tenant_home
-from holdfast.engine.gated import MOST_OPEN, Confirmations
-from holdfast.engine.memory import Memory
-from holdfast.engine.node import recall_node
+from holdfast.engine.admin.gate import MOST_OPEN, Confirmations
+from holdfast.engine.agent.node import recall_node
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller, Ports
-from holdfast.engine.recall import Recall, recall
-from holdfast.engine.remember import Remember, remember
+from holdfast.engine.runtime import Memory
 from holdfast.engine.tenants import Tenants
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, ServerBusyError, SettingsError, StorageError
 from holdfast.settings import Settings, load_settings

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.times import read_instant
-from holdfast.model.timewords import TimeReading, outer_window, read_time, without_time
+from holdfast.model.when.questions import TimeReading, outer_window, read_time, without_time
 
 ASKED = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)  # a Wednesday
 

@@ -13,15 +13,15 @@ import anyio
 import pytest
 
 from holdfast.encode.cache import CachedEncoder
-from holdfast.encode.kept import KeptEncoders
 from holdfast.encode.ollama import OllamaEndpoint
+from holdfast.encode.provider import KeptEncoders, VectorSet
 from holdfast.encode.remote import RemoteEncoder
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine import encoding, memory
-from holdfast.engine.memory import Memory
+from holdfast.engine import encoding
+from holdfast.engine import runtime as memory
+from holdfast.engine.agent.remember import Stored
+from holdfast.engine.encoding import Progress, drop, progress
 from holdfast.engine.ports import Encoder
-from holdfast.engine.remember import Stored
-from holdfast.engine.vectorsets import Progress, drop, progress
+from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, InvalidArgumentError
 from ollama_server import MODEL, Ollama, serving_ollama
 from worlds import WordBag, ask, found, keep, living, until
@@ -55,8 +55,8 @@ def tending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background work begins at once, and an encoder that rests does not rest for long."""
     monkeypatch.setattr(memory, "START_SECONDS", 0.0)
     monkeypatch.setattr(memory, "IDLE_SECONDS", 0.02)
-    monkeypatch.setattr("holdfast.encode.breaker.FIRST_REST", 0.02)
-    monkeypatch.setattr("holdfast.encode.breaker.LONGEST_REST", 0.05)
+    monkeypatch.setattr("holdfast.encode.remote.FIRST_REST", 0.02)
+    monkeypatch.setattr("holdfast.encode.remote.LONGEST_REST", 0.05)
 
 
 @pytest.fixture
@@ -411,8 +411,8 @@ async def test_without_a_kept_set_an_outage_leaves_the_words_and_then_everything
 async def test_nobody_waits_twice_for_a_provider_that_does_not_answer(
     tmp_path: Path, ollama: Ollama, builtin: BuiltIn, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.encode.breaker.FIRST_REST", 600.0)
-    monkeypatch.setattr("holdfast.encode.breaker.LONGEST_REST", 600.0)
+    monkeypatch.setattr("holdfast.encode.remote.FIRST_REST", 600.0)
+    monkeypatch.setattr("holdfast.encode.remote.LONGEST_REST", 600.0)
     async with with_ollama(tmp_path, ollama, builtin) as world:
         await filled(world, 2)
         ollama.trouble = trouble

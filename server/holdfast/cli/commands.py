@@ -9,8 +9,8 @@ import sys
 from importlib import import_module
 from typing import get_args
 
-from holdfast.model.memory import NoteType, Tier
 from holdfast.model.moving import SourceKind
+from holdfast.model.note import NoteType, Tier
 
 FORMATS = ("openai", "anthropic", "mcp")
 FAMILIES = ("both", "ormah", "omi", "all")

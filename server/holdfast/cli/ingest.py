@@ -1,4 +1,4 @@
-"""ingest: files of others become notes, each once, however often it is called; see `holdfast.engine.importing`."""
+"""ingest: files of others become notes, each once, however often it is called; see `holdfast.engine.admin.imports`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Any, Final
 
 import anyio
 
-from holdfast.cli.session import caller_in, run, settings_here
-from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, err, out
-from holdfast.engine.gated import Confirmations
-from holdfast.engine.importing import ImportFrom, Report, import_memory
-from holdfast.engine.memory import Memory
+from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, caller_in, clean, err, out, run, settings_here
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.imports import ImportFrom, Report, import_memory
+from holdfast.engine.agent.browse import stats
 from holdfast.engine.ports import Caller
-from holdfast.engine.stats import stats
+from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.memory import GLOBAL_SPACE
 from holdfast.model.moving import LeftOut
+from holdfast.model.note import GLOBAL_SPACE
 from holdfast.model.words import counted
 
 MOST_TOLD: Final = 20

@@ -1,22 +1,342 @@
-"""install and uninstall: one entry in a client's file, shown before it is written, with a backup beside the file."""
+"""The clients that Holdfast can be added to: where each keeps its servers, and in which form.
+
+One server's entry in a client's file: put in, taken out, and everything else left as it is.
+
+A change is first made to the text and then read back: what comes out must be what was there, but for the entry.
+
+Subagents, commands and skills that tend the memory, for clients that have them: files beside the client's own.
+
+install and uninstall: one entry in a client's file, shown before it is written, with a backup beside the file.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
-from holdfast.cli import entries
-from holdfast.cli.agents import place_agents, remove_agents
-from holdfast.cli.clients import Client, clients, entry_for
+from holdfast.cli import files as jsontext
+from holdfast.cli import files as toml
 from holdfast.cli.files import read_file, write_file
-from holdfast.cli.terminal import DONE, out
-from holdfast.errors import InvalidArgumentError
+from holdfast.cli.terminal import DONE, Screen, out
+from holdfast.errors import ClientConfigError, InvalidArgumentError
 from holdfast.model.secrets import redact
+
+Form = Literal["json", "jsonc", "toml"]  # jsonc: JSON with comments and trailing commas
+
+SERVERS: Final = "mcpServers"  # the key that most clients have
+START_SECONDS: Final = 30  # Codex waits ten, which a cold disk may need
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client.
+
+    Attributes:
+        user: its file for all projects of a user.
+        project: its file in a project's folder; None where it has none.
+        key: under which its file has the servers.
+        typed: whether an entry says what transport it is.
+        agents: where it looks for subagents, commands and skills; None where it has none.
+        project_agents: the same in a project's folder.
+        name: what the command line calls it.
+    """
+
+    user: Path
+    project: Path | None = None
+    key: str = SERVERS
+    form: Form = "json"
+    typed: bool = False
+    agents: Path | None = None
+    project_agents: Path | None = None
+    name: str = "print"
+
+
+def clients(environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> dict[str, Client]:
+    """All clients by name, with their places on this machine.
+
+    Args:
+        environ: the environment, in which some clients let their places be named.
+        home: the user's home folder.
+        platform: as `sys.platform` has it.
+    """
+    applications = _applications(environ, home, platform)
+    claude = environ.get("CLAUDE_CONFIG_DIR")
+    codex = environ.get("CODEX_HOME")
+    known = {
+        "claude-code": Client(
+            (Path(claude) if claude else home) / ".claude.json", project=Path(".mcp.json"), typed=True,
+            agents=Path(claude) if claude else home / ".claude", project_agents=Path(".claude"),
+        ),
+        "claude-desktop": Client(applications / "Claude" / "claude_desktop_config.json"),
+        "codex": Client(
+            (Path(codex) if codex else home / ".codex") / "config.toml",
+            project=Path(".codex/config.toml"), key="mcp_servers", form="toml",
+            agents=Path(codex) if codex else home / ".codex",
+        ),
+        "cursor": Client(home / ".cursor" / "mcp.json", project=Path(".cursor/mcp.json")),
+        "gemini": Client(
+            home / ".gemini" / "settings.json", project=Path(".gemini/settings.json"), form="jsonc"
+        ),
+        "vscode": Client(
+            applications / "Code" / "User" / "mcp.json", project=Path(".vscode/mcp.json"), key="servers",
+            form="jsonc", typed=True,
+        ),
+        "windsurf": Client(home / ".codeium" / "windsurf" / "mcp_config.json"),
+    }  # fmt: skip
+    return {name: replace(client, name=name) for name, client in known.items()}
+
+
+def _applications(environ: Mapping[str, str], home: Path, platform: str) -> Path:
+    """Where applications keep what they know of a user."""
+    if platform == "win32":
+        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+    if platform == "darwin":
+        return home / "Library" / "Application Support"
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+
+
+def entry_for(client: Client, command: list[str], variables: Mapping[str, str], *, admin: bool) -> dict[str, Any]:
+    """What a client is to know of the server.
+
+    Args:
+        client: which client.
+        command: an absolute path, and arguments.
+        variables: what the server finds in its environment beside what the client passes on.
+        admin: the server has the admin namespace.
+    """
+    entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
+    entry |= {"command": command[0], "args": [*command[1:], *(["--admin"] if admin else [])]}
+    if client.form == "toml":
+        entry |= {"required": True, "startup_timeout_sec": START_SECONDS}
+        # what destroys is there with the admin namespace alone; "auto" goes by what the tools say of themselves
+        entry |= {"default_tools_approval_mode": "auto" if admin else "approve"}
+    return entry | ({"env": dict(variables)} if variables else {})
+
+
+Data = dict[str, Any]
+
+
+def read(client: Client, text: str) -> Data:
+    """What a client's file says.
+
+    Raises:
+        ClientConfigError: the client could not read it either, or it has forms that cannot be kept.
+    """
+    try:
+        data = tomllib.loads(text) if client.form == "toml" else _json(_plain(client, text))
+    except (ValueError, RecursionError) as error:
+        form = {"toml": "TOML", "json": "plain JSON", "jsonc": "JSON"}[client.form]
+        raise ClientConfigError(
+            f"The client's file is no {form}; nothing was changed.",
+            f"Mend it, or add by hand what `{_printing(client)}` shows.",
+        ) from error
+    if not isinstance(data, dict) or not isinstance(data.get(client.key, {}), dict):
+        raise ClientConfigError(
+            f"The client's file has no list of servers under {client.key}; nothing was changed.", "Mend it by hand."
+        )
+    return data
+
+
+def entry_in(client: Client, text: str, name: str) -> Data | None:
+    """A server's entry, or None.
+
+    Raises:
+        ClientConfigError: as for `read`.
+    """
+    found = read(client, text).get(client.key, {}).get(name)
+    return found if isinstance(found, dict) else None
+
+
+def arguments_in(client: Client, text: str, name: str) -> list[Any]:
+    """With which arguments a server's entry starts it; none where there is no entry.
+
+    Raises:
+        ClientConfigError: as for `read`.
+    """
+    given = (entry_in(client, text, name) or {}).get("args")
+    return given if isinstance(given, list) else []
+
+
+def with_entry(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
+    """The text with an entry. Keys and variables of an earlier one that this one does not speak of stay.
+
+    Raises:
+        ClientConfigError: as for `read`, or the file's form does not let an entry be added.
+    """
+    data = read(client, text)
+    old = data.get(client.key, {}).get(name)
+    merged = _merged(old, entry) if isinstance(old, dict) else dict(entry)
+    if old == merged:
+        return text
+    wanted = {**data, client.key: {**data.get(client.key, {}), name: merged}}
+    path = (client.key, name)
+    if client.form != "toml":
+        return _checked(client, jsontext.with_member(text, _plain(client, text), path, merged), wanted)
+    for made in (toml.with_table(text, path, merged), toml.appended(toml.without_table(text, path), path, merged)):
+        if _says(made, wanted):
+            return made
+    raise _unchangeable(client)
+
+
+def without_entry(client: Client, text: str, name: str) -> str:
+    """The text without that entry; the same text where there is none.
+
+    Raises:
+        ClientConfigError: as for `with_entry`.
+    """
+    data = read(client, text)
+    if name not in data.get(client.key, {}):
+        return text
+    servers = {key: value for key, value in data[client.key].items() if key != name}
+    wanted = {**data, client.key: servers}
+    path = (client.key, name)
+    rest = wanted if servers else {key: value for key, value in data.items() if key != client.key}
+    if client.form != "toml":
+        made = jsontext.without_member(text, _plain(client, text), path)
+        return _checked(client, made, rest if client.key not in read(client, made) else wanted)
+    made = toml.without_table(text, path)
+    if _says(made, wanted) or _says(made, rest):
+        return made
+    raise _unchangeable(client)
+
+
+def shown(client: Client, name: str, entry: Mapping[str, Any]) -> str:
+    """An entry as the client's file has it, to be put there by hand."""
+    if client.form == "toml":
+        return toml.appended("", (client.key, name), entry)
+    return jsontext.with_member("", "", (client.key, name), entry)
+
+
+def _merged(old: Data, entry: Mapping[str, Any]) -> Data:
+    variables = {**old.get("env", {}), **entry.get("env", {})}
+    kept = {key: value for key, value in old.items() if key != "env"}
+    return {**kept, **entry} | ({"env": variables} if variables or "env" in old else {})
+
+
+def _checked(client: Client, text: str, wanted: Data) -> str:
+    """A text that says what is wanted.
+
+    Raises:
+        ClientConfigError: it does not.
+    """
+    said, meant = (json.dumps(data, sort_keys=True) for data in (read(client, text), wanted))
+    if said != meant:  # compared as text, since NaN does not equal itself
+        raise _unchangeable(client)
+    return text
+
+
+def _says(text: str, wanted: Data) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _unchangeable(client: Client) -> ClientConfigError:
+    return ClientConfigError(
+        "The client's file is written in a way that this command cannot change safely; nothing was changed.",
+        f"Change the entry by hand; `{_printing(client)}` shows one.",
+    )
+
+
+def _printing(client: Client) -> str:
+    return "holdfast install print" if client.name == "print" else f"holdfast install {client.name} --print"
+
+
+def _plain(client: Client, text: str) -> str:
+    return jsontext.plain(text) if client.form == "jsonc" else text
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Data:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+_CALLED: Final = "mcp__holdfast__"  # how these texts name tools of a server that is called holdfast
+
+# By client and path: the SHA-256 of every text that earlier versions placed and this one does not.
+_EARLIER: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    "codex": {
+        "prompts/holdfast-maintain.md": frozenset(
+            {"dc9447cb4eb6bc0c2d7958c75551075de1b309d0980d826d832dfe483b35be97"}  # Codex reads no prompts since 0.117
+        ),
+    },
+}
+
+
+def place_agents(screen: Screen, client: str, folder: Path, name: str, *, dry_run: bool) -> None:
+    """Write every file of a client below a folder; what is there and differs is kept beside it.
+
+    Raises:
+        ClientConfigError: a file cannot be read or written.
+    """
+    texts = dict(_texts(client, name))
+    for path, text in texts.items():
+        write_file(screen, read_file(folder / path), text, dry_run=dry_run)
+    for path in _EARLIER.get(client, {}).keys() - texts.keys():
+        _remove(screen, client, folder, path, name, None, dry_run=dry_run)
+
+
+def remove_agents(screen: Screen, client: str, folder: Path, name: str, *, dry_run: bool) -> None:
+    """Take away those that are as this or an earlier version placed them, and name the others.
+
+    Raises:
+        ClientConfigError: a file cannot be read.
+    """
+    texts = dict(_texts(client, name))
+    for path in sorted(texts.keys() | _EARLIER.get(client, {}).keys()):
+        _remove(screen, client, folder, path, name, texts.get(path), dry_run=dry_run)
+
+
+def _remove(
+    screen: Screen, client: str, folder: Path, path: str, name: str, text: str | None, *, dry_run: bool
+) -> None:
+    found = read_file(folder / path)
+    if found.data is None:
+        return
+    placed = found.text.replace(f"mcp__{name}__", _CALLED)
+    earlier = _EARLIER.get(client, {}).get(path, frozenset())
+    if found.text != text and sha256(placed.encode()).hexdigest() not in earlier:
+        screen.say(f"{found.path}: it was changed, and stays")
+        return
+    screen.say(f"{'Would be removed' if dry_run else 'Removed'}: {found.path}")
+    if not dry_run:
+        found.path.unlink()
+        if found.path.name == "SKILL.md" and not any(found.path.parent.iterdir()):
+            found.path.parent.rmdir()
+
+
+def _texts(client: str, name: str) -> Iterator[tuple[str, str]]:
+    """Each file's path and text, for a server of this name."""
+    for path, file in _below(files("holdfast") / "clients" / client, ""):
+        yield path, file.read_text("utf-8").replace(_CALLED, f"mcp__{name}__")
+
+
+def _below(folder: Traversable, before: str) -> Iterator[tuple[str, Traversable]]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        path = f"{before}{entry.name}"
+        if entry.is_dir():
+            yield from _below(entry, f"{path}/")
+        else:
+            yield path, entry
+
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -34,15 +354,15 @@ def run_install(options: argparse.Namespace) -> int:
     client = _client(options)
     if options.client == "print" or options.print:
         entry = entry_for(client, server_command(), variables, admin=bool(options.admin))
-        screen.say(entries.shown(client, name, entry).rstrip())
+        screen.say(shown(client, name, entry).rstrip())
         return DONE
     agents = _agents(options, client)
     file = read_file(_place(options, client))
     admin = options.admin
-    if admin is None and (admin := "--admin" in entries.arguments_in(client, file.text, name)):
+    if admin is None and (admin := "--admin" in arguments_in(client, file.text, name)):
         screen.say("The entry has --admin, and keeps it; --no-admin takes it out.")
     entry = entry_for(client, server_command(), variables, admin=admin)
-    changed = write_file(screen, file, entries.with_entry(client, file.text, name, entry), dry_run=options.dry_run)
+    changed = write_file(screen, file, with_entry(client, file.text, name, entry), dry_run=options.dry_run)
     if agents is not None:
         place_agents(screen, options.client, agents, name, dry_run=options.dry_run)
     for variable in left_out:
@@ -59,7 +379,7 @@ def run_uninstall(options: argparse.Namespace) -> int:
         raise InvalidArgumentError("There is no client to take it out of.", "Name one.")
     agents = _agents(options, client)
     file = read_file(_place(options, client))
-    write_file(screen, file, entries.without_entry(client, file.text, name), dry_run=options.dry_run)
+    write_file(screen, file, without_entry(client, file.text, name), dry_run=options.dry_run)
     if agents is None and not options.config:
         agents = client.project_agents if options.project else client.agents
     if agents is not None:

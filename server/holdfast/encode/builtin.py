@@ -16,7 +16,7 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from holdfast.batching import Batcher
-from holdfast.encode.vectorset import VectorSet
+from holdfast.encode.provider import VectorSet
 from holdfast.encode.wordpiece import WordPiece
 from holdfast.errors import EncoderError
 

@@ -1,19 +1,49 @@
-"""Ollama, through its own client. Imported on first need: the client brings httpx and pydantic along."""
+"""Whether an Ollama runs on this machine that has a model for embeddings.
+
+Ollama, through its own client. Imported on first need: the client brings httpx and pydantic along.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 from anyio import to_thread
 
-from holdfast.encode.remote import LARGEST_ANSWER, Numbers, UnreachableError, failure
+from holdfast.encode.remote import LARGEST_ANSWER, Numbers, UnreachableError, failure, is_embedding_model
 from holdfast.errors import EncoderError
-from holdfast.model.addresses import THIS_MACHINE
+from holdfast.model.access import THIS_MACHINE, is_this_machine
 
 if TYPE_CHECKING:
     from ollama import AsyncClient
+
+LOOK_SECONDS: Final = 1.0
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._:/-]{1,80}")
+
+
+async def local_model(host: str) -> str:
+    """The name of a model for embeddings that an Ollama on this machine has; empty where there is none at once."""
+    if not is_this_machine(host):
+        return ""
+    endpoint = OllamaEndpoint(host)
+    try:
+        with anyio.fail_after(LOOK_SECONDS):
+            names = await endpoint.models()
+    except (EncoderError, TimeoutError):
+        return ""
+    finally:
+        with anyio.CancelScope(shield=True):
+            await endpoint.aclose()
+    return next((name for name in sorted(names) if is_embedding_model(name) and _is_better(name)), "")
+
+
+def _is_better(name: str) -> bool:
+    """Whether a model is another one than the built-in, and has a name that can be repeated."""
+    return "minilm" not in name.lower() and _PLAIN.fullmatch(name) is not None
+
 
 MODEL: Final = "nomic-embed-text"
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - where a server listens, which is no place to ask

@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from holdfast.encode.remote import BATCH_SECONDS, LARGEST_ANSWER, Numbers, UnreachableError, failure
 from holdfast.errors import EncoderError
-from holdfast.model.addresses import is_in_clear
+from holdfast.model.access import is_in_clear
 
 if TYPE_CHECKING:
     import httpx

@@ -1,11 +1,67 @@
-"""What encodes, and what stands before another encoder: a cache of its own, or a loan to several memories."""
+"""Which vectors may be compared with which.
+
+What encodes, and what stands before another encoder: a cache of its own, or a loan to several memories.
+
+Encoders of sets that were made with other settings, made when such a set has to answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final, Protocol
 
-from holdfast.encode.vectorset import VectorSet
+REMOTE: Final = frozenset({"ollama", "openai", "nim"})
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSet:
+    """The identity of a set of comparable vectors, and what to expect of them before any are stored.
+
+    Attributes:
+        provider: who encodes: `builtin`, `ollama`, `openai`.
+        model: the provider's name of the model.
+        digest: the exact weights, as far as the provider tells them; may be empty.
+        dimension: how many float32 numbers a vector has.
+        prefixes: what is written before a document and before a query.
+        background_mean: the cosine that two unrelated texts have on average with this model.
+        background_deviation: the standard deviation of that cosine.
+    """
+
+    provider: str
+    model: str
+    digest: str
+    dimension: int
+    prefixes: tuple[str, str]
+    background_mean: float
+    background_deviation: float
+
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits, the same on every machine; the background is a prior and not part of it."""
+        identity = [self.provider, self.model, self.digest, self.dimension, list(self.prefixes)]
+        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether encoding is a call over the network, be it to this machine."""
+        return self.provider in REMOTE
+
+    @property
+    def described(self) -> str:
+        """All of it as JSON, for `read_set`."""
+        return json.dumps(asdict(self))
+
+
+def read_set(described: str) -> VectorSet | None:
+    """A set as it described itself; None where the text is none of ours."""
+    try:
+        fields = json.loads(described)
+        return VectorSet(**fields | {"prefixes": tuple(fields["prefixes"])})
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 class Provider(Protocol):
@@ -53,3 +109,27 @@ class Lent(Standing):
 
     async def aclose(self) -> None:
         """Nothing of its own to close."""
+
+
+class KeptEncoders:
+    """One encoder for each set that this process can still encode for.
+
+    Args:
+        make: an encoder for a set, or None where the settings or the machine have none.
+    """
+
+    def __init__(self, make: Callable[[VectorSet], Provider | None]) -> None:
+        self._make = make
+        self._made: dict[str, Provider | None] = {}
+
+    def of(self, vector_set: VectorSet) -> Provider | None:
+        """The encoder that may make vectors of this set; whether it does is seen when it has made one."""
+        if vector_set.key not in self._made:
+            self._made[vector_set.key] = self._make(vector_set)
+        return self._made[vector_set.key]
+
+    async def aclose(self) -> None:
+        made, self._made = self._made, {}
+        for encoder in made.values():
+            if encoder is not None:
+                await encoder.aclose()

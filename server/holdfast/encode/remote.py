@@ -1,4 +1,11 @@
-"""Encoders that are asked over the network: nothing that they send is believed unseen, and none is waited for long."""
+"""A circuit breaker: who failed is left alone for a while, then asked by one caller before by all.
+
+Cutting long notes for models whose tokeniser is somewhere else: by an estimate of tokens, at blanks, overlapping.
+
+What known models want written before a document and before a query, as their makers give it.
+
+Encoders that are asked over the network: nothing that they send is believed unseen, and none is waited for long.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +13,168 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import monotonic, time
-from typing import Final, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 import anyio
 
-from holdfast.encode.breaker import Breaker
-from holdfast.encode.prefixes import prefixes_of
-from holdfast.encode.vectorset import VectorSet
-from holdfast.encode.windows import WINDOW_TOKENS, windows
+from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError
+
+FIRST_REST: Final = 1.0  # seconds; doubled with every failed probe
+LONGEST_REST: Final = 30.0
+LONGEST_ASKED_REST: Final = 60.0  # what a provider may ask for: its queue is drained within two minutes of its return
+TOLERANCE: Final = 2  # quick failures in a row; what cost somebody time opens it at once
+
+State = Literal["closed", "open", "probing"]
+
+
+class Breaker:
+    """Whether a provider is asked at all.
+
+    Every `enter` that returns True is followed by one of `succeed`, `fail` and `leave`.
+
+    Args:
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._rest = 0.0
+        self._until = 0.0
+        self._probing = False
+
+    @property
+    def state(self) -> State:
+        if not self._rest:
+            return "closed"
+        return "probing" if self._probing else "open"
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until somebody may ask again."""
+        return max(0.0, self._until - self._clock()) if self._rest else 0.0
+
+    def enter(self) -> bool:
+        """Whether to ask now. While it is open one caller at a time may, when the rest is over."""
+        if not self._rest:
+            return True
+        if self._probing or self.remaining:
+            return False
+        self._probing = True
+        return True
+
+    def succeed(self) -> None:
+        self._failures, self._rest, self._probing = 0, 0.0, False
+
+    def fail(self, *, at_once: bool = False, asked: float | None = None) -> None:
+        """Count a failure.
+
+        Args:
+            at_once: it took somebody's time, or the provider is gone: do not wait for a second one.
+            asked: how many seconds the provider wants to be left alone.
+        """
+        self._failures += 1
+        probed, self._probing = self._probing, False
+        if not (probed or at_once or asked is not None or self._failures >= TOLERANCE):
+            return
+        if probed or not self._rest:  # of many calls that fail together one counts
+            self._rest = min(max(FIRST_REST, self._rest * 2), LONGEST_REST)
+        wanted = min(asked or 0.0, LONGEST_ASKED_REST)
+        self._until = max(self._until, self._clock() + max(self._rest, wanted))
+
+    def leave(self) -> None:
+        """Nothing was learnt."""
+        self._probing = False
+
+
+WINDOW_TOKENS: Final = 400
+OVERLAP_TOKENS: Final = 50
+MOST_WINDOWS: Final = 16
+
+_ASCII_TOKENS: Final = 0.3  # a letter of English; of other scripts one token each, which is the most they take
+_BLANK_WITHIN: Final = 60  # characters before the end of a window in which a blank is looked for
+
+
+def windows(text: str, tokens: int = WINDOW_TOKENS, most: int = MOST_WINDOWS) -> list[str]:
+    """The text in pieces of at most `tokens` by estimate, the beginning first; at least one, at most `most`."""
+    if len(text) <= tokens:
+        return [text]
+    pieces: list[str] = []
+    start = 0
+    while start < len(text) and len(pieces) < most:
+        end = _end(text, start, tokens)
+        pieces.append(text[start:end])
+        if end == len(text):
+            break
+        start = max(start + 1, _back(text, end, min(OVERLAP_TOKENS, tokens // 4)))
+    return pieces
+
+
+def _end(text: str, start: int, tokens: int) -> int:
+    """Where a window that begins at `start` ends."""
+    spent = 0.0
+    end = start
+    while end < len(text):
+        spent += _ASCII_TOKENS if text[end].isascii() else 1.0
+        if spent > tokens:
+            break
+        end += 1
+    if end < len(text):
+        blank = text.rfind(" ", max(start + 1, end - _BLANK_WITHIN), end)
+        end = blank if blank > start else max(end, start + 1)
+    return end
+
+
+def _back(text: str, end: int, tokens: int) -> int:
+    """Where the next window begins so that it repeats some of the last."""
+    spent = 0.0
+    start = end
+    while start and spent < tokens:
+        start -= 1
+        spent += _ASCII_TOKENS if text[start].isascii() else 1.0
+    blank = text.find(" ", start, end)
+    return blank + 1 if blank >= 0 else start
+
+
+_RETRIEVE: Final = "Represent this sentence for searching relevant passages: "
+_INSTRUCT: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+
+# By a part of the model's name; the first that fits counts.
+_KNOWN: Final = (
+    ("nomic-embed-text", ("search_document: ", "search_query: ")),
+    ("embeddinggemma", ("title: none | text: ", "task: search result | query: ")),
+    ("qwen3-embedding", ("", _INSTRUCT)),
+    ("mxbai-embed", ("", _RETRIEVE)),
+    ("arctic-embed2", ("", "query: ")),
+    ("arctic-embed-l-v2", ("", "query: ")),
+    ("arctic-embed-m-v2", ("", "query: ")),
+    ("arctic-embed", ("", _RETRIEVE)),
+    ("bge-m3", ("", "")),
+    ("bge-large-en", ("", _RETRIEVE)),
+    ("bge-base-en", ("", _RETRIEVE)),
+    ("bge-small-en", ("", _RETRIEVE)),
+    ("bge-large", ("", _RETRIEVE)),
+    ("e5-mistral", ("", _INSTRUCT + " ")),
+    ("e5-large-instruct", ("", _INSTRUCT + " ")),
+    ("e5-", ("passage: ", "query: ")),
+)
+
+# Names of models that embed, for a look at what is there.
+_FAMILIES: Final = ("embed", "minilm", "bge-", "e5-", "gte-")
+
+
+def prefixes_of(model: str) -> tuple[str, str]:
+    """What stands before a document and before a query; nothing for a model that is not known."""
+    name = model.lower().replace("_", "-")
+    return next((prefixes for part, prefixes in _KNOWN if part in name), ("", ""))
+
+
+def is_embedding_model(model: str) -> bool:
+    """Whether a model's name says that it embeds."""
+    name = model.lower().rpartition("/")[2]
+    return any(part in name for part in _FAMILIES)
+
 
 Answer = TypeVar("Answer")
 Numbers = Sequence[Sequence[float]]

@@ -1,4 +1,8 @@
-"""WordPiece as BERT base uncased was trained with, without a dependency.
+"""Which words are ordinary: those that the packaged vocabulary of English text has whole.
+
+The rest are names of things, terms of a trade, words of other languages, or slips of the pen.
+
+WordPiece as BERT base uncased was trained with, without a dependency.
 
 The rules are those of the reference tokeniser (Devlin et al. 2018): drop control characters, set CJK
 characters and punctuation apart, strip accents, lower-case, then cut each word greedily into the longest
@@ -8,13 +12,37 @@ must not be able to steer the model.
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from holdfast.errors import StorageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether a word in lower case is an ordinary one; plain numbers are.
+
+    Raises:
+        StorageError: the packaged vocabulary cannot be read just now.
+    """
+    return word.isdecimal() or word in _whole_words()
+
+
+@functools.cache
+def _whole_words() -> frozenset[str]:
+    try:
+        entries = VOCABULARY.read_text("utf-8").split("\n")
+    except OSError as error:
+        raise StorageError(
+            f"Holdfast's own files cannot be read: {error.strerror}.", "Try again, or reinstall."
+        ) from error
+    return frozenset(entry for entry in entries if not entry.startswith(("##", "[")))
+
 
 VOCABULARY: Final = Path(__file__).with_name("vocab.txt")
 

@@ -1,13 +1,24 @@
-"""The door for arguments: what may come in, in which form, without its secrets. Errors never repeat a value."""
+"""The door for arguments: what may come in, in which form, without its secrets. Errors never repeat a value.
+
+From what a caller wrote to a note id: a full id, or a prefix that only one note has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.engine.ports import Ports
-from holdfast.errors import InvalidArgumentError, LimitExceededError, SecretRefusedError
-from holdfast.model.spaces import space_name
+from holdfast.engine.ports import Index, Ports
+from holdfast.errors import (
+    AmbiguousIdError,
+    InvalidArgumentError,
+    LimitExceededError,
+    MemoryNotFoundError,
+    QuarantinedError,
+    SecretRefusedError,
+)
+from holdfast.index.rows import IndexedNote
+from holdfast.model.note import id_range, is_note_id, space_name, title_of
 from holdfast.model.times import end_of, read_instant
 
 LARGEST_CONTENT = 256 * 1024
@@ -126,3 +137,59 @@ def _time(name: str, value: str, read: Callable[[str], str]) -> str:
         raise InvalidArgumentError(
             f"{name} is not an ISO-8601 date or time.", "Write 2026-11-20 or 2026-11-20T10:15:00Z."
         ) from None
+
+
+_SHOWN = 5
+
+
+async def resolve(index: Index, given: str, *, what: str = "node_id") -> IndexedNote:
+    """The one note that `given` means; a merged note leads to the one that it was merged into.
+
+    Raises:
+        MemoryNotFoundError: no id is or begins with it.
+        AmbiguousIdError: several do.
+        QuarantinedError: its file cannot be read as a note.
+    """
+    if id_range(given) is None:
+        raise MemoryNotFoundError(
+            f"{what} is not a note id.", "Ids look like mem_ and 16 letters and digits; recall shows them."
+        )
+    found = await index.matching(given, _SHOWN + 1)
+    if not found:
+        await _tell_quarantine(index, given)
+        raise MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
+    if len(found) > 1:
+        shown = "; ".join(f"{note_id} ({title_of(title)})" for note_id, title in found[:_SHOWN])
+        more = " and more" if len(found) > _SHOWN else ""
+        raise AmbiguousIdError(f"{what} begins several ids: {shown}{more}.", "Give more of the id.")
+    note = (await index.notes([found[0][0]])).get(found[0][0])
+    if note is None:
+        raise MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
+    return await _merged(index, note)
+
+
+async def _merged(index: Index, note: IndexedNote) -> IndexedNote:
+    """The note that this one was merged into in the end; itself where the way leads nowhere or in a ring."""
+    step: IndexedNote | None = note
+    passed: set[str] = set()
+    while step is not None and step.note.merged_into and step.note.id not in passed:
+        passed.add(step.note.id)
+        step = (await index.notes([step.note.merged_into])).get(step.note.merged_into)
+    return note if step is None or step.note.id in passed else step
+
+
+async def resolve_all(index: Index, given: Sequence[str], *, what: str) -> list[IndexedNote]:
+    """Each of several ids, without repetition, in order; one that cannot be found is named by its place."""
+    notes = [await resolve(index, item, what=f"{what}[{place}]") for place, item in enumerate(given)]
+    return list({note.note.id: note for note in notes}.values())
+
+
+async def _tell_quarantine(index: Index, given: str) -> None:
+    wanted = given.strip().lower()
+    if not is_note_id(wanted):
+        return
+    for row in (await index.files_of([wanted])).values():
+        if row.problem:
+            raise QuarantinedError(
+                f"The file of this note is quarantined: {row.problem}.", "Mend the file in an editor; it is then found."
+            )

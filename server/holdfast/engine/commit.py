@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from holdfast.engine.due import maintenance_row
 from holdfast.engine.encoding import Encoded
+from holdfast.engine.maintenance.notice import maintenance_row
+from holdfast.engine.maintenance.records import remembered
 from holdfast.engine.ports import Caller, Ports
-from holdfast.engine.remembered import remembered
 from holdfast.errors import ConflictError, StorageError
-from holdfast.index.lifecycle import JobRun
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow
+from holdfast.index.maintenance import JobRun
+from holdfast.index.projection import FileRow, HistoryRow, MadeVectors, NoteRow, Update
 from holdfast.index.rows import IndexedNote
-from holdfast.index.update import HistoryRow, Update
-from holdfast.model.integrity import SEEN, marks_of
+from holdfast.model.omi import SEEN, marks_of
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 

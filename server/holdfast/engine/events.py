@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import structlog
 
-from holdfast.model.events import Event
+from holdfast.model.omi import Event
 from holdfast.model.times import instant
 
 Callback: TypeAlias = Callable[[Any], object]

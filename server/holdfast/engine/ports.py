@@ -2,6 +2,8 @@
 
 A later storage may keep notes and index in a distributed database for fleets of stateless servers: nothing here, and
 nothing that is built on it, assumes a local path or a single process.
+
+Who answers requests, as a verb sees it that makes several: one memory, or each caller's own.
 """
 
 from __future__ import annotations
@@ -14,44 +16,34 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import anyio
 
+from holdfast.backup.export import Exported
+from holdfast.backup.vault import Effect, Restored
 from holdfast.batching import Batcher
-from holdfast.encode.vectorset import VectorSet
-from holdfast.engine.computing import Computing
-from holdfast.engine.due import DueSignal
+from holdfast.encode.provider import VectorSet
+from holdfast.engine.agent.uses import Uses
 from holdfast.engine.events import EventBus
-from holdfast.engine.quota import Quota
-from holdfast.engine.refusals import Refusals
-from holdfast.engine.tips import Tips
-from holdfast.engine.uses import Uses
+from holdfast.engine.maintenance.notice import DueSignal
+from holdfast.engine.state import Computing, Quota, Refusals, Tips
+from holdfast.importers.files import Source
 from holdfast.index.history import ChangeRow, Known
-from holdfast.index.lifecycle import JobRun, Living
-from holdfast.index.listings import ListedNote, Standing
-from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
-from holdfast.index.projection import FileRow
-from holdfast.index.questions import FeedbackRow, Question
-from holdfast.index.recalls import RecallEvent
+from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
+from holdfast.index.projection import FileRow, HistoryRow, Update
+from holdfast.index.queries import Hub, ListedNote, Standing, Statistics
+from holdfast.index.recalls import FeedbackRow, Question, RecallEvent
 from holdfast.index.rows import IndexedNote, LinkRow, Place
 from holdfast.index.sets import PendingVector, SetRow
-from holdfast.index.statistics import Statistics
-from holdfast.index.topology import Hub
-from holdfast.index.update import HistoryRow, Update
-from holdfast.model.integrity import Baseline
-from holdfast.model.memory import Note
-from holdfast.model.query import Filter, Found, QueryVector, Timeline
-from holdfast.model.recency import DAYS
+from holdfast.model.note import Note
+from holdfast.model.omi import DAYS, Baseline
+from holdfast.model.ranking import Filter, Found, QueryVector, Timeline
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
-from holdfast.store.erasing import Erasure, Remains
-from holdfast.store.exporting import Exported
+from holdfast.store.erasure import Erasure, Remains
 from holdfast.store.filesystem import Entry
+from holdfast.store.history import Deletion, PastText
 from holdfast.store.intents import PlannedFile
 from holdfast.store.manifest import Backup
-from holdfast.store.pages import Mark
-from holdfast.store.past import Deletion, PastText
 from holdfast.store.position import Read
-from holdfast.store.sources.reading import Source
-from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
-from holdfast.store.vault import Effect, Restored
+from holdfast.store.stored import Change, Committed, Mark, Page, PageChange, Stored, Unreadable
 
 Answer = TypeVar("Answer")
 SecretsMode = Literal["redact", "refuse", "allow"]
@@ -111,7 +103,7 @@ class Store(Protocol):
 
 
 class Past(Protocol):
-    """What was, and its erasure; see `holdfast.store.past.Past`."""
+    """What was, and its erasure; see `holdfast.store.history.Past`."""
 
     async def told(self, words: Sequence[str]) -> list[dict[str, Any]]: ...
     async def since(self, seq: int) -> list[dict[str, Any]]: ...
@@ -270,7 +262,7 @@ class Upkeep(Protocol):
 
 
 class Vault(Protocol):
-    """Backups of the store; see `holdfast.store.vault.Vault`."""
+    """Backups of the store; see `holdfast.backup.vault.Vault`."""
 
     async def back_up(self, reason: str, *, pause: float = ...) -> Backup: ...
     async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None: ...
@@ -284,7 +276,7 @@ class Vault(Protocol):
 
 
 class Moving(Protocol):
-    """Moving in and out; see `holdfast.store.moving.Moving`."""
+    """Moving in and out; see `holdfast.importers.open.Moving`."""
 
     async def open(self, path: str, kind: str | None, space: str, *, anywhere: bool) -> Source: ...
     async def export(self, name: str | None) -> Exported: ...
@@ -313,7 +305,7 @@ class OwnEncoder(Encoder, Protocol):
 
 
 class Kept(Protocol):
-    """Encoders of sets that the settings do not name; see `holdfast.encode.kept.KeptEncoders`."""
+    """Encoders of sets that the settings do not name; see `holdfast.encode.provider.KeptEncoders`."""
 
     def of(self, vector_set: VectorSet) -> Encoder | None: ...
     async def aclose(self) -> None: ...
@@ -354,7 +346,7 @@ class Ports:
     asked_at: datetime | None = None
     events: EventBus = field(default_factory=EventBus)
     max_now_tokens: int = 1000
-    recency_days: float = DAYS  # of memory_recall, see `holdfast.model.recency`
+    recency_days: float = DAYS  # of memory_recall, see `holdfast.model.omi`
     check_on_start: bool = False
     review: bool = False  # verdicts that take notes away wait for a person
     sights: dict[str, Baseline] = field(default_factory=dict)  # pages as they were first seen, until that is recorded
@@ -397,3 +389,15 @@ class Caller:
     space_from: str
     source: str
     principal: str = "local"
+
+
+class Attending(Protocol):
+    """See `holdfast.engine.runtime.Memory.attend`."""
+
+    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer: ...
+    async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer: ...
+
+
+async def world(ports: Ports) -> Ports:
+    """The world behind a memory: its door, its clock. Whatever is stored asks for it anew, for it may be closed."""
+    return ports

@@ -18,8 +18,8 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from holdfast.engine.memory import Memory
 from holdfast.engine.ports import Ports
+from holdfast.engine.runtime import Memory
 from holdfast.errors import ServerBusyError, StorageError
 
 Answer = TypeVar("Answer")

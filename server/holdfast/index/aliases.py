@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 
 
 def meant(column: str) -> str:

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.model.integrity import Baseline
+from holdfast.model.omi import Baseline
 
 _PLACE, _PAGES, _PAGE, _VOID = "journal", "pages", "page ", "void "
 _PROJECTED = ("history", "feedback", "uses", "job_runs", "judged", "batches", "cursors")  # nothing else fills them

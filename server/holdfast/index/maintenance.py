@@ -1,13 +1,198 @@
-"""What maintenance remembers, as rows: judged pairs, open batches, how far it has looked. The journal has it all."""
+"""Uses, importance and the runs of jobs, as rows. Uses and runs come from the journal; importance is derived.
+
+What maintenance remembers, as rows: judged pairs, open batches, how far it has looked. The journal has it all.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
-from holdfast.model.ids import PREFIX, SELF_ID, id_milliseconds, note_id
+from holdfast.model.lifecycle import importance
+from holdfast.model.note import PREFIX, SELF_ID, id_milliseconds, note_id
+
+THREAD = 0.1  # the weight of a link that says no more than that a note came after another
+UNSCORED = importance(0, 0, 0.0)
+
+_CURRENT = "n.outdated = 0 AND n.superseded_by IS NULL AND n.merged_into IS NULL"
+_LIVING = f"n.id <> '{SELF_ID}' AND NOT n.about_self AND {_CURRENT}"  # these never change by themselves
+_NEXT_TO = (  # neighbours by links that mean something, from either end
+    f"SELECT l.target AS id, l.weight FROM links l WHERE l.source = n.id AND l.weight > {THREAD} "  # noqa: S608 - own
+    f"UNION ALL SELECT l.source, l.weight FROM links l WHERE l.target = n.id AND l.weight > {THREAD}"
+)
+_FIND = (
+    "SELECT n.id, n.tier, n.created, n.updated, coalesce(f.modified, 0), "  # noqa: S608 - own clauses
+    f"(SELECT count(DISTINCT m.id) FROM ({_NEXT_TO}) x JOIN notes m ON m.id = x.id WHERE m.id <> n.id), "
+    "(SELECT json_group_array(at) FROM uses u WHERE u.note = n.id), "
+    "coalesce((SELECT max(seq) FROM uses u WHERE u.note = n.id), 0), "
+    "coalesce((SELECT max(seq) FROM history h WHERE h.note = n.id), 0), "
+    "coalesce((SELECT max(at) FROM history h WHERE h.note = n.id), ''), "
+    "EXISTS (SELECT 1 FROM links l JOIN notes m ON m.id = l.source WHERE l.target = n.id AND l.type = 'derived_from' "
+    " AND m.id <> n.id AND m.outdated = 0 AND m.merged_into IS NULL), i.value "
+    "FROM notes n LEFT JOIN files f ON f.path = n.path LEFT JOIN importance i ON i.note = n.id WHERE"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UseRow:
+    """That a note was confirmed to be of use, `at` an instant; counted once a day."""
+
+    note: str
+    at: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One run of a job: when it began, how it ended (`done`, or an error's name), what it changed, how long it took."""
+
+    name: str
+    seq: int
+    at: str
+    outcome: str
+    changed: int
+    milliseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Living:
+    """A current note as far as its life is concerned; never Self, nor what is about the user.
+
+    Attributes:
+        id: the note.
+        tier: the one that it is in.
+        created: an instant, as `updated`.
+        updated: when a tool changed what it says.
+        modified_ns: when its file was changed, in nanoseconds since 1970.
+        degree: how many notes it is linked with, threads left out.
+        uses: when its uses were confirmed.
+        used_seq: the journal's number of the last of them, 0 for none.
+        changed_seq: the number of its last change.
+        changed_at: the latest time of a change; empty where none is known.
+        is_summed: whether another note says what this one does.
+        importance: as it was scored last; None where it was not yet.
+    """
+
+    id: str
+    tier: str
+    created: str
+    updated: str
+    modified_ns: int
+    degree: int
+    uses: tuple[str, ...]
+    used_seq: int
+    changed_seq: int
+    changed_at: str
+    is_summed: bool
+    importance: float | None
+
+
+_FIELDS = tuple(field.name for field in fields(Living))
+
+
+def living(connection: sqlite3.Connection, first: int, last: int, tiers: Sequence[str]) -> list[Living]:
+    """Those with row ids above `first` and up to `last` in some tiers, in that order."""
+    clause = f"n.rowid > ? AND n.rowid <= ? AND n.tier IN (SELECT value FROM json_each(?)) AND {_LIVING}"  # noqa: S608 - own clauses
+    return _living(connection, f"{clause} ORDER BY n.rowid", (first, last, json.dumps(list(tiers))))
+
+
+def living_among(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Living]:
+    """Those of some ids."""
+    clause = f"n.id IN (SELECT value FROM json_each(?)) AND {_LIVING} ORDER BY n.id"  # noqa: S608 - own clauses
+    return _living(connection, clause, (json.dumps(list(ids)),))
+
+
+def _living(connection: sqlite3.Connection, clause: str, values: Sequence[object]) -> list[Living]:
+    rows = connection.execute(f"{_FIND} {clause}", tuple(values))
+    return [_row(*row) for row in rows]
+
+
+def _row(*values: Any) -> Living:
+    row = dict(zip(_FIELDS, values, strict=True))
+    return Living(**row | {"uses": tuple(json.loads(row["uses"])), "is_summed": bool(row["is_summed"])})
+
+
+def last_row(connection: sqlite3.Connection) -> int:
+    """The highest row id of a note."""
+    return int(connection.execute("SELECT coalesce(max(rowid), 0) FROM notes").fetchone()[0])
+
+
+def surplus_core(connection: sqlite3.Connection, most: int, spared: str) -> list[str]:
+    """Core notes beyond `most`, Self counted among those that stay: the least important ones, the user's own last."""
+    (count,) = connection.execute(f"SELECT count(*) FROM notes n WHERE n.tier = 'core' AND {_CURRENT}").fetchone()  # noqa: S608 - own clauses
+    rows = connection.execute(
+        "SELECT n.id FROM notes n LEFT JOIN importance i ON i.note = n.id "  # noqa: S608 - own clauses
+        f"WHERE n.tier = 'core' AND {_CURRENT} AND n.id NOT IN (?, ?) "
+        "ORDER BY n.about_self, coalesce(i.value, ?), n.updated, n.id LIMIT ?",
+        (SELF_ID, spared, UNSCORED, max(0, count - most)),
+    )
+    return [note for (note,) in rows]
+
+
+def without_space(connection: sqlite3.Connection, first: int, last: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Notes of no space in a span of row ids that have neighbours: id, path, and the space of each neighbour."""
+    rows = connection.execute(
+        "SELECT n.id, n.path, (SELECT json_group_array(space) FROM "  # noqa: S608 - own clauses
+        f" (SELECT DISTINCT m.id, m.space FROM ({_NEXT_TO}) x JOIN notes m ON m.id = x.id "
+        f"  WHERE m.id NOT IN (n.id, '{SELF_ID}') AND m.outdated = 0 AND m.merged_into IS NULL)) AS votes FROM notes n "
+        f"WHERE n.rowid > ? AND n.rowid <= ? AND n.space = 'global' AND {_LIVING} AND votes <> '[]' "
+        "AND NOT EXISTS (SELECT 1 FROM history h WHERE h.note = n.id AND h.op = 'cluster') ORDER BY n.rowid",
+        (first, last),
+    )
+    return [(note, path, tuple(json.loads(votes))) for note, path, votes in rows]
+
+
+def used_on(connection: sqlite3.Connection, note: str, day: str) -> bool:
+    """Whether a use of the note was confirmed on a day (YYYY-MM-DD)."""
+    return connection.execute("SELECT 1 FROM uses WHERE note = ? AND day = ?", (note, day)).fetchone() is not None
+
+
+def count_behind(connection: sqlite3.Connection, first: str, most: int) -> int:
+    """How many notes have ids behind one, counted up to a bound; Self has none."""
+    counted = "SELECT count(*) FROM (SELECT 1 FROM notes WHERE id > ? AND id <> ? LIMIT ?)"
+    return int(connection.execute(counted, (first, SELF_ID, most)).fetchone()[0])
+
+
+def job_runs(connection: sqlite3.Connection, name: str) -> tuple[int, list[JobRun]]:
+    """How often a job ran, its last run and its last two that ended well or not, newest first."""
+    (count,) = connection.execute("SELECT count(*) FROM job_runs WHERE name = ?", (name,)).fetchone()
+    found = "SELECT name, seq, at, outcome, changed, milliseconds FROM job_runs WHERE name = ?"
+    rows = connection.execute(
+        f"SELECT * FROM ({found} AND outcome = 'done' ORDER BY seq DESC LIMIT 1) "  # noqa: S608 - own clauses
+        f"UNION SELECT * FROM ({found} AND outcome <> 'done' ORDER BY seq DESC LIMIT 1) ORDER BY 2 DESC",
+        (name, name),
+    )
+    return int(count), [JobRun(*row) for row in rows]
+
+
+def put_uses(connection: sqlite3.Connection, rows: Iterable[UseRow]) -> None:
+    """Keep uses, the first of a note and day; in whatever order they are replayed."""
+    connection.executemany(
+        "INSERT INTO uses (note, day, at, seq) VALUES (?, ?, ?, ?) ON CONFLICT (note, day) "
+        "DO UPDATE SET at = excluded.at, seq = excluded.seq WHERE excluded.seq < seq",
+        [(row.note, row.at[:10], row.at, row.seq) for row in rows],
+    )
+
+
+def put_runs(connection: sqlite3.Connection, rows: Iterable[JobRun]) -> None:
+    """Keep runs of jobs; one that is known changes nothing."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO job_runs (name, seq, at, outcome, changed, milliseconds) VALUES (?, ?, ?, ?, ?, ?)",
+        [(row.name, row.seq, row.at, row.outcome, row.changed, row.milliseconds) for row in rows],
+    )
+
+
+def put_importance(connection: sqlite3.Connection, scores: Iterable[tuple[str, float]], gone: Iterable[str]) -> None:
+    """Keep scores of notes that are there, and forget those of notes that are gone."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO importance (note, value) SELECT id, ? FROM notes WHERE id = ?",
+        [(value, note) for note, value in scores],
+    )
+    connection.executemany("DELETE FROM importance WHERE note = ?", [(note,) for note in gone])
+
 
 TIME_DIGITS = 8  # of an id: a quarter of a second
 

@@ -1,11 +1,16 @@
-"""The index of one folder: SQLite, derived from the notes, thrown away and rebuilt at will."""
+"""A place for the index where its own cannot be written: a temporary folder, with a copy of what there is.
+
+The index of one folder: SQLite, derived from the notes, thrown away and rebuilt at will.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+import tempfile
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,23 +21,75 @@ import anyio.to_thread
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.index.aliases import matching
-from holdfast.index.database import Database, connect, file_identity, vector_extension
+from holdfast.index.database import MORE, Database, Readers, connect, file_identity, vector_extension
 from holdfast.index.history import known_journal
-from holdfast.index.projection import FileRow, fill_notes, fill_texts, put_notes
-from holdfast.index.readers import MORE, Readers
+from holdfast.index.projection import FileRow, Update, apply_update, fill_notes, fill_texts, put_notes
 from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
 from holdfast.index.schema import drop_indexes, make_indexes, migrate
 from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vectors, queue_again, set_rows
-from holdfast.index.standin import drop_stand_in, make_stand_in
-from holdfast.index.update import Update, apply_update
 from holdfast.index.view import MOST_TERMS, WIDE_POOL, IndexView
-from holdfast.model.ids import id_range
-from holdfast.model.memory import Note
-from holdfast.model.query import Filter, Found, QueryVector
+from holdfast.model.note import Note, id_range
+from holdfast.model.ranking import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
-    from holdfast.index.feedback import Feedback
-    from holdfast.index.search import Finder
+    from holdfast.index.search.feedback import Feedback
+    from holdfast.index.search.finder import Finder
+
+MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+
+
+def make_stand_in(path: Path) -> Path:
+    """The path of a database in a temporary folder, private to the user; a copy of the one at `path` where that can be.
+
+    Raises:
+        StorageError: there is no folder that can be written to.
+    """
+    for place in _places():
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="holdfast-", dir=place))
+        except OSError:
+            continue
+        if _copied(path, folder) or _is_writable(folder):
+            return folder / path.name
+        shutil.rmtree(folder, ignore_errors=True)
+    raise StorageError(
+        "Neither the memory folder nor a temporary folder can be written to.", "Check free space and permissions."
+    )
+
+
+def drop_stand_in(path: Path) -> None:
+    """Take such a folder away."""
+    shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def _places() -> Iterator[Path]:
+    with suppress(OSError):  # none of the usual ones can be written to
+        yield Path(tempfile.gettempdir())
+    yield MEMORY_DISK
+
+
+def _copied(path: Path, folder: Path) -> bool:
+    """Copy the database with what was not yet moved into it; a process that writes meanwhile may harm the copy."""
+    try:
+        for end in ("", "-wal"):
+            source = path.with_name(path.name + end)
+            if source.exists():
+                shutil.copyfile(source, folder / source.name)
+    except OSError:
+        for file in folder.iterdir():
+            file.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        (folder / "probe").write_bytes(bytes(1 << 16))
+        (folder / "probe").unlink()
+    except OSError:
+        return False
+    return True
+
 
 Answer = TypeVar("Answer")
 
@@ -249,7 +306,7 @@ class NoteIndex:
         pool_size: int = WIDE_POOL,
         most_terms: int = MOST_TERMS,
     ) -> Found:
-        """See `holdfast.index.search.Finder.search`."""
+        """See `holdfast.index.search.finder.Finder.search`."""
         return await self.read(lambda view: view.search(query, vector, wanted, pool_size, most_terms))
 
     def _searcher(self) -> Finder:
@@ -261,8 +318,8 @@ class NoteIndex:
     def _made(self) -> tuple[Finder, Feedback]:
         """Made at the first search, all at once: numpy comes along, which the start of a server does not wait for."""
         if self._in_memory is None:
-            from holdfast.index.feedback import Feedback  # noqa: PLC0415
-            from holdfast.index.search import Finder  # noqa: PLC0415
+            from holdfast.index.search.feedback import Feedback  # noqa: PLC0415
+            from holdfast.index.search.finder import Finder  # noqa: PLC0415
 
             self._in_memory = (Finder(extension=self.uses_extension), Feedback())
         return self._in_memory

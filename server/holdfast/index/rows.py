@@ -10,9 +10,8 @@ from typing import Any
 
 from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.projection import FileRow, content_key
-from holdfast.model.ids import SELF_ID
 from holdfast.model.joining import OCCURRENCES
-from holdfast.model.memory import Note
+from holdfast.model.note import SELF_ID, Note
 
 _COLUMNS = (
     "rowid", "path", "hash", "encode_hash", "encoded_by",

@@ -22,7 +22,7 @@ class SetRow:
     """A vector set that the database knows.
 
     Attributes:
-        key: see `holdfast.encode.vectorset.VectorSet.key`.
+        key: see `holdfast.encode.provider.VectorSet.key`.
         described: what the encoder says of it, as JSON; empty where nobody has told yet.
         ready: whether it may answer.
     """

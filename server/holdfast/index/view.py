@@ -7,25 +7,24 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import lifecycle, listings, maintenance, topology
+from holdfast.index import maintenance
+from holdfast.index import maintenance as lifecycle
+from holdfast.index import queries as listings
+from holdfast.index import queries as topology
 from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.history import ChangeRow, Known, change_row, known_journal
-from holdfast.index.lifecycle import JobRun, Living
-from holdfast.index.listings import ListedNote, Standing
-from holdfast.index.maintenance import BatchRow, CursorRow, JudgedRow
-from holdfast.index.questions import FeedbackRow, Question, feedback_of
+from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
+from holdfast.index.projection import HistoryRow
+from holdfast.index.queries import Hub, ListedNote, Standing, Statistics, statistics
+from holdfast.index.recalls import FeedbackRow, Question, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows, same_note
 from holdfast.index.sets import count_lacking, count_pending, is_stale
-from holdfast.index.statistics import Statistics, statistics
-from holdfast.index.topology import Hub
-from holdfast.index.update import HistoryRow
-from holdfast.model.ids import SELF_ID
-from holdfast.model.memory import Note
-from holdfast.model.query import Filter, Found, QueryVector, Timeline
+from holdfast.model.note import SELF_ID, Note
+from holdfast.model.ranking import Filter, Found, QueryVector, Timeline
 
 if TYPE_CHECKING:
-    from holdfast.index.feedback import Feedback
-    from holdfast.index.search import Finder
+    from holdfast.index.search.feedback import Feedback
+    from holdfast.index.search.finder import Finder
 
 WIDE_POOL = 150  # candidates of each leg
 MOST_TERMS = 32  # words of a query that are looked at
@@ -52,16 +51,16 @@ class IndexView:
         most: int = MOST_CANDIDATES,
         extraordinary: frozenset[str] = frozenset(),
     ) -> Found:
-        """See `holdfast.index.search.Finder.search`."""
+        """See `holdfast.index.search.finder.Finder.search`."""
         sizes = (pool_size, most_terms, most)
         return self._finder().search(self._connection, query, vector, wanted, *sizes, extraordinary)
 
     def held(self, key: str | None = None) -> tuple[int, int] | None:
-        """See `holdfast.index.search.Finder.held`."""
+        """See `holdfast.index.search.finder.Finder.held`."""
         return self._finder().held(self._connection, key)
 
     def by_time(self, wanted: Filter, most: int, offset: int = 0, *, soonest: bool = False) -> Timeline:
-        """See `holdfast.index.search.Finder.by_time`."""
+        """See `holdfast.index.search.finder.Finder.by_time`."""
         return self._finder().by_time(self._connection, wanted, most, offset, soonest=soonest)
 
     def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]:
@@ -74,7 +73,7 @@ class IndexView:
         ).fetchall()
 
     def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
-        """See `holdfast.index.feedback.Feedback.affinities`."""
+        """See `holdfast.index.search.feedback.Feedback.affinities`."""
         return self._feedback().affinities(self._connection, ids, query, vector, now)
 
     def feedback(self, note_id: str) -> list[FeedbackRow]:
@@ -165,8 +164,8 @@ class IndexView:
         return maintenance.short_ids(self._connection, ids)
 
     def near_each_other(self, key: str, now: str, most: int) -> dict[str, list[tuple[str, float]]]:
-        """See `holdfast.index.surroundings.near_each_other`."""
-        from holdfast.index import surroundings  # noqa: PLC0415 - numpy: start-up stays light
+        """See `holdfast.index.search.vectors.near_each_other`."""
+        from holdfast.index.search import vectors as surroundings  # noqa: PLC0415 - numpy: start-up stays light
 
         return surroundings.near_each_other(self._connection, key, now, most)
 
@@ -205,7 +204,7 @@ class IndexView:
         ).fetchall()
 
     def change_number(self) -> int:
-        """See `holdfast.index.listings`, as for the following."""
+        """See `holdfast.index.queries`, as for the following."""
         return listings.change_number(self._connection)
 
     def listed(self, space: str, now: str, most: int) -> tuple[list[ListedNote], int]:
@@ -227,7 +226,7 @@ class IndexView:
         return listings.latest_changes(self._connection, most)
 
     def orphans(self, most: int) -> tuple[int, list[str]]:
-        """See `holdfast.index.topology.orphans`."""
+        """See `holdfast.index.queries.orphans`."""
         return topology.orphans(self._connection, most)
 
     def hubs(
@@ -238,7 +237,7 @@ class IndexView:
         own_ops: Sequence[str],
         moving_ops: Sequence[str],
     ) -> list[Hub]:
-        """See `holdfast.index.topology.hubs`."""
+        """See `holdfast.index.queries.hubs`."""
         return topology.hubs(self._connection, least, most_uses, own_reasons, own_ops, moving_ops)
 
     def hashes(self) -> list[tuple[str, str, str]]:
@@ -250,7 +249,7 @@ class IndexView:
         return topology.beliefs(self._connection)
 
     def living(self, first: int, last: int, tiers: Sequence[str]) -> list[Living]:
-        """See `holdfast.index.lifecycle`, as for the following."""
+        """See `holdfast.index.maintenance`, as for the following."""
         return lifecycle.living(self._connection, first, last, tiers)
 
     def living_among(self, ids: Sequence[str]) -> list[Living]:
@@ -266,7 +265,7 @@ class IndexView:
         return lifecycle.without_space(self._connection, first, last)
 
     def statistics(self) -> Statistics:
-        """See `holdfast.index.statistics`."""
+        """See `holdfast.index.queries`."""
         return statistics(self._connection)
 
     def used_on(self, note: str, day: str) -> bool:

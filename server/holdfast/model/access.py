@@ -1,4 +1,14 @@
-"""Who may ask over HTTP, and for what: scopes, tokens, and the name by which whoever asks is known."""
+"""Addresses: whether one is this machine's own, whether others can read what is sent there, and origins of pages.
+
+In which form a client is answered. The one place that decides it.
+
+A server may send an answer twice: as text, which a model reads, and as structured content, which a program reads by its
+schema. Some clients give their model the structured content as JSON and drop the text, and with it the fence around
+what was stored. These get the text alone, and are shown no output schemas: a client that was shown a schema takes an
+answer without structured content for an error.
+
+Who may ask over HTTP, and for what: scopes, tokens, and the name by which whoever asks is known.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +17,82 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from ipaddress import ip_address
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
-from holdfast.model.spaces import space_name
+from holdfast.model.note import space_name
+
+THIS_MACHINE: Final = "127.0.0.1"
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether an address, as `OLLAMA_HOST` has it, is this machine's own; so is none at all."""
+    try:
+        name = urlsplit(host if "://" in host else f"//{host}").hostname or THIS_MACHINE
+    except ValueError:
+        return False
+    if name == "localhost":
+        return True
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def is_in_clear(url: str) -> bool:
+    """Whether what goes to a URL can be read on its way: plain http to another machine."""
+    return url.strip().lower().startswith("http://") and not is_this_machine(url.strip())
+
+
+def origin_of(text: str) -> str:
+    """An origin as browsers write it: lower case, without a slash or a port that goes without saying.
+
+    Raises:
+        ValueError: it is none, or stands for many.
+    """
+    parts = urlsplit(text.strip().rstrip("/").lower())
+    if not parts.scheme or not parts.hostname or parts.path or parts.query or "@" in parts.netloc or "*" in text:
+        raise ValueError("use origins like https://app.example, without a path or *")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    port = "" if parts.port in (None, _PORTS.get(parts.scheme)) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
+
+
+Answers = Literal["auto", "text", "structured"]
+
+# By the name in `clientInfo`; each was seen to drop the text. What is not listed here gets both forms.
+TEXT_CLIENTS: Final = frozenset({"claude-code", "codex-mcp-client", "mcporter"})
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What one kind of client gets.
+
+    Attributes:
+        structured: structured content beside the text, and output schemas in the list of tools.
+    """
+
+    structured: bool
+
+
+BOTH: Final = Form(structured=True)
+TEXT: Final = Form(structured=False)
+
+
+def form_for(client: str, answers: Answers = "auto") -> Form:
+    """The form for a client.
+
+    Args:
+        client: its name, as it gives it in either era of the protocol; empty where it gives none.
+        answers: the setting: `auto` goes by the name, the others hold for every client.
+    """
+    if answers == "auto":
+        return TEXT if client in TEXT_CLIENTS else BOTH
+    return TEXT if answers == "text" else BOTH
+
 
 READ: Final = "memory:read"
 WRITE: Final = "memory:write"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from holdfast.model.ids import is_note_id
+from holdfast.model.note import is_note_id
 from holdfast.model.times import read_instant
 from holdfast.model.words import counted
 

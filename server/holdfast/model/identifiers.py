@@ -1,4 +1,10 @@
-"""What in a question can name one thing: identifiers in any spelling, and single words of any script."""
+"""Words of a conversation around the thing that is asked about; none of them says what a note is about.
+
+As in "can you tell me how we dealt with X in the end", in the languages that most questions are in. They are without
+accents, as words are compared. Only whether a question names one thing is told by them; they are searched like others.
+
+What in a question can name one thing: identifiers in any spelling, and single words of any script.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +15,104 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from holdfast.model.frames import FRAME_WORDS
 from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded, query_terms
+
+# ruff: noqa: RUF001 - words of many scripts
+
+
+_ENGLISH = """
+    able actually again ahead already answer answered anybody anyone ask asked asking away back bit briefly bring
+    bringing brought came case check checked clear come comes context couple curious currently deal dealing deals dealt
+    detail details doing earlier else end ended ends even ever everyone exactly explain explained eventually far figure
+    figured finally find finding first followed following forget forgot full get gets getting give given gone good got
+    guess guys handle handled happens hear heard hello help hey hold info information involved issue kind last
+    lately later latest left let lets like long look looked looking lot made make makes many matter maybe mean means
+    meant mention mentioned might mind moment much must need needed needs next normally now okay ones part
+    perhaps please possible possibly pretty previously problem question questions quick quickly quite
+    read really recent recently refer refers regarding related remain remains remind rest resolve resolved right
+    said saw say saying says see seem seems seen seem settle settled shall show shows solve solved somebody
+    someone something sometimes somewhere soon sort speak spoke still story stuff supposed sure take
+    taken talk talking thanks thank think thought time times today together took topic tried try trying
+    understand us use using usually want wanted wants way ways well went whatever whether wonder
+    wondering word words yes yesterday yet
+"""
+_GERMAN = """
+    aber alle alles als also am an auch auf aus bei beim bin bis bitte damit dann das dass davon dazu dein dem den denn
+    der des dies diese dieser dieses doch dort du durch ein eine einem einen einer eines endlich er erinnern
+    erinnerst erzahl erzahle es etwas euch fur gab gar gegen gehabt gehort geht gelost genau gesagt gewesen gibt ging
+    habe haben habt hast hatte hatten hier ich ihr im immer in irgendwas ist ja jetzt kann kannst keine konnen konnte
+    lief mach machen man mein mich mir mit muss nach nicht nichts noch nochmal nun nur ob oder ohne rest sache
+    sag sagen schluss schon sein seine seit sich sie sind so soll steht stand uber uberhaupt um und uns unser
+    vom von vor waren warum was weiss weisst wegen weil welche welcher welches wenn wer werden wie wieder wir wird
+    wo woran worum wurde wurden zu zuletzt zum zur zwischen
+"""
+_FRENCH = """
+    alors apres arrive arrivee au aussi aux avait avec avez avoir bien ca cela ces cet cette chose comme comment dans de
+    depuis des deux devenu devenue dis dire dit donc dont du elle elles en encore entre es est et etait etre eu fait
+    faire fini il ils je la le les leur lui ma mais me meme mes moi mon ne non nos notre nous on ont ou oui par parle
+    parler passe peux pourquoi quand que quel quelle quelles quels quelque quoi rappelle rappelles reste
+    sa sais sait ses si sont suite sujet sur ta te tes toi tout toute tu un une vers voir vos votre vous
+"""
+_SPANISH_PORTUGUESE_ITALIAN = """
+    acerca acabou aconteceu acordo al algo ancora antes aquel aquello asi asunto aun avec avevamo bem bien cada che chi
+    ci cioe com come como con cosa cosas coisa cosi cual cuando da dal dalla dassunto de del della delle dei deste di
+    dice dices digo dijo disse do dos e ed ela ele eles el ella ellos em entonces entao eran es esa ese eso
+    essa esse esta estaba estao estar este esto estos eu falamos falar final finita finito foi fue ficou
+    gli ha hablamos hablar habia hace hacer haces hai han hanno has hasta hay hemos hicimos hizo ho il io isso isto la
+    lembra lembras las le lei lo lui mais me mi mia mio mismo muito muy na nada nao nei nel nella no nos
+    nossa nosso nostro nuestra nuestro o os ou para parlato paso passou pero perche poi por porque pra puedes pode
+    podes qual quale quando que quello quem questa questo quien quieres resto ricorda ricordi riguardo sabe sabes sai
+    se ser si sido sobre sono sta stata stato su sua sucedio successo sul sulla suo tambem tambien te tem tema
+    tenemos ti tiene tu tudo tuo tutto um uma un una uno va vai voce voi y ya yo
+"""
+_DUTCH_NORDIC_POLISH_TURKISH = """
+    aan al alweer bij daar dan dat de deze dit doen een eens en er ergens gebeurd gedaan geen ging haar hadden
+    heb hebben hebt heeft het hij hoe hun iets ik is je jij jou kan kun maar me meer met mij nog niet nu of om omtrent
+    ons onze ook op over rond te toch toen uit van voor waar waarom was wat weer weet wel welke werd wie wij
+    worden ze zei zich zijn zo
+    att av blev den det detta du efter eller en ett fick for fra fran hade handa hande har hur husker i ikke ikk inte
+    jag jeg kan kommer med mig minns mot nar noe nagot och og om oss pa sade se si skjedde skulle slut som sa til
+    till under ut vad var vara vart ved vi vid vil vet hva hvad hvor hvordan ble skete
+    bo bylo byl byla chodzi chodzilo co czy czym dla do gdy gdzie jak jaki jakie jest jeszcze juz kiedy ktory mi
+    mial mamy mna moze mozesz my na nam nas nie o od oraz pamietasz po powiedz przed przy sie skonczylo stalo sa
+    ta tak tam tego to tu tylko tym w we wiesz za ze zostalo z
+    acaba ama bana ben bir biz bize bu buna daha de da gibi hakkinda hangi hatirliyor hatirla icin ile ilgili kim
+    misin miydi mi mu ne neden nasil nedir neydi o oldu olan olarak sana sen sonra sonunda su ve var ya yok musun
+"""
+_CYRILLIC_GREEK = """
+    без был была было были быть вам вас весь вот все всего где да для до его ее если есть еще же за закончилось знаешь
+    из или им их как какой какая какие когда конце кто ли лишь меня мне мог может можешь мы на над нам нас насчет
+    наконец не него нет ни но ну об обо он она они оно от остальное остаток по под помнишь помните помнится после
+    потом почему при про произошло прошло расскажи расскажите речь решили с со сделали скажи скажите случилось стало
+    там так такой тебе тем то тобой того тоже том тот ты тут у уже чего чем что чтобы шла это этим этого этой этом этот
+    я є в і й та що це цей чи як який була було був для про ми ви від коли сталося пам'ятаєш пам яке
+    αν απο αυτο αυτη αυτος για γινεται γινε δεν ειναι εκει ενα ενας εγινε εχει εχουμε η ηταν θα και κανεις κατα
+    λες μας με μετα μια μου να ο οι ολα οταν οτι πες που πως ποιος ποια ποιο σε στη στην στο στον συνεβη τα τη την της
+    τι το τον του τους των θυμασαι υπολοιπο σχετικα
+"""
+_ARABIC_HEBREW_INDIC = """
+    ماذا ما من مع عن على في الى هل حدث حصل كان كانت هذا هذه ذلك التي الذي كيف متى اين لماذا بشان حول تتذكر
+    מה עם על של את זה זאת היה היתה קרה האם איך מתי איפה למה אני אתה זוכר זוכרת לגבי
+    क्या का के की को में से है हैं था थे थी हुआ हुई बारे याद कैसे कब कहाँ और यह वह ने पर
+"""
+
+_ALL = (
+    _ENGLISH,
+    _GERMAN,
+    _FRENCH,
+    _SPANISH_PORTUGUESE_ITALIAN,
+    _DUTCH_NORDIC_POLISH_TURKISH,
+    _CYRILLIC_GREEK,
+    _ARABIC_HEBREW_INDIC,
+)
+FRAME_WORDS = frozenset(word for words in _ALL for word in words.split())
+
 
 _MOST_UNITS = 16
 _PAIR = 2  # signs of a script without spaces that are asked for together
 _LEAST_DIGITS = 4  # of a plain number that names something
 _SHORTEST_OF_TWO = 6
-_ENDINGS = frozenset("s es ed d ing er ers or ors r rs ly al able ness".split())  # noqa: SIM905
+_WORD_ENDINGS = frozenset("s es ed d ing er ers or ors r rs ly al able ness".split())  # noqa: SIM905
 _OUTSIDE = re.compile(r"^[\W_]+|[\W_]+$")
 _INNER = re.compile(r"[-_./:#@\\+~=&%$|]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -80,7 +176,7 @@ def is_formed(word: str, is_ordinary: Callable[[str], bool]) -> bool:
     splits = ((word[:at], word[at:]) for at in range(3, len(word)))
     return any(
         is_ordinary(head)
-        and (tail in _ENDINGS or (len(tail) > 2 and len(word) > _SHORTEST_OF_TWO and is_ordinary(tail)))  # noqa: PLR2004
+        and (tail in _WORD_ENDINGS or (len(tail) > 2 and len(word) > _SHORTEST_OF_TWO and is_ordinary(tail)))  # noqa: PLR2004
         for head, tail in splits
     )
 

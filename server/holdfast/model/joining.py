@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.model.memory import TIERS, Link, Note, title_of
+from holdfast.model.note import TIERS, Link, Note, title_of
 
 # What happens can happen again: in another session it is another note. What holds, holds in every session.
 OCCURRENCES = ("event", "observation", "experience")

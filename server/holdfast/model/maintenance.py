@@ -1,7 +1,7 @@
 """Maintenance without any I/O: what makes two notes a candidate, of which one kind, and how much of them is shown.
 
 Two notes are about the same matter where likeness (of their vectors) and the share of words are enough together
-(`SAME`). Where they differ in what they say of it (`holdfast.model.disagreement`) the pair is a conflict, where they do
+(`SAME`). Where they differ in what they say of it (`holdfast.model.opposition`) the pair is a conflict, where they do
 not a merge. Others are a link if they are near enough for one. Measured by bench/tending.py.
 
 Ormah's composite (its duplicate merger) with a calibrated likeness in the place of the cosine makes a merge as well:
@@ -18,8 +18,8 @@ from functools import lru_cache
 from operator import mul
 from typing import Literal, get_args
 
-from holdfast.model.disagreement import Comparison, compared
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
+from holdfast.model.opposition import Comparison, compared
 from holdfast.model.tokens import most_tokens
 from holdfast.model.words import query_terms
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from holdfast.model.ids import RANDOM_BITS, note_id
-from holdfast.model.memory import EDGE_TYPES
+from holdfast.model.note import EDGE_TYPES, RANDOM_BITS, note_id
 
 SourceKind = Literal["ormah", "omi", "memory-server", "markdown", "holdfast"]
 IMPORTED_FROM, IMPORTED_KEYS = "imported_from", "imported_keys"  # frontmatter of a note that was imported

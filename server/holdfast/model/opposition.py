@@ -4,6 +4,17 @@ should always / should never, works well / doesn't work, causes / prevents, incr
 Whole words count, in any inflection. "Does not prevent" opposes "prevents" but is not yet "causes". Clauses are
 compared, not whole texts, and only where they speak of the same: they share more than half of what the shorter says
 (two words where the texts are known to be close), and some of what is increased, blocked and so on.
+
+What two notes say of the same matter, and whether they say different things, as far as words can tell.
+
+Notes are compared by sentences: the two that share the most, before the background of both notes. They differ
+
+* in a value: each has a number, a day or a measure of time that the other note lacks,
+* in a denial: one denies or ends what the other states,
+* in opposites: upper and lower, and OMI's pairs (`holdfast.model.opposition`),
+* in a name: each has a name that the other note lacks.
+
+Two identifiers that differ, as error codes do, name two matters. Nothing here decides: a model is asked.
 """
 
 from __future__ import annotations
@@ -13,7 +24,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Literal
 
+from holdfast.model.note import Note
 from holdfast.model.words import STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
@@ -154,3 +167,179 @@ def _spelled_out(text: str) -> str:
     """Folded, with "don't" as "do not"."""
     plain = folded(text).replace("\u2019", "'").replace("cannot", "can not")
     return plain.replace("can't", "can not").replace("won't", "will not").replace("n't", " not")
+
+
+Difference = Literal["value", "denial", "opposites", "name", "none"]
+
+LONGEST_NOTE, MOST_SENTENCES = 4000, 24  # characters and sentences of a note that are looked at
+ALIGNED = 0.5  # what two sentences share that are about the same, beside the two that share the most
+LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
+_ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
+_TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
+_VALUE = re.compile(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
+_PART = re.compile(r"[^\W_]+")
+_HALF_HOUR = re.compile(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
+_VALUE_ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
+_WRITTEN = (  # numbers as words, with what they are
+    "one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 fifteen=15 twenty=20 "
+    "thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80 ninety=90 hundred=100 thousand=1000 once=1 twice=2 "
+    "single=1 double=2 both=2 dozen=12"
+)
+_NUMBERS = dict(item.split("=") for item in _WRITTEN.split())
+_TIMES = frozenset(  # a list of words reads better as one text
+    """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+    october november december spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually
+    second seconds minute minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905 - as above
+)
+_DENIALS = frozenset(
+    """no not never none nobody nothing neither nor without cannot gone nicht kein keine keinen nie niemals jamais pas
+    nunca jamas""".split()  # noqa: SIM905 - as above
+)
+_OPPOSITES = (
+    "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
+    "enabled disabled|manual automatic|manually automatically|public private|internal external|"
+    "ascending descending|likes dislikes|loves hates|accepts refuses|accepted refused|"
+    "synchronous asynchronous|required optional|always never|left right|hot cold|light dark|tabs spaces|"
+    "begin end|begins ends|starts ends|minimum maximum|local remote|true false"
+)
+_OPPOSITE: dict[str, frozenset[str]] = {}
+for _one, _other in (pair.split() for pair in _OPPOSITES.split("|")):
+    _OPPOSITE[_one] = _OPPOSITE.get(_one, frozenset()) | {_other}
+    _OPPOSITE[_other] = _OPPOSITE.get(_other, frozenset()) | {_one}
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and what it tells: the words of its matter by their stems, values, names, and whether it denies."""
+
+    text: str
+    telling: frozenset[str]
+    values: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+
+    @property
+    def denies(self) -> bool:
+        return not _DENIALS.isdisjoint(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A note as it is compared: its sentences, and what all of it tells, with the title."""
+
+    sentences: tuple[Sentence, ...]
+    telling: frozenset[str]
+    values: frozenset[str]
+    denies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`shared` is how much of the shorter sentence's matter the other note speaks of, in 0..1; then its sentences."""
+
+    shared: float
+    difference: Difference
+    passages: tuple[str, str]
+
+
+def compared(one: Note, other: Note) -> Comparison:
+    """Compare two notes; symmetric but for the order of the passages."""
+    return _compared(one.title, one.content[:LONGEST_NOTE], other.title, other.content[:LONGEST_NOTE])
+
+
+@lru_cache(2048)  # the calls of a run look at the same pairs
+def _compared(title: str, content: str, its_title: str, its_content: str) -> Comparison:
+    mine, its = _read(title, content), _read(its_title, its_content)
+    pairs = sorted(
+        (
+            (_alike(a, b, mine.telling, its.telling), -i, -j)
+            for i, a in enumerate(mine.sentences)
+            for j, b in enumerate(its.sentences)
+        ),
+        reverse=True,
+    )
+    best = pairs[0][0]
+    for shared, i, j in _matched(pairs):
+        a, b = mine.sentences[-i], its.sentences[-j]
+        if shared >= best or shared >= ALIGNED or a.telling == b.telling:
+            difference = _difference(a, b, mine, its)
+            if difference != "none":
+                return Comparison(best, difference, (a.text, b.text))
+    a, b = mine.sentences[-pairs[0][1]], its.sentences[-pairs[0][2]]
+    return Comparison(best, "none", (a.text, b.text))
+
+
+def _matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, int, int]]:
+    """Each sentence with the one that it shares the most with, the likest first."""
+    left, right = set(), set()
+    for shared, i, j in pairs:
+        if i not in left and j not in right:
+            left.add(i)
+            right.add(j)
+            yield shared, i, j
+
+
+@lru_cache(1024)
+def _read(title: str, content: str) -> Reading:
+    """A note's sentences, and what its title and they tell together."""
+    parts = [part.strip() for part in _ENDS.split(content) if part.strip()][:MOST_SENTENCES]
+    sentences = tuple(map(_sentence, parts or [title]))
+    return Reading(
+        sentences,
+        frozenset().union(_sentence(title).telling, *(item.telling for item in sentences)),
+        frozenset().union(*(item.values for item in sentences)),
+        any(item.denies for item in sentences),
+    )
+
+
+def _sentence(text: str) -> Sentence:
+    telling, values, names, words = set(), set(), set(), set()
+    for place, found in enumerate(_TOKEN.finditer(_HALF_HOUR.sub("30 minutes", text))):
+        written = found.group()
+        token = folded(written)
+        words.add(token)
+        value = _VALUE.match(token)
+        if value:
+            values.add(value.group(1).lstrip("0").replace(",", ".") or "0")
+        elif token in _NUMBERS:
+            values.add(_NUMBERS[token])
+        elif token in _TIMES:
+            values.add(_VALUE_ENDINGS.sub("", token))
+        elif token not in STOP_WORDS and token not in _DENIALS:
+            stems = {_VALUE_ENDINGS.sub("", part) for part in _PART.findall(token) if part not in STOP_WORDS}
+            telling |= stems
+            if _is_name(written, place):
+                names |= stems
+    return Sentence(text, frozenset(telling), frozenset(values), frozenset(names), frozenset(words))
+
+
+def _is_name(written: str, place: int) -> bool:
+    inner = written[1:]
+    return (place > 0 and written[0].isupper()) or any(sign.isupper() or sign.isdecimal() for sign in inner)
+
+
+def _alike(a: Sentence, b: Sentence, here: frozenset[str], there: frozenset[str]) -> float:
+    """The share of the shorter sentence that the other's note speaks of; the sentences themselves count half."""
+    less, more, background = (a, b, there) if len(a.telling) <= len(b.telling) else (b, a, here)
+    if not less.telling:
+        return 0.0
+    size = max(len(less.telling), LEAST_TELLING)
+    return (len(less.telling & more.telling) + len(less.telling & background)) / (2 * size)
+
+
+def _difference(a: Sentence, b: Sentence, mine: Reading, its: Reading) -> Difference:
+    if a.values - its.values and b.values - mine.values:
+        return "value"
+    if a.denies != b.denies and mine.denies != its.denies:
+        return "denial"
+    if _are_opposite(a, b) or opposition(a.text, b.text, close=True):
+        return "opposites"
+    if a.names - its.telling and b.names - mine.telling:
+        return "name"
+    return "none"
+
+
+def _are_opposite(a: Sentence, b: Sentence) -> bool:
+    return any(
+        word not in b.words and not _OPPOSITE[word].isdisjoint(b.words - a.words) for word in a.words & _OPPOSITE.keys()
+    )

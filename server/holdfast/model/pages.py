@@ -1,11 +1,27 @@
-"""Pages: the text files beside the notes, by their path relative to the memory folder."""
+"""Pages: the text files beside the notes, by their path relative to the memory folder.
+
+Daily logs: one file for each UTC day, entries one below the other, in OMI's form.
+
+# 2026-11-20
+
+
+## [2026-11-20T10:15:00.000+00:00]
+
+What happened.
+
+State capsules: what was known at one moment, with a checksum over it, as one JSON object.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from datetime import date
+from datetime import UTC, date, datetime
+from typing import Any
 
-from holdfast.model.memory import GLOBAL_SPACE
+from holdfast.model.note import GLOBAL_SPACE
+from holdfast.model.now import lines_of, stamp
 
 NOW, MEMORY = "NOW.md", "MEMORY.md"
 NOW_FOLDER, DAILY, CAPSULES = "now", "daily", "capsules"
@@ -49,3 +65,49 @@ def page_key(path: str) -> str:
 def is_page_key(key: str) -> bool:
     """Whether a lock or a name in the journal is a page's."""
     return key.startswith(_KEY)
+
+
+_ENTRY = re.compile(r"[ \t]*\\*## \[")
+
+
+def log_title(day: date) -> str:
+    """How a log begins."""
+    return f"# {day.isoformat()}\n"
+
+
+def log_entry(content: str, at: datetime) -> str:
+    """What is added to a log. No line of `content` looks like the beginning of another entry."""
+    lines = (f"\\{line}" if _ENTRY.match(line) else line for line in lines_of(content).split("\n"))
+    return f"\n\n## [{stamp(at)}]\n\n" + "\n".join(lines) + "\n"
+
+
+VERSION = "1.0"
+
+
+def sealed(capsule: dict[str, Any]) -> bytes:
+    """A capsule as it is written: with `version`, and `checksum`, the SHA-256 of all else as canonical JSON."""
+    whole = {"version": VERSION, **capsule}
+    return json.dumps({**whole, "checksum": checksum(whole)}, ensure_ascii=False, indent=2).encode() + b"\n"
+
+
+def without_memory(data: bytes, note_id: str) -> bytes | None:
+    """A capsule that tells nothing of a note, sealed anew; None for bytes that are no capsule."""
+    try:
+        capsule: dict[str, Any] = json.loads(data)
+        beliefs = [item for item in capsule["beliefs"] if item["memory_id"] != note_id]
+        recent = [item for item in capsule["recent"] if item != note_id]
+        rest = {key: value for key, value in capsule.items() if key not in ("version", "checksum")}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return sealed({**rest, "beliefs": beliefs, "recent": recent})
+
+
+def checksum(capsule: dict[str, Any]) -> str:
+    """SHA-256 of the capsule without its checksum: JSON with sorted keys, ASCII only, as Python writes it."""
+    rest = {key: value for key, value in capsule.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def capsule_name(at: datetime) -> str:
+    """A name that sorts by time."""
+    return f"{at.astimezone(UTC):%Y%m%dT%H%M%S.%f}Z.json"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from holdfast.model.frames import FRAME_WORDS
+from holdfast.model.identifiers import FRAME_WORDS
 from holdfast.model.words import STOP_WORDS, folded, folded_words
 
 Idle = Literal["empty", "order"]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from holdfast.model.secret_shapes import QUOTE
-from holdfast.model.secret_values import (
+from holdfast.model.secret_shapes import (
     JUDGED,
+    QUOTE,
     humps,
     is_given,
     is_password,
@@ -24,7 +24,7 @@ from holdfast.model.secret_values import (
     is_stand_in,
     words_of,
 )
-from holdfast.model.trie import any_of, matches
+from holdfast.model.words import any_of, matches
 
 _PASSWORDS: Final = (
     "password|passwd|passphrase|pass phrase|passcode|pass code|pwd|pass word"

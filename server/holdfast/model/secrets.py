@@ -17,9 +17,8 @@ from typing import Final
 
 from holdfast.model.secret_formats import BY_PREFIX, Format, body_of, entropy
 from holdfast.model.secret_names import named
-from holdfast.model.secret_shapes import shapes
-from holdfast.model.secret_values import JUDGED, humps, is_masked, is_random
-from holdfast.model.trie import any_of, matches
+from holdfast.model.secret_shapes import JUDGED, humps, is_masked, is_random, shapes
+from holdfast.model.words import any_of, matches
 
 # What stands beside a secret can look like one only once that is gone: the second pass finds it, if any does.
 _MOST_PASSES: Final = 4

@@ -7,9 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.model.ids import is_note_id
-from holdfast.model.memory import EDGE_TYPES, GLOBAL_SPACE, NOTE_TYPES, TIERS, Link, Note, title_of
-from holdfast.model.spaces import space_name
+from holdfast.model.note import (
+    EDGE_TYPES,
+    GLOBAL_SPACE,
+    NOTE_TYPES,
+    TIERS,
+    Link,
+    Note,
+    is_note_id,
+    space_name,
+    title_of,
+)
 from holdfast.model.times import read_instant
 from holdfast.store.frontmatter import Document, MalformedError
 

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from holdfast.store.leases import lone_reader
+from holdfast.store.locks import lone_reader
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -161,7 +161,7 @@ class FileSystem:
             raise
 
     def lone_reader(self, path: Path) -> AbstractContextManager[bool | None]:
-        """See `holdfast.store.leases.lone_reader`."""
+        """See `holdfast.store.locks.lone_reader`."""
         return lone_reader(path)
 
     def now_ns(self) -> int:

@@ -1,4 +1,9 @@
-"""Locks that hold between tasks and between processes, whatever their version.
+"""Whether another program has a file open for writing, as far as the system can tell.
+
+Linux grants a read lease only where nobody has the file open for writing, not even by a mapping into memory. Elsewhere,
+on a network disk or for a file of another user this is not known.
+
+Locks that hold between tasks and between processes, whatever their version.
 
 Within a process every key has a lock of its own. Between processes keys are hashed to stripes, each a file that is
 never unlinked. How many there are and how keys are hashed is the same in every version of Holdfast: an older and a
@@ -7,11 +12,13 @@ newer one that run on one folder must lock the same file for the same note.
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 import zlib
-from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Self
@@ -20,6 +27,39 @@ from weakref import WeakValueDictionary
 import anyio
 
 from holdfast.errors import StorageError
+
+_F_SETSIG = 10
+_REFUSED = frozenset({errno.EAGAIN, errno.EWOULDBLOCK})
+
+
+@contextmanager
+def lone_reader(path: Path) -> Iterator[bool | None]:
+    """Yields whether nobody has the file open for writing, None where that cannot be known.
+
+    Where it is True, whoever opens the file for writing meanwhile waits until the block has ended.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        yield _leased(handle)
+    finally:
+        os.close(handle)  # this gives the lease back
+
+
+def _leased(handle: int) -> bool | None:
+    if sys.platform != "linux":
+        return None
+    import fcntl  # noqa: PLC0415 - there is none on Windows
+
+    try:
+        fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)  # which is ignored: the usual signal would end the process
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return False if error.errno in _REFUSED else None
+    return True
+
 
 STRIPES = 64
 PATIENCE_SECONDS = 30.0

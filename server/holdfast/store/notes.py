@@ -14,27 +14,34 @@ from typing import Any, TypeVar
 import anyio.to_thread
 
 from holdfast.errors import StorageError
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.model.pages import is_page, is_page_key
-from holdfast.store import erasing
+from holdfast.store import erasure as erasing
 from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
-from holdfast.store.folder import SUFFIX, Folder
-from holdfast.store.intents import Intent, OpenIntents, PlannedFile, hash_of, intent_of
+from holdfast.store.folder import SUFFIX, Folder, Writable
+from holdfast.store.history import Past
+from holdfast.store.intents import Intent, OpenIntents, PlannedFile, discard, hash_of, intent_of, laid_aside
 from holdfast.store.journal import Journal, Record
-from holdfast.store.leftovers import discard, laid_aside
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
-from holdfast.store.pages import Mark, read_page, weigh_notes, weigh_pages
-from holdfast.store.past import Past
 from holdfast.store.position import START, Read, read_position
-from holdfast.store.reading import read_note
-from holdfast.store.restoring import carry_out
+from holdfast.store.restore import carry_out
 from holdfast.store.settle import settle
-from holdfast.store.stillness import Stillness
-from holdfast.store.stored import Change, Committed, Page, PageChange, Stored, Unreadable
-from holdfast.store.swapped import LOOK_SECONDS, SwappedOut, change_named, conflict_report
+from holdfast.store.stored import (
+    Change,
+    Committed,
+    Mark,
+    Page,
+    PageChange,
+    Stored,
+    Unreadable,
+    read_note,
+    read_page,
+    weigh_notes,
+    weigh_pages,
+)
+from holdfast.store.swapped import LOOK_SECONDS, Stillness, SwappedOut, change_named, conflict_report
 from holdfast.store.watch import News, Watch
-from holdfast.store.writable import Writable
 from holdfast.store.writer import Writer
 
 Answer = TypeVar("Answer")

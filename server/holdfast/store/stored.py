@@ -1,14 +1,24 @@
-"""A note as it lies on the disk, and what a change makes of it."""
+"""A note as it lies on the disk, and what a change makes of it.
+
+Note files as they lie on the disk.
+
+Pages as they lie on the disk: read whole, or only weighed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
-from holdfast.model.memory import Note
+from holdfast.errors import StorageError
+from holdfast.model.note import Note
 from holdfast.model.times import instant
-from holdfast.store.filesystem import Signature
-from holdfast.store.frontmatter import Document
+from holdfast.store.codec import Surroundings, content_hash, note_of
+from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
+from holdfast.store.folder import Folder
+from holdfast.store.frontmatter import Document, MalformedError, parse
 
 EPOCH = "1970-01-01T00:00:00Z"
 LARGEST_FILE = 384 * 1024
@@ -101,3 +111,93 @@ def time_of(signature: Signature) -> str:
         return instant(datetime.fromtimestamp(signature.modified_ns / 1e9, UTC))
     except (ValueError, OverflowError):
         return EPOCH
+
+
+def read_note(folder: Folder, files: FileSystem, path: str, known_id: str | None) -> Stored | Unreadable | None:
+    """A note file as it is now; None where there is none.
+
+    Args:
+        folder: the layout.
+        files: the file system.
+        path: relative to `memories/`.
+        known_id: the id of a file whose frontmatter has none.
+    """
+    absolute = folder.file(path)
+    try:
+        signature = files.signature(absolute)
+        return None if signature is None else _read(folder, files, path, signature, known_id)
+    except OSError as error:
+        return _closed(path, error, NO_SIGNATURE)
+
+
+def _read(
+    folder: Folder, files: FileSystem, path: str, signature: Signature, known_id: str | None
+) -> Stored | Unreadable | None:
+    if signature.size > LARGEST_FILE:
+        return Unreadable(path, f"it is longer than {LARGEST_FILE // 1024} kB", signature)
+    try:
+        data = files.read(folder.file(path), LARGEST_FILE + 1)
+        document = parse(data)
+        modified = "" if "created" in document.values else time_of(signature)
+        note = note_of(document, Surroundings(folder.space_of(path), modified), known_id)
+    except FileNotFoundError:
+        return None
+    except MalformedError as error:
+        return Unreadable(path, str(error), signature)
+    except OSError as error:
+        return _closed(path, error, signature)
+    return Stored(note, path, content_hash(data), signature, document, "id" in document.values)
+
+
+def _closed(path: str, error: OSError, signature: Signature) -> Unreadable:
+    return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
+
+
+Mark = tuple[str, int]  # a file's hash and bytes; the hash is empty where it cannot be read, or is too long
+
+
+def read_page(folder: Folder, files: FileSystem, path: str) -> Page | None:
+    """A page, or None where there is none.
+
+    Raises:
+        StorageError: it lies behind a symbolic link, or is too long.
+        OSError: it cannot be read.
+    """
+    absolute = folder.inside(path)
+    if _is_linked(folder, absolute):
+        raise StorageError(f"The folder of {path} is a symbolic link.", "Put a folder in its place.")
+    try:
+        signature, data = files.signature(absolute), files.read(absolute, LARGEST_PAGE + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if len(data) > LARGEST_PAGE:
+        raise StorageError(f"{path} is longer than {LARGEST_PAGE >> 20} MiB.", "Cut it, or move it away.")
+    return Page(path, data, content_hash(data), time_of(signature or NO_SIGNATURE))
+
+
+def weigh_pages(folder: Folder, files: FileSystem, paths: Iterable[str]) -> dict[str, Mark]:
+    """The marks of pages, by path; those that are not there are left out."""
+    found = ((path, _weigh(files, at, linked=_is_linked(folder, at))) for path in paths for at in [folder.inside(path)])
+    return {path: mark for path, mark in found if mark is not None}
+
+
+def weigh_notes(folder: Folder, files: FileSystem, paths: Iterable[str]) -> dict[str, str]:
+    """The content hashes of note files, by path; those that are not there are left out."""
+    found = ((path, _weigh(files, folder.absolute(path), linked=False)) for path in paths)
+    return {path: mark[0] for path, mark in found if mark is not None}
+
+
+def _weigh(files: FileSystem, path: Path, *, linked: bool) -> Mark | None:
+    if linked:
+        return "", 0
+    try:
+        data = files.read(path, LARGEST_PAGE + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return "", 0
+    return (content_hash(data), len(data)) if len(data) <= LARGEST_PAGE else ("", 0)
+
+
+def _is_linked(folder: Folder, path: Path) -> bool:
+    return path.parent != folder.home and path.parent.is_symlink()

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from holdfast.batching import Batcher, together
 from holdfast.errors import ConflictError, LimitExceededError, StorageError
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.model.pages import page_key
 from holdfast.store.codec import changed_document, content_hash, new_document
 from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
@@ -23,9 +23,8 @@ from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import Document, parse
 from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
-from holdfast.store.stillness import Stillness
 from holdfast.store.stored import LARGEST_FILE, Change, Committed, PageChange, Stored
-from holdfast.store.swapped import SwappedOut
+from holdfast.store.swapped import Stillness, SwappedOut
 from holdfast.store.watch import Watch
 
 Answer = TypeVar("Answer")

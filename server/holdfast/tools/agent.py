@@ -13,15 +13,15 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from holdfast.engine.feedback import Feedback, FeedbackSource, submit_feedback
-from holdfast.engine.node import use_node
-from holdfast.engine.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.admin.undo import TakeBack, take_back
+from holdfast.engine.agent.feedback import Feedback, FeedbackSource, submit_feedback
+from holdfast.engine.agent.node import use_node
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recall, recall
-from holdfast.engine.remember import Remember, remember
 from holdfast.engine.tenants import Memories
-from holdfast.engine.undo import TakeBack, take_back
-from holdfast.model.memory import GLOBAL_SPACE, EdgeType, NoteType, Tier
+from holdfast.model.note import GLOBAL_SPACE, EdgeType, NoteType, Tier
 from holdfast.settings import Settings
 from holdfast.tools import render
 from holdfast.tools.auth import asked_space, asking, principal_of, space_of

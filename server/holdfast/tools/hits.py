@@ -9,17 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.engine.answer import Hit, Neighbour
-from holdfast.engine.lists import Listing
-from holdfast.engine.matters import Earlier
+from holdfast.engine.agent.answer import Hit, Neighbour
+from holdfast.engine.agent.lists import Listing
+from holdfast.engine.agent.matters import Earlier
+from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recalled
-from holdfast.model.memory import GLOBAL_SPACE, Note, title_of
+from holdfast.model.note import GLOBAL_SPACE, Note, title_of
 from holdfast.model.passages import Passage, first_sentence
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted
-from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.fitting import NOTICES_SHARE, Room, fitting_notices, json_tokens, named, notice_lines, short
+from holdfast.tools.results import (
+    NOTICES_SHARE,
+    Room,
+    fenced,
+    fitting_notices,
+    json_tokens,
+    named,
+    new_mark,
+    notice_lines,
+    on_one_line,
+    short,
+    trust_rule,
+)
 
 if TYPE_CHECKING:
     from holdfast.tools import results

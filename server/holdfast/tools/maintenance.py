@@ -11,19 +11,17 @@ from fastmcp.tools import ToolResult
 from pydantic import ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator
 from typing_extensions import TypedDict
 
-from holdfast.engine.judging import ConsolidationVerdict, EdgeVerdict, MergeVerdict, Outcome, WrongVerdict
-from holdfast.engine.maintain import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
+from holdfast.engine.maintenance.batches import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
+from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, EdgeVerdict, MergeVerdict, Outcome, WrongVerdict
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict
-from holdfast.model.memory import title_of
+from holdfast.model.note import title_of
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, Desk
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
-from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.fitting import LONGEST_NOTICE
 from holdfast.tools.hits import LINE_TOKENS
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import LONGEST_NOTICE, fenced, new_mark, on_one_line, schema_of, trust_rule
 
 LONGEST_TITLE = 60
 V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict)

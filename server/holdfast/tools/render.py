@@ -9,19 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.engine.feedback import Rated
-from holdfast.engine.node import Connection, Node
-from holdfast.engine.outdate import Outdated
+from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
+from holdfast.engine.agent.feedback import Rated
+from holdfast.engine.agent.node import Connection, Node
+from holdfast.engine.agent.outdate import Outdated
+from holdfast.engine.agent.recall import Recalled
+from holdfast.engine.agent.remember import Duplicate, Outcome, Remember
 from holdfast.engine.ports import Caller
-from holdfast.engine.recall import Recalled
-from holdfast.engine.remember import Duplicate, Outcome, Remember
-from holdfast.engine.undo import Affected, AlreadyUndone, Undone
-from holdfast.model.memory import Note
+from holdfast.model.note import Note
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
-from holdfast.tools.fence import fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.fitting import Room, fitting_notices, notice_lines, short
 from holdfast.tools.hits import LINE_TOKENS, TITLE_TOKENS, own_title, retired_line, structured_of, text_of
+from holdfast.tools.results import Room, fenced, fitting_notices, new_mark, notice_lines, on_one_line, short, trust_rule
 
 if TYPE_CHECKING:
     from holdfast.tools import results

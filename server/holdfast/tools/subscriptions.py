@@ -33,8 +33,8 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from holdfast.engine.memory import PASSING, Memory
 from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import ConflictError, HoldfastError
 from holdfast.model.access import READ
 from holdfast.tools.agent import Desk

@@ -1,1 +1,1 @@
-"""The parts of reading time in a question; `holdfast.model.timewords` is the door."""
+"""The parts of reading time in a question; `holdfast.model.when.questions` is the door."""

@@ -1,0 +1,362 @@
+"""What arrives from another memory, made ready to be stored: without secrets, within limits, in our form.
+
+A long text in sections: one note of the whole and one for each section, stored and brought up to date as one change.
+
+A section keeps its note for as long as its headings keep their words. Where its text has changed at its source, and
+nobody has changed the note, the note takes the new text over; what it said stays in the history. The note of the whole
+knows the sections that came with it, so that one that is there no more can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.engine.agent.remember import AUTO_REASONS, BEFORE, FIRST, THREAD_WEIGHT, is_selfless, self_change
+from holdfast.engine.arguments import LARGEST_CONTENT, LONGEST_LINE, LONGEST_TAG, MOST_TAGS, Door
+from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.ports import Caller, Ports
+from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, SecretRefusedError
+from holdfast.index.projection import digest
+from holdfast.index.rows import IndexedNote
+from holdfast.model.moving import (
+    IMPORTED_FROM,
+    IMPORTED_KEYS,
+    IMPORTED_SECTIONS,
+    IMPORTED_TEXT,
+    Arrival,
+    ArrivedFile,
+    imported_id,
+)
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note, space_name, title_of
+from holdfast.store.codec import (
+    Surroundings,
+    changed_document,
+    content_hash,
+    frontmatter_keys,
+    new_document,
+    note_of,
+    with_id,
+)
+from holdfast.store.frontmatter import MalformedError, parse
+from holdfast.store.stored import LARGEST_FILE, LARGEST_PAGE, Change, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A note that can be stored as `raw`; `labels` are the secrets that were taken out of it."""
+
+    note: Note
+    raw: bytes
+    where: str
+    labels: tuple[str, ...] = ()
+    unmapped: tuple[str, ...] = ()
+    is_foreign: bool = False  # it has frontmatter that is not ours
+
+    @property
+    def hash(self) -> str:
+        return content_hash(self.raw)
+
+
+@dataclass(slots=True)
+class Threads:
+    """The last note of each space: what would stand alone is tied to it, as a note is that a tool stores."""
+
+    last: dict[str, str] = field(default_factory=dict)
+
+    def link(self, note: Note) -> Link:
+        before = self.last.get(note.space)
+        if before is None:
+            return Link(SELF_ID, "related_to", THREAD_WEIGHT, FIRST)
+        return Link(before, "preceded_by", THREAD_WEIGHT, BEFORE)
+
+
+def made_ready(ports: Ports, item: Arrival | ArrivedFile, threads: Threads) -> Ready:
+    """A note of another memory in our form.
+
+    Raises:
+        HoldfastError: it cannot be stored as it is; the others can.
+    """
+    try:
+        ready = _of_file(ports, item) if isinstance(item, ArrivedFile) else _of_arrival(ports, item, threads)
+        again = note_of(parse(ready.raw), Surroundings(ready.note.space))
+    except (MalformedError, ValueError, TypeError, RecursionError) as error:
+        said = str(error) if isinstance(error, MalformedError) else "it has a value that cannot be written"
+        raise InvalidArgumentError(f"It cannot be stored: {said}.") from error
+    if again != ready.note or len(ready.raw) > LARGEST_FILE:
+        raise LimitExceededError("It is too long, or would not be read back as it is.")
+    threads.last[ready.note.space] = ready.note.id
+    return ready
+
+
+def clean_page(ports: Ports, data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """A text beside the notes without its secrets, and their kinds.
+
+    Raises:
+        SecretRefusedError, LimitExceededError: it cannot be stored.
+    """
+    if len(data) > LARGEST_PAGE:
+        raise LimitExceededError(f"It is longer than {LARGEST_PAGE >> 20} MiB.")
+    text, labels = _redacted(ports, data.decode("utf-8", "surrogateescape"))
+    return text.encode("utf-8", "surrogateescape"), labels
+
+
+def _of_file(ports: Ports, item: ArrivedFile) -> Ready:
+    text, labels = _redacted(ports, item.data.decode())
+    data = text.encode()
+    document = parse(data)
+    own = document.values.get("id")
+    if own is None:
+        given = imported_id(item.key)
+        data = with_id(data, document, given)
+        document = parse(data)
+    if "created" not in document.values:
+        data = document.with_values({"created": item.modified}).render()
+    note = note_of(parse(data), Surroundings(_space_of(item.where)))
+    foreign = document.values.keys() - frontmatter_keys() - {IMPORTED_FROM, IMPORTED_TEXT, IMPORTED_SECTIONS}
+    return Ready(note, data, item.where, labels, is_foreign=bool(foreign))
+
+
+def _space_of(where: str) -> str:
+    """The space of a note that names none: its folder's."""
+    parts = where.split("/")[1:-1]
+    try:
+        return space_name(parts[0]) if parts else GLOBAL_SPACE
+    except ValueError:
+        return GLOBAL_SPACE
+
+
+def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
+    door = Door(ports)
+    unmapped = list(item.unmapped)
+    extra = dict(item.extra)
+    content = door.text("content", item.content, LARGEST_CONTENT)
+    is_retired = item.outdated_reason is not None or bool(item.superseded_by)
+    note = Note(
+        id=imported_id(item.key),
+        content=content,
+        title=_line(door, item.title) or title_of(content),
+        created=item.created,
+        updated=max(item.created, item.updated),
+        type=item.type,
+        tier=item.tier,
+        space=_space(item.space, unmapped),
+        tags=_tags(door, item.tags, extra, unmapped),
+        confidence=item.confidence,
+        source=_line(door, item.source) or item.key.partition(":")[0],
+        subject=_line(door, item.subject) or None,
+        event_time=item.event_time or None,
+        valid_from=item.valid_from or None,
+        valid_until=item.valid_until or (max(item.created, item.updated) if is_retired else None),
+        outdated=item.outdated_reason is not None,
+        outdated_reason=_line(door, item.outdated_reason or "") or None,
+        superseded_by=imported_id(item.superseded_by) if item.superseded_by else None,
+        session=_line(door, item.session) or None,
+        about_self=item.about_self,
+        connections=tuple(
+            Link(imported_id(tie.to), tie.type, tie.weight, _line(door, tie.reason)) for tie in item.ties
+        ),
+    )
+    if not note.connections and not note.about_self:
+        note = replace(note, connections=(threads.link(note),))
+    keys = _extra_keys(ports, extra, door)
+    raw = new_document(note).with_values({IMPORTED_FROM: _line(door, item.key), **keys}).render()
+    return Ready(note, raw, item.where, tuple(door.labels), tuple(unmapped), bool(keys))
+
+
+def _line(door: Door, text: str) -> str:
+    """A short text on one line, cut where it is too long for one."""
+    line = " ".join(text.split()).encode()[:LONGEST_LINE].decode("utf-8", "ignore")
+    return door.line("line", line) or ""
+
+
+def _space(given: str, unmapped: list[str]) -> str:
+    try:
+        return space_name(given) if given.strip() else GLOBAL_SPACE
+    except ValueError:
+        unmapped.append("its space cannot be one here: global is taken")
+        return GLOBAL_SPACE
+
+
+def _tags(door: Door, given: tuple[str, ...], extra: dict[str, Any], unmapped: list[str]) -> tuple[str, ...]:
+    tags = [" ".join(tag.split()) for tag in given]
+    fit = [tag for tag in dict.fromkeys(tags) if tag and len(tag) <= LONGEST_TAG and "," not in tag][:MOST_TAGS]
+    if len(fit) < len(set(tags)):
+        unmapped.append(f"some of its {len(tags)} tags are too long or too many: they are kept in its frontmatter")
+        kept = extra.get(IMPORTED_KEYS)
+        extra[IMPORTED_KEYS] = {**(kept if isinstance(kept, dict) else {}), "tags": list(given)}
+    return tuple(dict.fromkeys(_line(door, tag).removeprefix("#") for tag in fit))
+
+
+def _extra_keys(ports: Ports, extra: Mapping[str, Any], door: Door) -> dict[str, Any]:
+    """Foreign frontmatter without secrets; what has a name of ours goes below one key."""
+    ours = frontmatter_keys() | {IMPORTED_FROM, IMPORTED_KEYS}
+    kept = extra.get(IMPORTED_KEYS)
+    below = dict(kept) if isinstance(kept, dict) else {}
+    below |= {key: value for key, value in extra.items() if key in ours and key != IMPORTED_KEYS}
+    keys = {key: value for key, value in extra.items() if key not in ours}
+    clean = _clean({**keys, **({IMPORTED_KEYS: below} if below else {})}, ports, door)
+    return dict(clean)
+
+
+def _clean(value: Any, ports: Ports, door: Door) -> Any:
+    match value:
+        case dict():
+            return {str(_clean(str(key), ports, door)): _clean(inner, ports, door) for key, inner in value.items()}
+        case list() | tuple():
+            return [_clean(item, ports, door) for item in value]
+        case str():
+            text, labels = _redacted(ports, value)
+            door.labels.extend(labels)
+            return text
+        case _:
+            return value
+
+
+def _redacted(ports: Ports, text: str) -> tuple[str, tuple[str, ...]]:
+    if ports.secrets == "allow":
+        return text, ()
+    redaction = ports.door(text)
+    if redaction.labels and ports.secrets == "refuse":
+        raise SecretRefusedError(f"It holds a secret ({', '.join(redaction.labels)}).", "Leave it out.")
+    return redaction.text, redaction.labels
+
+
+def why(error: HoldfastError) -> str:
+    """An error as the reason that one of many things was left out."""
+    return f"{type(error).__name__}: {error.sentence}"
+
+
+IMPORT = "admin_import"
+STRUCTURE = ("part_of", "preceded_by")  # edges between the notes of one text
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of the notes of a text, by id.
+
+    `fresh` are new, `updated` took a change of the text over. `edited` differ from it and were left as they are, for
+    somebody has edited them here. `gone` were removed here before, `known` counts all others that were there.
+    `missing` are notes of sections that the text has no more.
+    """
+
+    fresh: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    edited: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    known: int = 0
+    change_id: str | None = None
+
+
+async def came_in_sections(ports: Ports, ids: Sequence[str]) -> set[str]:
+    """Which of these notes are those of a whole whose sections came with it."""
+    links = await ports.index.links(ids)
+    wholes = {link.target for link in links if link.type == STRUCTURE[0]} & set(ids)
+    there = await ports.index.notes(wholes)
+    return {each for each, known in there.items() if _sections_of(await load_current(ports, known))}
+
+
+async def take_document(ports: Ports, caller: Caller, parts: Sequence[Ready], whole: str, *, writes: bool) -> Taken:
+    """Store what is new of a text and bring up to date what has changed, all of it or nothing.
+
+    Args:
+        ports: the world.
+        caller: who asks.
+        parts: the note of the whole, then those of its sections.
+        whole: all of the text, as a note that came before had it.
+        writes: whether anything is to be stored; else it is only said what would be.
+
+    Raises:
+        ConflictError, StorageError: nothing was written.
+    """
+    async with ports.store.hold({SELF_ID, *(part.note.id for part in parts)}) as made:
+        await check_known(ports, made)
+        there = await ports.index.notes(part.note.id for part in parts)
+        plan = await _plan(ports, parts, whole, there)
+        changes = plan.changes
+        if changes and writes:
+            if await is_selfless(ports):
+                changes = [self_change(ports.now), *changes]
+            plan.taken.change_id = (await commit(ports, caller, "import", changes, None, {"admin": IMPORT})).change_id
+    return plan.taken
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The changes to make for a text: `own` are its notes, those of former sections too, `before` the latter alone."""
+
+    whole: str
+    sections: list[str]
+    before: list[str]
+    own: set[str]
+    taken: Taken
+    changes: list[Change] = field(default_factory=list)
+
+
+async def _plan(ports: Ports, parts: Sequence[Ready], whole: str, there: Mapping[str, IndexedNote]) -> _Plan:
+    ids = [part.note.id for part in parts]
+    past = await ports.index.read(lambda view: view.with_history(ids))
+    before = _sections_of(await load_current(ports, there[ids[0]])) if ids[0] in there else []
+    still = await ports.index.notes(each for each in before if each not in ids)
+    taken = Taken(gone=[each for each in ids if each in past and each not in there])
+    taken.missing = [each for each in before if each in still and not still[each].note.is_outdated]
+    plan = _Plan(whole, ids[1:], before, {*ids, *before}, taken)
+    for part in parts:
+        known = there.get(part.note.id)
+        if known is not None and _is_to_be_looked_at(plan, part, known):
+            _bring_up_to_date(ports, plan, part, await load_current(ports, known))
+        elif known is None and part.note.id not in past:
+            taken.fresh.append(part.note.id)
+            plan.changes.append(Change(None, part.note, _marked(plan, part.raw, part.note)))
+    taken.known = len(there) - len(taken.updated)
+    return plan
+
+
+def _is_to_be_looked_at(plan: _Plan, part: Ready, known: IndexedNote) -> bool:
+    """Whether a note may have to be changed: its text is another one, or those before it or around it are."""
+    is_anew = plan.before != plan.sections
+    return known.note.content != part.note.content or bool(plan.changes) or is_anew
+
+
+def _bring_up_to_date(ports: Ports, plan: _Plan, part: Ready, stored: Stored) -> None:
+    note = stored.note
+    is_untouched = stored.document.values.get(IMPORTED_TEXT) == digest(note.content) or note.content == plan.whole
+    if note.is_outdated or not is_untouched:
+        plan.taken.edited += [note.id] if note.content != part.note.content else []
+        return
+    after = replace(note, content=part.note.content, connections=_links(note, part.note, plan.own))
+    data = _marked(plan, changed_document(stored.document, note, after).render(), after)
+    if after == note and parse(data).values == stored.document.values:
+        return
+    after = replace(after, updated=max(ports.now, note.created))
+    data = _marked(plan, changed_document(stored.document, note, after).render(), after)
+    plan.changes.append(Change(stored, after, data))
+    plan.taken.updated.append(note.id)
+
+
+def _links(note: Note, arrived: Note, own: set[str]) -> tuple[Link, ...]:
+    """The edges of a section as its text has them now, and those that it came to have here."""
+    given = {(link.to, link.type): link for link in arrived.connections if link.reason not in AUTO_REASONS}
+    kept = [
+        link
+        for link in note.connections
+        if link.to not in own or link.type not in STRUCTURE or (link.to, link.type) in given
+    ]
+    there = {(link.to, link.type) for link in kept}
+    return (*kept, *(link for key, link in given.items() if key not in there))
+
+
+def _marked(plan: _Plan, data: bytes, note: Note) -> bytes:
+    """A note's file with what a later import needs to know: the text that came; in that of the whole the sections."""
+    told: dict[str, object] = {IMPORTED_TEXT: digest(note.content)}
+    if note.id not in plan.sections:
+        told[IMPORTED_SECTIONS] = plan.sections
+    return parse(data).with_values(told).render()
+
+
+def _sections_of(whole: Stored) -> list[str]:
+    """The sections that came with the note of a whole; none where it came without."""
+    told = whole.document.values.get(IMPORTED_SECTIONS)
+    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []

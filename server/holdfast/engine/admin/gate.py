@@ -1,0 +1,253 @@
+"""The audit log: what the journal tells of changes, feedback and admin calls, without any note's text.
+
+What all admin calls share: a token before anything is destroyed, and a line in the journal.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from holdfast.engine.ports import Attending, Caller, Ports
+from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError
+from holdfast.index.note_index import IndexLostError
+from holdfast.model.note import id_range, is_note_id
+from holdfast.model.pages import is_page_key
+
+DEFAULT_ENTRIES, MOST_ENTRIES = 20, 50
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which entries are asked for: of one note (an id or the beginning of one), of one verb."""
+
+    limit: int = DEFAULT_ENTRIES
+    node_id: str | None = None
+    operation: str | None = None
+
+
+async def audit_log(ports: Ports, query: AuditQuery) -> list[Mapping[str, Any]]:
+    """Entries of the journal, newest first.
+
+    Each has seq, at, operation, by, source, change_id (None where nothing was changed), nodes (ids), outcome, dry_run,
+    undoes and undone_by (change ids).
+
+    Raises:
+        InvalidArgumentError: `limit` is out of range, or `node_id` can be no id.
+    """
+    if not 1 <= query.limit <= MOST_ENTRIES:
+        raise InvalidArgumentError(f"limit is outside 1 to {MOST_ENTRIES}.")
+    bounds = id_range(query.node_id) if query.node_id else None
+    if query.node_id and bounds is None:
+        raise InvalidArgumentError("node_id is not a note id.", "Ids look like mem_ and 16 letters and digits.")
+    operation = (query.operation or "").strip().lower()
+    return await ports.store.past.latest(query.limit, _Reader(bounds, operation).entry)
+
+
+class _Reader:
+    """Makes entries of lines that come newest first, so that what became of a change is known before it."""
+
+    def __init__(self, bounds: tuple[str, str] | None, operation: str) -> None:
+        self._bounds = bounds
+        self._operation = operation
+        self._void: set[str] = set()
+        self._done: set[str] = set()
+        self._undone: dict[str, str] = {}
+
+    def entry(self, line: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The entry that a line makes, or None where it makes none or is not asked for."""
+        self._done.update(line.get("done", ()))
+        self._void.update(change for change in line.get("void", ()) if change not in self._done)
+        change, op, undoes = line.get("change"), line.get("op"), line.get("undoes")
+        if not isinstance(op, str) or change in self._void:
+            return None
+        if isinstance(undoes, str) and isinstance(change, str) and change not in self._undone:
+            self._undone[undoes] = change
+        if change is None and line.get("outcome") == "done" and line.get("change_id"):
+            return None  # the change that the call made is told by itself
+        nodes = _nodes(line)
+        if not self._is_asked_for(op, nodes):
+            return None
+        return {
+            "seq": line["seq"],
+            "at": str(line.get("at", "")),
+            "operation": op,
+            "by": str(line.get("by", "")),
+            "source": str(line.get("source", "")),
+            "change_id": change,
+            "nodes": nodes,
+            "outcome": str(line.get("outcome", "done")),
+            "dry_run": line.get("dry_run") is True,
+            "undoes": undoes if isinstance(undoes, str) else None,
+            "undone_by": self._undone.get(change) if isinstance(change, str) else None,
+        }
+
+    def _is_asked_for(self, op: str, nodes: list[str]) -> bool:
+        if op.startswith(("admin_list_", READ)) and self._operation not in (op, "read" * op.startswith(READ)):
+            return False  # looking at the log would fill it
+        if self._operation and self._operation not in (op, op.removeprefix("admin_").partition("_")[0]):
+            return False
+        return self._bounds is None or any(self._bounds[0] <= node <= self._bounds[1] for node in nodes)
+
+
+def _nodes(line: Mapping[str, Any]) -> list[str]:
+    """The notes that a line is about, each once."""
+    files = line.get("files")
+    named = [file.get("note") for file in files] if isinstance(files, list) else []
+    rated = line.get("feedback")
+    named += [line.get("note"), rated.get("note") if isinstance(rated, dict) else None]
+    whole = [each for each in named if isinstance(each, str) and not is_page_key(each) and is_note_id(each)]
+    return list(dict.fromkeys(whole))
+
+
+Answer = TypeVar("Answer")
+
+log = structlog.get_logger()
+
+LIFETIME = timedelta(minutes=5)
+MOST_OPEN = 100
+READ = "admin_read_"  # how the operation of a look begins
+
+
+@dataclass(slots=True)
+class Confirmations:
+    """Tokens that were given for something that destroys: bound to what exactly, for one use, for five minutes.
+
+    No principal's tokens take the place of another's.
+    """
+
+    _given: dict[str, tuple[tuple[str, ...], datetime]] = field(default_factory=dict)
+
+    def give(self, about: tuple[str, ...], now: datetime) -> str:
+        """A token for what `about` says: principal first, then operation, arguments and what they meet."""
+        self._given = {token: entry for token, entry in self._given.items() if entry[1] > now}
+        own = [token for token, (what, _) in self._given.items() if what[0] == about[0]]
+        if len(own) >= MOST_OPEN:
+            del self._given[own[0]]
+        token = secrets.token_hex(8)
+        self._given[token] = (about, now + LIFETIME)
+        return token
+
+    def take(self, token: str, about: tuple[str, ...], now: datetime) -> None:
+        """Use a token up; one of another principal stays theirs.
+
+        Raises:
+            InvalidArgumentError: it was given for something else, is used, too old or unknown.
+        """
+        found = self._given.get(token)
+        if found is not None and found[0][0] == about[0]:
+            del self._given[token]
+        if found is None or found[0] != about or not found[1] - LIFETIME <= now < found[1]:
+            raise InvalidArgumentError(
+                "confirm is not a token for this call.",
+                "Call once without confirm, then with the token it gives.",
+            )
+
+    @contextmanager
+    def using(self, token: str, about: tuple[str, ...], now: datetime) -> Iterator[None]:
+        """As `take`, for what the block does. A try that did nothing and is made again keeps the token.
+
+        Raises:
+            InvalidArgumentError: as `take` does.
+        """
+        entry = self._given.get(token)
+        self.take(token, about, now)
+        try:
+            yield
+        except (ConflictError, IndexLostError):
+            if entry is not None:
+                self._given[token] = entry
+            raise
+
+
+def named(node_id: str) -> dict[str, object]:
+    """What the journal may tell of an argument that should be a note's id: nothing, if it is none."""
+    return {"note": node_id} if is_note_id(node_id) else {}
+
+
+async def looked(ports: Ports, caller: Caller, name: str, detail: Mapping[str, object]) -> None:
+    """Tell the journal that somebody read a resource of the admin namespace.
+
+    Args:
+        ports: the world.
+        caller: who read it.
+        name: the resource's, which is ours.
+        detail: the note that was asked for.
+
+    Raises:
+        StorageError: it cannot be told.
+    """
+    op = READ + name
+    line = {"admin": op, "op": op, "by": caller.principal, "source": caller.source, **detail}
+    await ports.store.record({**line, "outcome": "done"})
+
+
+@dataclass(frozen=True, slots=True)
+class AdminCall:
+    """Who calls which tool, and what it is about: ids, never text. An `anywhere` call needs no sound index."""
+
+    caller: Caller
+    op: str
+    about: Mapping[str, object] = field(default_factory=dict)
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Journalled(Generic[Answer]):
+    """What an admin call came to, and what is to be said beside it."""
+
+    answer: Answer
+    notices: tuple[str, ...] = ()
+
+
+async def journalled(
+    memory: Attending,
+    call: AdminCall,
+    verb: Callable[[Ports], Awaitable[Answer]],
+    told: Callable[[Answer], Mapping[str, object]] = lambda _: {},
+) -> Journalled[Answer]:
+    """Make an admin call, and tell the journal once, however many tries it took, how it ended.
+
+    A change of notes, a purge and a restore have lines of their own, written before the deed. This one is written
+    after it: where that fails, the answer stands and says so.
+
+    Args:
+        memory: the memory.
+        call: who calls what.
+        verb: what it does.
+        told: more keys for the line, of an answer.
+    """
+    try:
+        answer = await (memory.attend_folder(verb) if call.anywhere else memory.attend(verb))
+    except HoldfastError as error:
+        notices = await write_outcome(memory, call, {"outcome": type(error).__name__})
+        if notices:
+            raise error.also(*notices) from error
+        raise
+    return Journalled(answer, await write_outcome(memory, call, {"outcome": "done", **told(answer)}))
+
+
+async def write_outcome(memory: Attending, call: AdminCall, outcome: Mapping[str, object]) -> tuple[str, ...]:
+    """Tell the journal how a call ended; returns what to say where that cannot be told."""
+    who = call.caller
+    line = {"admin": call.op, "op": call.op, "by": who.principal, "source": who.source, **call.about, **outcome}
+    try:
+        await memory.attend_folder(lambda ports: ports.store.record(line))
+    except HoldfastError as error:
+        log.warning("call_not_journalled", tool=call.op, error=type(error).__name__)
+        return (f"How this call ended could not be written to the audit log: {error.sentence}",)
+    return ()
+
+
+async def afterwards(work: Awaitable[Answer]) -> tuple[Answer | None, tuple[str, ...]]:
+    """What is only done after the deed: its failure is something to say, and takes nothing back."""
+    try:
+        return await work, ()
+    except HoldfastError as error:
+        return None, (f"It is done; what comes after it failed: {error.sentence}",)

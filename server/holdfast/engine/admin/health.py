@@ -1,0 +1,203 @@
+"""admin_rebuild_index: the index is thrown away; the next request builds it anew from the notes.
+
+admin_reencode: all vectors of the settings' encoder are made anew, and the old ones answer until then.
+
+What an administrator may look at: how much there is, how it does, and what is done by itself.
+"""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import anyio
+
+from holdfast import __version__
+from holdfast.engine.admin.backups import DAY
+from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
+from holdfast.engine.encoding import count_waiting, identified, identity, progress
+from holdfast.engine.jobs.daily import JOBS
+from holdfast.engine.jobs.scheduler import job_states
+from holdfast.engine.maintenance.notice import MAINTENANCE, waiting_notes
+from holdfast.engine.ports import Attending, Caller, Ports, View
+from holdfast.engine.runtime import Memory
+from holdfast.engine.sync.replay import harmed_lines
+from holdfast.errors import EncoderError
+from holdfast.index.projection import Update
+from holdfast.index.sets import SetRow
+from holdfast.model.times import instant, moment
+
+
+async def discard_index(ports: Ports) -> None:
+    """Take the index away, unless somebody is building it just now, which is waited for.
+
+    Raises:
+        StorageError: it cannot be removed.
+    """
+    async with ports.store.alone():
+        await ports.index.erase()
+
+
+async def count_notes(ports: Ports) -> int:
+    """How many notes the index knows."""
+    return await ports.index.read(lambda view: view.count_notes())
+
+
+LOOK_SECONDS = 0.2
+LONGEST_SECONDS = 50.0  # many clients give a call up after a minute; the work goes on without it
+
+
+@dataclass(frozen=True, slots=True)
+class Reencoding:
+    """How far it is: `done` of `notes` have their new vectors in the set `key`."""
+
+    key: str
+    model: str
+    done: int
+    notes: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.done >= self.notes
+
+
+async def reencode(memory: Attending, caller: Caller) -> Journalled[Reencoding]:
+    """Queue every note for the encoder that the settings name. What was queued before counts as not done.
+
+    Raises:
+        EncoderError: no encoder is set, or its provider cannot be asked which model it has.
+    """
+
+    async def begin(ports: Ports) -> Reencoding:
+        encoder = ports.encoder
+        if encoder is None:
+            raise EncoderError("No encoder is set.", "Set HOLDFAST_ENCODER; auto needs nothing else.")
+        own = await identified(encoder)
+        await encoder.forget()
+        await ports.index.apply(Update(opened=[SetRow(own.key, own.described)], requeued=[own.key]))
+        return await _state(ports, own.key)
+
+    return await journalled(memory, AdminCall(caller, "admin_reencode"), begin, lambda begun: {"notes": begun.notes})
+
+
+async def follow(memory: Memory, begun: Reencoding) -> AsyncIterator[Reencoding]:
+    """How far it is, each time that this has changed, until it is whole or a client would give up waiting."""
+    last, deadline = begun, time.monotonic() + LONGEST_SECONDS
+    while not last.is_whole and time.monotonic() < deadline:
+        await anyio.sleep(LOOK_SECONDS)
+        state = await memory.peek(lambda ports: _state(ports, begun.key))
+        if state != last:
+            last = state
+            yield state
+
+
+async def _state(ports: Ports, key: str) -> Reencoding:
+    found = next((item for item in await progress(ports) if item.key == key), None)
+    if found is None:  # dropped meanwhile
+        return Reencoding(key, "", 0, 0)
+    return Reencoding(key, found.model, found.done, found.notes)
+
+
+Shown = dict[str, Any]
+
+DAMAGED_REMEDY = (
+    "Notes are not touched by it; what these lines told of history, undo and feedback is lost. Stop every Holdfast, "
+    "then bring the file back from a backup, or delete these lines."
+)
+
+
+async def stats(ports: Ports) -> Shown:
+    """Counts by type, tier and space, links, vectors, bytes, and when maintenance was last seen to."""
+
+    def read(view: View) -> Shown:
+        _, runs = view.job_runs(MAINTENANCE)
+        last = {"last": runs[0].at if runs else None, "notes_since": waiting_notes(view)}
+        return {**asdict(view.statistics()), "maintenance": last}
+
+    told = await ports.index.read(read)
+    return {**told, "bytes": await ports.upkeep.sizes() if ports.upkeep else {}}
+
+
+async def health(ports: Ports) -> Shown:
+    """Whether everything works, and by which way. `ok` is False where something waits for a person."""
+    pending = await count_waiting(ports)
+    own = identity(ports.encoder)
+    quarantined = len(await ports.index.problems())
+    held = await ports.index.read(lambda view: view.held())
+    damaged, places = await harmed_lines(ports)
+    named = {"provider": own.provider, "model": own.model, "dimension": own.dimension} if own else {}
+    state = "none" if ports.encoder is None else "known" if own else "not reached yet"
+    obstacle = ports.store.reading_only
+    return {
+        "ok": not obstacle and quarantined == 0 and damaged == 0 and (held is None or held[0] == held[1]),
+        "version": __version__,
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "sqlite_vec": ports.index.vector_search,
+        "pending_vectors": pending,
+        "vectors_in_memory": vectors_in_memory(held),
+        "encoder": {"state": state, **named},
+        "reading_only": obstacle or None,
+        "watcher": "kernel" if ports.store.watches else "scan",
+        "quarantined": quarantined,
+        "damaged_journal_lines": damaged,
+        "damaged_journal_places": [f"journal/{place}" for place in places],
+        **({"damaged_journal_remedy": DAMAGED_REMEDY} if damaged else {}),
+        "disk_free_bytes": await ports.upkeep.free_bytes() if ports.upkeep else None,
+    }
+
+
+async def read_vectors(ports: Ports) -> tuple[int, int] | None:
+    """Read the vectors of the set that answers: how many came, and how many there are; None where no set is ready."""
+    await ports.index.read(lambda view: view.change_number())  # the sets are known after any reading
+    ready = [row.key for row in ports.index.vector_sets if row.ready]
+    return await ports.index.read(lambda view: view.held(ready[0])) if ready else None
+
+
+def vectors_in_memory(held: tuple[int, int] | None) -> Shown:
+    """How many vectors this process compares, beside those of the same set in the database.
+
+    What other processes have in memory cannot be known.
+    """
+    if held is None:
+        said = "This process has compared no vectors yet, so there are none to count."
+        return {"in_memory": None, "in_database": None, "said": said}
+    here, there = held
+    said = f"This process compares {here:,} of the {there:,} vectors in the database."
+    if here != there:
+        said += " Some notes are not found by meaning, or are by a text that they had before: restart this server."
+    return {"in_memory": here, "in_database": there, "said": said}
+
+
+async def jobs(ports: Ports) -> Shown:
+    """Each job with its last run, and how far each vector set is."""
+    states = [asdict(state) for state in await job_states(ports, JOBS)]
+    sets = [asdict(item) for item in await progress(ports)]
+    return {"jobs": [*states, await _vault(ports)], "vector_sets": sets}
+
+
+async def quarantine(ports: Ports) -> list[Shown]:
+    """Files that are no notes and stay where they are, with the reason."""
+    return [{"path": f"memories/{path}", "reason": reason} for path, reason in await ports.index.problems()]
+
+
+async def _vault(ports: Ports) -> Shown:
+    """The daily backup in the form of a job."""
+    backups = await ports.vault.backups() if ports.vault else []
+    last = backups[0].created_at if backups else None
+    is_on = ports.vault is not None and ports.daily_backups
+    return {
+        "name": "vault",
+        "does": "makes a backup of the whole memory",
+        "last_run": last,
+        "last_success": last,
+        "last_error": None,
+        "run_count": len(backups),
+        "duration_ms": None,
+        "changed": None,
+        "next_due": (instant(moment(last) + DAY) if last else ports.now) if is_on else None,
+    }

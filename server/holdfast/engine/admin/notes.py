@@ -1,0 +1,283 @@
+"""Deleting a note, which puts it into the trash, and bringing it back.
+
+Editing notes through the admin gate: their text and place, and the edges between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.undo import clear_trash, find_change, plan
+from holdfast.engine.arguments import LARGEST_CONTENT, Door, resolve
+from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.encoding import encode_note
+from holdfast.engine.jobs.changes import core_notices
+from holdfast.engine.ports import Caller, Ports
+from holdfast.errors import (
+    AmbiguousIdError,
+    ConflictError,
+    IntegrityError,
+    InvalidArgumentError,
+    MemoryNotFoundError,
+    ProtectedNoteError,
+    UndoConflictError,
+)
+from holdfast.index.rows import IndexedNote
+from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, SELF_ID, TIERS, Link, Note, id_range, title_of
+from holdfast.store.history import Deletion
+from holdfast.store.stored import Change
+
+DELETE, RESTORE = "admin_delete_memory", "admin_restore_memory"
+MOST_HEIRS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class WouldDelete:
+    """What a deletion would do: `links_in` and `links_out` are edges of other notes to it and its own to others."""
+
+    note: Note
+    links_in: int
+    links_out: int
+    confirm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The note is in the trash. `change_id` undoes it."""
+
+    note: Note
+    change_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtBack:
+    """The note is back from the trash, its file as it was. `change_id` undoes it."""
+
+    note: Note
+    change_id: str
+
+
+async def delete_note(
+    ports: Ports, caller: Caller, tokens: Confirmations, node_id: str, confirm: str | None
+) -> WouldDelete | Deleted:
+    """Say what deleting a note would do; with the token that this gives, put it into the trash.
+
+    Raises:
+        MemoryNotFoundError, AmbiguousIdError, QuarantinedError, ProtectedNoteError: nothing was done.
+        InvalidArgumentError: the token is not one of this call, or the note has changed since.
+        ConflictError, StorageError: nothing was done.
+    """
+    found = await resolve(ports.index, node_id)
+    if found.note.id == SELF_ID:
+        raise ProtectedNoteError("The Self note cannot be deleted.", "Edit it with admin_update_memory instead.")
+    about = (caller.principal, DELETE, found.note.id, found.hash)
+    if confirm is None:
+        links = await ports.index.links([found.note.id])
+        out = sum(link.source == found.note.id for link in links)
+        return WouldDelete(found.note, len(links) - out, out, tokens.give(about, ports.clock()))
+    async with ports.store.hold({found.note.id}):
+        stored = await load_current(ports, found)
+        with tokens.using(confirm, about, ports.clock()):
+            done = await commit(ports, caller, DELETE, [Change(stored, None)], detail={"admin": DELETE})
+    return Deleted(stored.note, done.change_id)
+
+
+async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBack:
+    """Bring a deleted note back, byte for byte; a merged one only where the merge cannot be undone any more.
+
+    Raises:
+        MemoryNotFoundError, AmbiguousIdError: the trash holds no such note, or several.
+        InvalidArgumentError: the note is not deleted, or its merge is to be undone.
+        IntegrityError: its text is not kept any more.
+        StorageError: nothing was done.
+    """
+    note_id, deletion = await find_deleted(ports, node_id)
+    if deletion.op == "merge" and await _can_be_undone(ports, deletion.change):
+        raise InvalidArgumentError(
+            "This note was merged into another one.", f"Undo the merge: admin_undo_merge with {deletion.change}."
+        )
+    past = await ports.store.past.replaced(deletion.file)
+    encoded = await encode_note(ports, past.note.title, past.note.content)
+    heirs = await _heirs(ports, note_id)
+    async with ports.store.hold({note_id, *heirs}) as made:
+        await check_known(ports, made)
+        if await ports.index.files_of([note_id]):
+            raise _not_deleted()
+        there = await _heirs(ports, note_id)
+        if there.keys() != heirs.keys():
+            raise ConflictError("The note was merged meanwhile.", "Nothing was written; repeat the call.")
+        changes = [Change(None, past.note, past.data, deletion.file.path, past.modified_ns)]
+        for heir in there.values():
+            stored = await load_current(ports, heir)
+            changes.append(Change(stored, _without(stored.note, note_id, ports.now)))
+        done = await commit(ports, caller, RESTORE, changes, {note_id: encoded}, {"admin": RESTORE})
+        await clear_trash(ports, [deletion.file])
+    return BroughtBack(past.note, done.change_id)
+
+
+async def _heirs(ports: Ports, note_id: str) -> dict[str, IndexedNote]:
+    """The notes that the id of a note means which is not there; more than one only by a person's hand."""
+    found = await ports.index.matching(note_id, MOST_HEIRS)
+    return await ports.index.notes([each for each, _ in found if each != note_id])
+
+
+def _without(heir: Note, note_id: str, now: str) -> Note:
+    merged = tuple(each for each in heir.merged if each != note_id)
+    return replace(heir, merged=merged, updated=max(now, heir.created))
+
+
+async def _can_be_undone(ports: Ports, change_id: str) -> bool:
+    try:
+        await plan(ports, await find_change(ports, change_id))
+    except (UndoConflictError, IntegrityError):
+        return False
+    return True
+
+
+async def find_deleted(ports: Ports, node_id: str) -> tuple[str, Deletion]:
+    """The deleted note that an id or a prefix means.
+
+    Raises:
+        MemoryNotFoundError, AmbiguousIdError: none does, or several.
+        InvalidArgumentError: the one that it means is not deleted.
+    """
+    bounds = id_range(node_id)
+    trashed = await ports.store.past.trashed()
+    meant = [each for each in sorted(trashed) if bounds is not None and bounds[0] <= each <= bounds[1]]
+    held = {row.note for row in (await ports.index.files_of(meant)).values()}
+    deleted = [each for each in meant if each not in held]
+    if len(deleted) > 1:
+        raise AmbiguousIdError(f"node_id begins several ids: {', '.join(deleted[:5])}.", "Give more of the id.")
+    if deleted:
+        return deleted[0], trashed[deleted[0]]
+    if held or await ports.index.matching(node_id, 1):
+        raise _not_deleted()
+    raise MemoryNotFoundError(
+        "The trash holds no note of this id.", "admin_list_audit_log with operation=delete lists what was deleted."
+    )
+
+
+def _not_deleted() -> InvalidArgumentError:
+    return InvalidArgumentError("This note is not deleted.", "recall_node shows it.")
+
+
+UPDATE, CONNECT = "admin_update_memory", "admin_connect_memories"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What is to be different; None leaves it as it is."""
+
+    node_id: str
+    content: str | None = None
+    type: str | None = None
+    tier: str | None = None
+    tags: Sequence[str] | None = None
+    title: str | None = None
+    space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """An edge from one note to another, `weight` in 0..1."""
+
+    source_id: str
+    target_id: str
+    edge: str = "related_to"
+    weight: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A note as it is now, and which of its keys changed. `change_id` undoes it; None where nothing changed."""
+
+    note: Note
+    change_id: str | None
+    changed: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
+async def update_note(ports: Ports, caller: Caller, request: Edit) -> Edited:
+    """Change a note. Its file keeps its name: names are cosmetic.
+
+    Raises:
+        InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError, SecretRefusedError: nothing was written.
+        ProtectedNoteError: the Self note keeps its type, tier and space.
+        ConflictError, StorageError: nothing was written.
+    """
+    door = Door(ports)
+    size = len(request.content or "")
+    wanted = await ports.computing.run(caller.principal, size, lambda: _wanted(door, request))
+    found = await resolve(ports.index, request.node_id)
+    if found.note.id == SELF_ID and wanted.keys() & {"type", "tier", "space"}:
+        raise ProtectedNoteError("The Self note keeps its type, tier and space.", "Change its content, title or tags.")
+    encoded = await encode_note(ports, *_text(found.note, wanted)) if wanted.keys() & {"title", "content"} else None
+    async with ports.store.hold({found.note.id}):
+        stored = await load_current(ports, found)
+        title, _ = _text(stored.note, wanted)
+        edited = replace(stored.note, **{**wanted, "title": title})
+        changed = tuple(name for name in Edit.__slots__[1:] if getattr(edited, name) != getattr(stored.note, name))
+        if not changed:
+            return Edited(stored.note, None, (), ("The note is like this already; nothing was changed.",))
+        edited = replace(edited, updated=max(ports.now, edited.created))
+        vectors = {edited.id: encoded} if encoded else {}
+        done = await commit(ports, caller, UPDATE, [Change(stored, edited)], vectors, {"admin": UPDATE})
+    shed = await core_notices(ports, edited.id) if "tier" in changed and edited.tier == "core" else []
+    return Edited(edited, done.change_id, changed, (*door.notices(), *shed))
+
+
+async def connect_notes(ports: Ports, caller: Caller, request: Connect) -> Edited:
+    """Put an edge from one note to another, in place of one of the same type.
+
+    Raises:
+        InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError: nothing was written.
+        ConflictError, StorageError: nothing was written.
+    """
+    if request.edge not in EDGE_TYPES:
+        raise InvalidArgumentError("edge is unknown.", f"Use one of {', '.join(EDGE_TYPES)}.")
+    if not 0.0 <= request.weight <= 1.0:
+        raise InvalidArgumentError("weight is outside 0 to 1.")
+    source = await resolve(ports.index, request.source_id, what="source_id")
+    target = (await resolve(ports.index, request.target_id, what="target_id")).note.id
+    if source.note.id == target:
+        raise InvalidArgumentError("source_id and target_id are the same note.", "Name two notes.")
+    async with ports.store.hold({source.note.id, target}):
+        stored = await load_current(ports, source)
+        links = stored.note.connections
+        same = next((link for link in links if (link.to, link.type) == (target, request.edge)), None)
+        if same is not None and same.weight == request.weight:
+            return Edited(stored.note, None, (), ("They are connected like this already; nothing was changed.",))
+        edge = replace(same or Link(target, request.edge, created=ports.now), weight=request.weight)
+        others = [link for link in links if (link.to, link.type) != (target, request.edge)]
+        connected = replace(stored.note, connections=(*others, edge), updated=max(ports.now, stored.note.created))
+        done = await commit(ports, caller, CONNECT, [Change(stored, connected)], detail={"admin": CONNECT})
+    return Edited(connected, done.change_id, ("connections",), ())
+
+
+def _wanted(door: Door, request: Edit) -> dict[str, Any]:
+    """The new values of the keys that are to change."""
+    for name, value, allowed in (("type", request.type, NOTE_TYPES), ("tier", request.tier, TIERS)):
+        if value is not None and value not in allowed:
+            raise InvalidArgumentError(f"{name} is unknown.", f"Use one of {', '.join(allowed)}.")
+    given = {
+        "content": None if request.content is None else door.text("content", request.content, LARGEST_CONTENT),
+        "type": request.type,
+        "tier": request.tier,
+        "tags": None if request.tags is None else door.tags(request.tags),
+        "title": door.line("title", request.title),
+        "space": door.space(request.space),
+    }
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if not wanted:
+        raise InvalidArgumentError("Nothing is to be changed.", "Give content, type, tier, tags, title or space.")
+    return wanted
+
+
+def _text(note: Note, wanted: dict[str, Any]) -> tuple[str, str]:
+    """Title and content as they will be; a title that only repeats the first line follows it."""
+    content = wanted.get("content", note.content)
+    title = title_of(content) if note.title == title_of(note.content) else note.title
+    return wanted.get("title", title), content

@@ -1,0 +1,362 @@
+"""Undoing a change: its notes' files are byte for byte what they were, by one change that can be undone in turn.
+
+A person behind the gate undoes any change. Who made one takes it back without the gate: the same principal through the
+same program, knowing its handle, within the hour. Processes do not count, for a client may restart its server; what a
+person did behind the gate is not theirs to take back, whoever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+import structlog
+
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.agent.remember import same_guard
+from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.encoding import Encoded, encode_note
+from holdfast.engine.maintenance.verdicts import PROPOSAL_PREFIX
+from holdfast.engine.ports import Caller, Ports, View
+from holdfast.errors import (
+    ChangeNotFoundError,
+    InvalidArgumentError,
+    StorageError,
+    UndoConflictError,
+    UndoRefusedError,
+)
+from holdfast.index.rows import IndexedNote
+from holdfast.model.note import SELF_ID, Note, id_range
+from holdfast.model.pages import is_page_key
+from holdfast.model.times import moment
+from holdfast.store.erasure import NO_HASH
+from holdfast.store.history import void_changes
+from holdfast.store.intents import Intent, PlannedFile, intent_of
+from holdfast.store.stored import Change
+
+log = structlog.get_logger()
+
+_OUTCOMES = ('"void":', '"undoes":')  # lines that tell what became of changes
+MERGES = ("merge", "consolidate")
+MOST_ENCODED = 20  # notes whose vectors are made at once; others are queued
+OWN_FOR = timedelta(hours=1)  # how long whoever made a change may take it back
+_WHO = "Who made a change can take it back for an hour; a person can undo any with admin_undo (holdfast --admin)."
+_INSTEAD = "Say what is true now with remember and supersedes; a person can undo later changes first with admin_undo."
+
+Effect = Literal["put back", "moved to the trash", "brought back from the trash"]
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """What an undo does to one note: as it is then, or as it was when it went to the trash."""
+
+    note: Note
+    effect: Effect
+
+    @property
+    def id(self) -> str:
+        return self.note.id
+
+    @property
+    def title(self) -> str:
+        return self.note.title
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The change is undone; `change_id` undoes that in turn."""
+
+    undoes: str
+    change_id: str
+    notes: tuple[Affected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyUndone:
+    """The change, which was of `ids`, was undone before, by the change `by`; nothing was done."""
+
+    undoes: str
+    by: str
+    ids: tuple[str, ...]
+
+
+Outcome: TypeAlias = Undone | AlreadyUndone
+
+
+@dataclass(frozen=True, slots=True)
+class PastChange:
+    """A change as the journal has it; `undone_by` is the change that undid it and is not undone itself."""
+
+    op: str
+    intent: Intent
+    undone_by: str | None
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What undoing a change comes to: the changes to make, and the files that they take out of the trash."""
+
+    changes: tuple[Change, ...]
+    notes: tuple[Affected, ...]
+    from_trash: tuple[PlannedFile, ...]
+
+
+async def undo(ports: Ports, caller: Caller, change_id: str) -> Outcome:
+    """Undo a change of notes, whichever verb made it.
+
+    Raises:
+        ChangeNotFoundError: there is no such change.
+        InvalidArgumentError: it is no change of notes.
+        UndoConflictError: one of its notes has changed since; nothing was done.
+        IntegrityError: a text from before it is not kept any more; nothing was done.
+        StorageError: nothing was done.
+    """
+    return await _undo(ports, caller, lambda: find_change(ports, change_id), by_admin=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """Which change is to be taken back. `node_id`, where it is given, is a note of it.
+
+    `reason` and `superseded_by` are for retiring. `by_owner` says that whoever asks is behind the gate as it is.
+    """
+
+    change_id: str
+    node_id: str | None = None
+    reason: str | None = None
+    superseded_by: str | None = None
+    by_owner: bool = False
+
+
+async def take_back(ports: Ports, caller: Caller, request: TakeBack) -> Outcome:
+    """Undo the caller's own change of the last hour.
+
+    Raises:
+        ChangeNotFoundError, InvalidArgumentError, IntegrityError, StorageError: as for `undo`.
+        UndoRefusedError: it is somebody else's, or older; nothing was done.
+        UndoConflictError: a note of it has changed since, or another note relies on it; nothing was done.
+    """
+    if request.reason or request.superseded_by:
+        raise InvalidArgumentError("undo takes a change back, reason and superseded_by retire a note.", "Give one.")
+    with _for_its_maker():
+        return await _undo(ports, caller, lambda: _own_change(ports, caller, request), by_admin=False)
+
+
+async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastChange]], *, by_admin: bool) -> Outcome:
+    """Undo what `find` finds, which is asked again under the locks."""
+    found = await find()
+    if found.undone_by:
+        return already_undone(found, found.undone_by)
+    coming = [change.after for change in (await plan(ports, found)).changes if change.after is not None]
+    vectors = await _encoded(ports, coming)
+    guards = {same_guard(note) for note in coming}
+    async with ports.store.hold(found.intent.keys | guards) as made:
+        await check_known(ports, made)
+        found = await find()
+        if found.undone_by:
+            return already_undone(found, found.undone_by)
+        planned = await plan(ports, found)
+        if not by_admin:
+            await _check_none_alike(ports, planned, found.record["at"])
+        said: dict[str, Any] = {"undoes": found.intent.change, "guards": sorted(guards)}
+        if by_admin:
+            said["admin"] = "admin_undo"
+        done = await commit(ports, caller, "undo", planned.changes, vectors, said)
+        await clear_trash(ports, planned.from_trash)
+    return Undone(found.intent.change, done.change_id, planned.notes)
+
+
+async def _check_none_alike(ports: Ports, planned: Plan, since: str) -> None:
+    """Refuse to bring a note back beside another that says the same and was stored after the change was made."""
+    ids = [each.id for each in planned.notes]
+    coming = [each.note for each in planned.notes if each.effect != "moved to the trash" and not each.note.is_outdated]
+
+    def alike(view: View) -> bool:
+        same = [found for note in coming if (found := view.same_note(note, ports.now, ids))]
+        return any(row.note.created >= since for row in view.notes(same).values())
+
+    if await ports.index.read(alike):
+        raise UndoConflictError("conflict: the same note was stored again since; nothing was done.")
+
+
+def already_undone(found: PastChange, by: str) -> AlreadyUndone:
+    return AlreadyUndone(found.intent.change, by, tuple(file.note for file in found.intent.files))
+
+
+async def _own_change(ports: Ports, caller: Caller, request: TakeBack) -> PastChange:
+    """A change that the caller may take back."""
+    found = await find_change(ports, request.change_id)
+    record, now = found.record, ports.clock()
+    is_gated = _is_of_a_person(record) and not request.by_owner
+    if (record.get("by"), record.get("source")) != (caller.principal, caller.source) or is_gated:
+        raise UndoRefusedError("This change was made by somebody else; nothing was done.", _WHO)
+    if abs(now - moment(record["at"])) > OWN_FOR:  # a clock that went back makes no change young
+        raise UndoRefusedError("This change was made more than an hour ago; nothing was done.", _WHO)
+    low, high = (request.node_id and id_range(request.node_id)) or ("", "~")
+    if not any(low <= key <= high for key in found.intent.keys):
+        raise InvalidArgumentError("node_id is no note of the change to undo.", "Give undo alone.")
+    if not found.undone_by:
+        await _check_nothing_relies(ports, found)
+    return found
+
+
+def _is_of_a_person(record: Mapping[str, Any]) -> bool:
+    """Whether somebody made the change behind the gate, approving what waited for a person included."""
+    return "admin" in record or str(record.get("item", "")).startswith(PROPOSAL_PREFIX)
+
+
+async def _check_nothing_relies(ports: Ports, found: PastChange) -> None:
+    """Refuse to take a note away that others, which stay retired, name as the one that is true now."""
+    born = [file.note for file in found.intent.files if file.before is None]
+    links = await ports.index.links(born)
+    ends = {link.target for link in links if link.source in born} - found.intent.keys
+    if any(row.note.superseded_by in born for row in (await ports.index.notes(ends)).values()):
+        raise UndoConflictError("conflict: another note was retired for one of this change; nothing was done.")
+
+
+@contextmanager
+def _for_its_maker() -> Iterator[None]:
+    """Say what whoever made a change can do, where a person behind the gate could do more."""
+    try:
+        yield
+    except UndoConflictError as error:
+        raise UndoConflictError(error.sentence, _INSTEAD) from error
+    except ChangeNotFoundError as error:
+        raise ChangeNotFoundError(error.sentence, "The answer of the tool that made it has it.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class WouldUndo:
+    """What undoing a merge would do to each note, and the token that makes it happen."""
+
+    undoes: str
+    notes: tuple[Affected, ...]
+    confirm: str
+
+
+async def undo_merge(
+    ports: Ports, caller: Caller, tokens: Confirmations, merge_id: str, confirm: str | None
+) -> WouldUndo | Outcome:
+    """Say what undoing a merge or a consolidation would do; with the token that this gives, do it.
+
+    Raises:
+        ChangeNotFoundError: there is no such change.
+        InvalidArgumentError: it is no merge, or the token is not one of this call.
+        UndoConflictError, IntegrityError, StorageError: nothing was done.
+    """
+    found = await find_change(ports, merge_id)
+    if found.op not in MERGES:
+        raise InvalidArgumentError("merge_id is the id of a change that is no merge.", "Undo it with admin_undo.")
+    if found.undone_by:
+        return already_undone(found, found.undone_by)
+    planned = await plan(ports, found)
+    about = (caller.principal, "admin_undo_merge", found.intent.change, *(file.path for file in found.intent.files))
+    if confirm is None:
+        return WouldUndo(found.intent.change, planned.notes, tokens.give(about, ports.clock()))
+    with tokens.using(confirm, about, ports.clock()):
+        return await undo(ports, caller, found.intent.change)
+
+
+async def clear_trash(ports: Ports, files: Sequence[PlannedFile]) -> None:
+    """Take out of the trash what was brought back; a file that stays there for once does no harm."""
+    try:
+        for file in files:
+            await ports.store.past.drop(file)
+    except StorageError as error:
+        log.warning("trash_not_cleared", reason=str(error))
+
+
+async def find_change(ports: Ports, change_id: str) -> PastChange:
+    """Look a change up in the journal.
+
+    Raises:
+        ChangeNotFoundError: there is none of this id, or it never happened.
+    """
+    wanted = change_id.strip().lower()
+    records = await _lines_about(ports, wanted) if wanted.startswith("chg_") else []
+    void = void_changes(records)
+    for record in records:
+        intent = intent_of(record)
+        if intent is not None and intent.change == wanted and wanted not in void:
+            return PastChange(record["op"], intent, undone_by(records, void).get(wanted), record)
+    raise ChangeNotFoundError(
+        "No change has this change_id.", "admin_list_audit_log lists changes with theirs; tools answer with it."
+    )
+
+
+async def _lines_about(ports: Ports, change: str) -> list[dict[str, Any]]:
+    """The journal's line of a change and all that came after it; a change of pages is looked for from the beginning."""
+    known = await ports.index.read(lambda view: view.change(change))
+    if known is not None:
+        return await ports.store.past.since(known.seq)
+    return await ports.store.past.told([f'"change":"{change}"', *_OUTCOMES])
+
+
+def undone_by(records: Sequence[Mapping[str, Any]], void: set[str]) -> dict[str, str]:
+    """Which change undid which, by the undone one's id: an undo that was undone itself does not count."""
+    undos = [(record["change"], record["undoes"]) for record in records if isinstance(record.get("undoes"), str)]
+    by: dict[str, str] = {}
+    for change, undone in reversed(undos):
+        if change not in by and change not in void:
+            by[undone] = change
+    return by
+
+
+async def plan(ports: Ports, found: PastChange) -> Plan:
+    """What undoing comes to now.
+
+    Raises:
+        InvalidArgumentError, UndoConflictError, IntegrityError: it cannot be done.
+        ConflictError: the index does not know a file as it is; look again.
+    """
+    files = [file for file in found.intent.files if file.note != SELF_ID or file.before is not None]
+    if not files or any(is_page_key(file.note) for file in files):
+        raise InvalidArgumentError("This is no change of notes.", "NOW files and logs are changed by now_update.")
+    ids = [file.note for file in files]
+    there = await ports.index.notes(ids)
+    held = {row.note for row in (await ports.index.files_of(ids)).values()}
+    trashed = await ports.store.past.trashed() if any(file.after is None for file in files) else {}
+    last = {each: deletion.file for each, deletion in trashed.items() if each in ids and each not in held}
+    steps = [await _step(ports, file, there.get(file.note), last.get(file.note)) for file in files]
+    return Plan(
+        changes=tuple(change for change, _ in steps),
+        notes=tuple(affected for _, affected in steps),
+        from_trash=tuple(last[file.note] for file in files if file.after is None),
+    )
+
+
+async def _step(
+    ports: Ports, file: PlannedFile, current: IndexedNote | None, deleted: PlannedFile | None
+) -> tuple[Change, Affected]:
+    """The change that undoes one file of a change; `deleted` is how its note came into the trash, if it is there."""
+    if file.after is None:
+        if file.before != NO_HASH and (deleted is None or deleted.before != file.before):
+            raise _conflict()
+        past = await ports.store.past.replaced(deleted or file)
+        change = Change(None, past.note, past.data, file.path, past.modified_ns)
+        return change, Affected(past.note, "brought back from the trash")
+    if current is None or current.hash != file.after:
+        raise _conflict()
+    stored = await load_current(ports, current)
+    if file.before is None:
+        return Change(stored, None), Affected(stored.note, "moved to the trash")
+    past = await ports.store.past.replaced(file, stored.note.created)
+    change = Change(stored, past.note, past.data, modified_ns=past.modified_ns)
+    return change, Affected(past.note, "put back")
+
+
+async def _encoded(ports: Ports, coming: Sequence[Note]) -> dict[str, Encoded]:
+    """Vectors of what comes back, made before any lock is taken."""
+    return {note.id: await encode_note(ports, note.title, note.content) for note in coming[:MOST_ENCODED]}
+
+
+def _conflict() -> UndoConflictError:
+    return UndoConflictError(
+        "conflict: a note of this change has changed since, so it cannot be undone exactly; nothing was done.",
+        "Undo the later changes first (admin_list_audit_log names them), or change the note with admin_update_memory; "
+        "admin_restore_memory brings back what a merge took away.",
+    )

@@ -1,0 +1,449 @@
+"""The answer to a question, from one state of the index: hits, what stands around them, and what was left out.
+
+How many tokens an answer may cost, and how much of each note is shown for it.
+
+Tokens are those of `holdfast.model.tokens.most_tokens`, which never counts too few. An answer has two forms, text and
+JSON, of which a model reads one: each has a budget. Text leaves out most of what is known of a note, so its budget is
+the smaller one, unless the caller gives one for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from holdfast.engine.agent.lists import Listed, Listing, listed, passes, persons
+from holdfast.engine.agent.matters import (
+    CLOSE_SEEDS,
+    LOOKED,
+    Earlier,
+    Led,
+    Matters,
+    bare,
+    close_ones,
+    compared,
+    consolidated,
+    current_first,
+    earlier_of,
+    valid_then,
+)
+from holdfast.engine.agent.question import Asking, Window, anytime, averaged, hard_filter, outer, ranked_phrasing
+from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.omi.beliefs import opposed_pairs
+from holdfast.engine.ports import View
+from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.model.note import SELF_ID, Note
+from holdfast.model.passages import NOTHING, Passage, passage
+from holdfast.model.ranking import FLOOR, Filter, QueryVector, Question, Ranked, gated, identifiers_of, rank
+from holdfast.model.tokens import most_tokens
+
+Passing: TypeAlias = Callable[[Ranked], bool]
+
+SEEDS, MOST_RELATED = 5, 5
+LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
+LISTED = 1.0  # the relevance of what is on a list that was asked for
+NAMED = 0.85  # at the least, of the note of a person who is asked for
+_ABOUT = ("is about whom was asked for",)
+MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
+SAY_DIFFERENT = "they say different things of the same"
+INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A note that answers, with what is known of how well, and what of it is shown.
+
+    `earlier` are older notes about the same matter, which it stands for; `later_since` says since when it holds, where
+    that is after the time that is asked about; `belief` says how a belief stands, and is empty for others. With
+    `listed` it is on a list that was asked for, and its relevance says nothing.
+    """
+
+    note: Note
+    ranked: Ranked
+    earlier: tuple[Earlier, ...] = ()
+    later_since: str | None = None
+    belief: str = ""
+    shown: Passage = NOTHING
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A note that no leg found, reached over an edge of a hit."""
+
+    note: Note
+    via: str
+    edge: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tension:
+    """Two notes of which one contradicts the other."""
+
+    first: str
+    second: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Hits with what stands around them, and where they are from.
+
+    `elsewhen` says that the best hits are from other times than the question speaks of; else `window` is its time, if a
+    hit is from it. `listing` says what the hits are some of, where a list was asked for.
+    """
+
+    hits: tuple[Hit, ...]
+    related: tuple[Neighbour, ...]
+    tensions: tuple[Tension, ...]
+    elsewhen: bool
+    listing: Listing | None = None
+    window: Window | None = None
+
+
+def answer(
+    view: View, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None, offset: int = 0
+) -> Answer:
+    """Find the best notes, nothing that falls short of the lines, `limit` behind the first `offset`.
+
+    A list that is asked for is one. What is asked for by its time is looked for there first; where nothing there fits,
+    or only badly, everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller
+    says what is `passing`, that alone decides. Nothing is looked for where the question names nothing, unless with
+    `explain`.
+    """
+    lists = listed(view, asking, limit, offset)
+    if lists is not None:
+        return _of_list(view, asking, lists, limit, passing)
+    if asking.idle == "empty" and not explain:
+        return Answer((), (), (), elsewhen=False)
+    if asking.idle == "order":
+        limit = min(limit, MOST_OF_AN_ORDER)
+    most = limit + offset
+    found = _searched(view, asking, most, passing)
+    best = _persons_first(view, asking, found.best, passing)
+    if not best and explain:
+        best = found.ranked[:most]
+    others = found.ranked if passing is None else []
+    if asking.question.past and found.is_inside:
+        others = _ranked(view, asking, asking.wanted, most)  # what was valid then may have been said long before
+    hits, matters = _hits(view, asking, best, others, folding=passing is None)
+    hits = hits[offset:most]
+    told = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
+    around, tensions = _around(view, hits, told, found.wanted, min(limit, MOST_RELATED))
+    tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
+    elsewhen = found.elsewhen and bool(hits)
+    window = None if elsewhen else _claimed(asking, hits)
+    return Answer(tuple(hits), around, tensions, elsewhen, window=window)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What was found with which filter, and what of it may be shown. With `is_inside` that is the time asked for."""
+
+    wanted: Filter
+    ranked: list[Ranked]
+    best: list[Ranked]
+    elsewhen: bool = False
+    is_inside: bool = False
+
+
+def _searched(view: View, asking: Asking, most: int, passing: Passing | None) -> _Search:
+    """What answers from the time that is asked for; where that is nothing, or only weak, what is better elsewhere."""
+    inside = hard_filter(asking)
+    found = replace(_search(view, asking, inside or asking.wanted, most, passing), is_inside=inside is not None)
+    if asking.window is None or any(not item.weak for item in found.best):
+        return found
+    anyhow = anytime(asking)
+    if inside is None and anyhow.text == asking.text:
+        return found
+    outside = _search(view, anyhow, asking.wanted, most, passing)
+    if (found.best or inside is None) and (not outside.best or outside.best[0].weak):
+        return found
+    return replace(outside, elsewhen=inside is not None)
+
+
+def _search(view: View, asking: Asking, wanted: Filter, most: int, passing: Passing | None) -> _Search:
+    ranked = _ranked(view, asking, wanted, most)
+    return _Search(wanted, ranked, gated(ranked, max(most, LOOKED), passing))
+
+
+def _claimed(asking: Asking, hits: Sequence[Hit]) -> Window | None:
+    """The time that the answer is from: that of the question, or with the days around it, where a hit is."""
+    windows = (asking.window, outer(asking))
+    return next((each for each in windows if each and any(each.holds(hit.note.happened) for hit in hits)), None)
+
+
+def _of_list(view: View, asking: Asking, lists: Listed, limit: int, passing: Passing | None) -> Answer:
+    """The notes of a list. What the question's words find is on it too where they say what is meant."""
+    listing, ids = lists.listing, lists.ids
+    found: dict[str, Ranked] = {}
+    if lists.searched:
+        ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
+        strong = [item for item in ranked if not item.weak]
+        found = {item.candidate.id: item for item in strong if item.candidate.id not in set(ids)}
+        if asking.intent is not None and asking.intent.topic:
+            places = {item.candidate.id: place for place, item in enumerate(ranked)}
+            ids = tuple(sorted(ids, key=lambda end: places.get(end, len(places))))
+    if lists.whole:
+        everything = (*ids, *found)
+        ids = everything[listing.offset : listing.offset + limit]
+        listing = replace(listing, total=len(everything))
+    notes = view.notes(ids)
+    hits = [
+        Hit(notes[end].note, found.get(end) or _on_list(notes[end].note), listed=end not in found)
+        for end in ids
+        if end in notes
+    ]
+    kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
+    _, tensions = _around(view, kept, [hit.note.id for hit in kept], asking.wanted, 0)
+    window = _claimed(asking, kept) if listing.dated else None
+    return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
+
+
+def _on_list(note: Note) -> Ranked:
+    """A note that is on a list: it is what was asked for, whatever its words say."""
+    return Ranked(bare(note), 0.0, LISTED, ("listed",))
+
+
+def _persons_first(view: View, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
+    """The note of a person who is asked for by name leads, then what has that name as its subject."""
+    ids = persons(view, asking)
+    found = {item.candidate.id: item for item in best}
+    missing = view.notes(end for end in ids if end not in found)
+    found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}
+    leading = [replace(found[end], relevance=max(found[end].relevance, NAMED), also=_ABOUT) for end in ids]
+    leading = [item for item in leading if passing is None or passing(item)]
+    return [*leading, *(item for item in best if item.candidate.id not in ids)]
+
+
+def _hits(
+    view: View, asking: Asking, best: Sequence[Ranked], others: Sequence[Ranked], *, folding: bool
+) -> tuple[list[Hit], Matters]:
+    """The best, but of several about one matter what is current first, or what was valid at the time asked about.
+
+    `others` may be about the same matter, and are not shown for any other reason.
+    """
+    looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED])}
+    links = view.links(list(looked))
+    seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
+    near = [end for end in close_ones(links, seeds, AUTO_REASONS) if end not in looked] if folding else []
+    notes = view.notes([*(item.candidate.id for item in best), *looked, *near])
+    fitting = (end for end in near if end in notes and passes(notes[end], asking.wanted))
+    looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}
+    retired = [end for end, item in looked.items() if item.candidate.outdated]
+    chains = view.successors(retired) if retired else {}
+    wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
+    key = asking.vector.key if asking.vector else None
+    made = [link for link in links if link.reason not in AUTO_REASONS]
+    matters = compared(view, {end: notes[end] for end in looked if end in notes}, made, key, {**chains, **wholes})
+    if not asking.question.past:
+        folding = folding and not asking.wanted.include_outdated
+        led = current_first(best, looked, matters, identifiers_of(asking.text), folding=folding)
+    elif asking.question.before is None:
+        led = [Led(item) for item in best]
+    else:
+        led = valid_then(best, looked, matters, asking.question.before)
+    shown = ((each, notes[each.item.candidate.id].note) for each in led if each.item.candidate.id in notes)
+    hits = [
+        Hit(note, each.item, earlier_of(note, each.behind, notes, wholes), each.later_since) for each, note in shown
+    ]
+    return hits, matters
+
+
+def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
+    """What may be shown, best first; what replaced a note stands before it, unless the question is about the past."""
+    searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
+    most = min(MOST_RANKED, max(LEAST_RANKED, 2 * limit))
+    strange = asking.question.extraordinary
+    found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange)
+    liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
+    everything = averaged(
+        rank(found, replace(asking.question, affinity=liked), asking.weights),
+        [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
+    )
+    ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
+    retired = [item.candidate.id for item in ranked if item.candidate.outdated]
+    chains = view.successors(retired) if retired else {}
+    if not asking.question.past:
+        ranked = _replaced(view, ranked, chains, wanted)
+    return _newest_first(view, ranked, chains, asking.question)
+
+
+def _replaced(
+    view: View, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], wanted: Filter
+) -> list[Ranked]:
+    """Notes that were superseded give way to the last of those that replaced them, if that may be shown."""
+    best = {item.candidate.id: item for item in ranked if wanted.include_outdated or not item.candidate.outdated}
+    missing = view.notes({chain[-1] for chain in chains.values()} - best.keys()) if chains else {}
+    for item in ranked:
+        if item.candidate.id in chains:
+            last = chains[item.candidate.id][-1]
+            heir = best.get(last) or _heir(item, missing.get(last), wanted)
+            if heir is not None:
+                best[last] = _inheriting(heir, item)
+    return sorted(best.values(), key=lambda item: -item.score)
+
+
+def _newest_first(
+    view: View, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], question: Question
+) -> list[Ranked]:
+    """In order, but what evolved from a note, or replaced it, directly before that note, with no lower a score.
+
+    Of a question about the past that holds only for what was there by then.
+    """
+    found = {item.candidate.id: item for item in ranked}
+    then = {end for end, item in found.items() if not question.past or _was_there(item, question)}
+    later = {old: [new for new in reversed(chain) if new in then] for old, chain in chains.items()}
+    for new, old in view.evolved([item.candidate.id for item in ranked if item.relevance >= FLOOR]):
+        later.setdefault(old, []).extend({new} & then)
+    placed: dict[str, Ranked] = {}
+    under_way: set[str] = set()
+
+    def place(item: Ranked, score: float, older: str) -> None:
+        note_id = item.candidate.id
+        if note_id in under_way:
+            return
+        under_way.add(note_id)
+        for new in later.get(note_id, ()):
+            place(found[new], max(score, item.score), note_id)
+        if score > item.score:
+            item = replace(item, score=score, also=(*item.also, f"newer than {older}"))
+        placed[note_id] = item
+
+    for item in ranked:
+        place(item, item.score, "")
+    return list(placed.values())
+
+
+def _was_there(item: Ranked, question: Question) -> bool:
+    return question.before is not None and item.candidate.happened <= question.before
+
+
+def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
+    """The successor as if it had been found, worth nothing of its own."""
+    if successor is None or not passes(successor, wanted):
+        return None
+    candidate = bare(successor.note)._replace(coverage=item.candidate.coverage)
+    return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
+
+
+def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
+    """Worth what the replaced note is, a little less, where that is more than it is worth by itself."""
+    if item.score <= heir.score:
+        return heir
+    worth = max(heir.relevance, INHERITED * item.relevance)
+    also = (*heir.also, f"replaces {item.candidate.id} ({item.why})")
+    return replace(heir, score=item.score, relevance=worth, also=also)
+
+
+def _around(
+    view: View, kept: Sequence[Hit], found: Sequence[str], wanted: Filter, most: int
+) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
+    """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions.
+
+    `found` are the ids of all hits and of what stands behind them: they are no neighbours.
+    """
+    ids = [hit.note.id for hit in kept]
+    links = view.links(ids)
+    ways = _ways(links, ids[:SEEDS], found)
+    notes = {end: item for end, item in view.notes(ways).items() if passes(item, wanted)}
+    related = tuple(
+        Neighbour(notes[end].note, link.source if link.target == end else link.target, link.type)
+        for end, link in ways.items()
+        if end in notes
+    )[:most]
+    shown = {*found, *notes}
+    tensions = (
+        Tension(link.source, link.target, link.reason)
+        for link in links
+        if link.type == "contradicts" and {link.source, link.target} <= shown
+    )
+    return related, tuple(dict.fromkeys(tensions))
+
+
+def _seen_tensions(
+    kept: Sequence[Hit], vector: QueryVector | None, matters: Matters, known: Sequence[Tension]
+) -> list[Tension]:
+    """What the hits say against each other and against what stands behind them, where no edge tells it."""
+    shown = {note.id: note for hit in kept for note in (hit.note, *(item.note for item in hit.earlier))}
+    background = (vector.mean, vector.deviation) if vector else (0.0, 0.0)
+    pairs = [
+        (item.memory_id_1, item.memory_id_2, item.pattern)
+        for item in opposed_pairs(list(shown.values()), matters.vectors, background)
+    ]
+    pairs += [(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair)]
+    told = {frozenset((item.first, item.second)) for item in known}
+    return [Tension(*pair) for pair in pairs if frozenset(pair[:2]) not in told]
+
+
+def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) -> dict[str, LinkRow]:
+    """For each note next to the best hits the edge that leads to it, in the order in which they matter."""
+    ways: dict[str, LinkRow] = {}
+    for link in sorted(links, key=lambda link: (link.type != "contradicts", link.type != "evolved_from")):
+        end = link.target if link.source in seeds else link.source
+        if end in found or end == SELF_ID or link.type == "preceded_by":
+            continue
+        if link.source in seeds or link.target in seeds:
+            ways.setdefault(end, link)
+    return ways
+
+
+TEXT_TOKENS: Final = 800  # of an answer with ten hits; more hits have more
+STRUCTURED_TOKENS: Final = 3000
+MOST_TOKENS: Final = 50_000  # that a caller may have; more would keep others waiting while it is put together
+USUAL_HITS: Final = 10
+MOST_SHARES: Final = 5.0  # of those for ten hits: some clients take no answer of more than 25,000 tokens
+LONGEST_PASSAGE: Final = 300
+WEAK_PASSAGE: Final = 40
+SHORTEST_PASSAGE: Final = 40
+FRAME_TOKENS: Final = 120  # of an answer's text beside its hits
+ENTRY_TOKENS: Final = 45  # what a hit's own line costs
+_NEVER_MORE = 16  # characters to a token
+MOST_TERMS: Final = 64  # of a question, that a passage is looked for by
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most tokens of an answer's text, of its JSON, and of what is shown of one note."""
+
+    text: int
+    structured: int
+    passage: int
+
+
+def budget_of(given: int | None, limit: int = USUAL_HITS) -> Budget:
+    """What the caller gave, for either form; else what is usual for so many hits."""
+    if given is not None:
+        most = min(given, MOST_TOKENS)
+        return Budget(most, most, most)
+    share = min(MOST_SHARES, max(1.0, limit / USUAL_HITS))
+    return Budget(round(TEXT_TOKENS * share), round(STRUCTURED_TOKENS * share), LONGEST_PASSAGE)
+
+
+def with_passages(hits: Sequence[Hit], terms: Sequence[str], budget: Budget) -> tuple[Hit, ...]:
+    """The hits with what is shown of each: short notes whole, of long ones what answers, of weak ones a line."""
+    strong = [hit.note.content for hit in hits if not hit.ranked.weak]
+    most = most_of_each(strong, budget.passage, budget.text - FRAME_TOKENS - ENTRY_TOKENS * len(strong))
+    rooms = (min(WEAK_PASSAGE, most) if hit.ranked.weak else most for hit in hits)
+    return tuple(
+        replace(hit, shown=passage(hit.note.content, terms[:MOST_TERMS], room))
+        for hit, room in zip(hits, rooms, strict=True)
+    )
+
+
+def most_of_each(contents: Sequence[str], most: int, room: int) -> int:
+    """The most tokens of one note with which all of them fit, where that is not too little to say anything.
+
+    What short notes leave over goes to the longer ones.
+    """
+    left = sorted(_cost(content, most) for content in contents)
+    while left and left[0] * len(left) <= room:
+        room -= left.pop(0)
+    return min(most, max(SHORTEST_PASSAGE, room // len(left))) if left else most
+
+
+def _cost(content: str, most: int) -> int:
+    """What a note costs, as far as that matters."""
+    return most if len(content) > most * _NEVER_MORE else min(most, most_tokens(content))

@@ -1,0 +1,237 @@
+"""submit_feedback: whether a note helped with what was asked.
+
+Kept in the journal as one line without `files`, so that it is no change of the note:
+
+    {"op": "feedback", "at": instant, "by": principal, "source": client,
+     "feedback": {"note": id, "event": recall or day, "signal": 1 or -1, "source": "explicit" or "implicit",
+                  "question": key, "asked": text, "embedded": text, where it is not `asked`}}
+
+`question`, `asked` and `embedded` are missing where no question is known. A line with signal 1 and source explicit is
+also a confirmed use of the note: a replay takes one for each note and day of `at`. As such it is not flushed before
+the answer: it outlives the process, and a power cut within seconds may take it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
+
+import anyio
+
+from holdfast.engine.arguments import resolve, without_secrets
+from holdfast.engine.commit import behind_the_journal
+from holdfast.engine.encoding import vector_in
+from holdfast.engine.ports import Caller, Ports
+from holdfast.errors import EventNotFoundError, InvalidArgumentError
+from holdfast.index.note_index import IndexLostError
+from holdfast.index.projection import Update
+from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, FeedbackRow, Question, QuestionVector, RecallEvent
+from holdfast.model.note import PREFIX, id_milliseconds, is_note_id
+from holdfast.model.ranking import BOUND, QueryVector, question_key, without_names
+from holdfast.model.times import instant, moment, read_instant
+from holdfast.model.when.questions import read_time, without_time
+from holdfast.model.words import query_terms
+
+FeedbackSource = Literal["explicit", "implicit"]
+
+LONGEST_QUESTION = 500  # characters of a question that the journal keeps
+_LONGEST_EVENT = 64
+_WRITTEN_SECONDS = 2.0  # at the latest after these a recall of another server is in the log
+_LOOK_SECONDS = 0.05
+_OP = "feedback"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A signal on a note: 1 where it helped, -1 where it did not; about the recall `event_id`, else the latest."""
+
+    node_id: str
+    signal: int
+    source: str = "explicit"
+    event_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What came of it: `recorded` is False where nothing was new.
+
+    `affinity` is what the note's score moves by for that question now, in -0.15..0.15; None where no question is known.
+    """
+
+    note_id: str
+    recorded: bool
+    affinity: float | None
+    effect: str
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What the signal is about: a recall and its question, or only a day."""
+
+    event: str
+    question: Question | None = None
+    query: str = ""
+    vector: QueryVector | None = None
+
+
+async def submit_feedback(ports: Ports, caller: Caller, request: Feedback) -> Rated:
+    """Record a signal; the same one again, or an implicit one where somebody has said so explicitly, changes nothing.
+
+    Raises:
+        InvalidArgumentError: `signal` or `source` is none of those there are.
+        MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such note.
+        EventNotFoundError: `event_id` is of no recall that is still known and showed the note.
+        StorageError: the journal cannot be written; nothing was recorded.
+    """
+    if type(request.signal) is not int or request.signal not in (1, -1):
+        raise InvalidArgumentError("signal is neither 1 nor -1.", "Give 1 where the note helped, -1 where it did not.")
+    if request.source not in get_args(FeedbackSource):
+        raise InvalidArgumentError("source is unknown.", "Use explicit or implicit.")
+    note_id = (await resolve(ports.index, request.node_id)).note.id
+    ports.store.check_writing()
+    event = await _event(ports, caller, note_id, request.event_id)
+    async with ports.store.hold({note_id}):
+        known = await ports.index.read(lambda view: view.feedback(note_id))
+        about = await _about(ports, note_id, request.event_id, event, known)
+        stands = _standing(known, about, request)
+        if stands:
+            return await _rated(ports, note_id, about, recorded=False, notices=(stands,))
+        explicit = request.source == "explicit"
+        row = FeedbackRow(note_id, about.event, 0, request.signal, explicit, ports.now, about.question)
+        row = replace(row, seq=await ports.store.record(_record(row, caller)))
+        try:
+            with behind_the_journal():
+                await ports.index.apply(_update(row, about))
+        except IndexLostError:  # a second attempt would find its own line and call it a repetition
+            return Rated(note_id, True, None, "Recorded; it counts as soon as the index is rebuilt.", ())  # noqa: FBT003
+        return await _rated(ports, note_id, about, recorded=True)
+
+
+def feedback_row(record: Mapping[str, Any]) -> FeedbackRow | None:
+    """The signal that a line of the journal tells, or None where it tells none or is none of ours."""
+    given = record.get(_OP)
+    if record.get("op") != _OP or not isinstance(given, Mapping):
+        return None
+    note, event, signal, source = (given.get(name) for name in ("note", "event", "signal", "source"))
+    at = _instant(record.get("at"))
+    texts = [given.get("question"), given.get("asked"), given.get("embedded", given.get("asked"))]
+    if (
+        at is None
+        or not (isinstance(note, str) and is_note_id(note))
+        or not (isinstance(event, str) and 0 < len(event) <= _LONGEST_EVENT)
+        or not (type(signal) is int and signal in (1, -1))
+        or source not in get_args(FeedbackSource)
+    ):
+        return None
+    whole = all(isinstance(text, str) and 0 < len(text) <= LONGEST_QUESTION for text in texts)
+    question = Question(*texts) if whole else None
+    return FeedbackRow(note, event, record["seq"], signal, source == "explicit", at, question)
+
+
+def _instant(value: object) -> str | None:
+    try:
+        return read_instant(value)
+    except ValueError:
+        return None
+
+
+async def _event(ports: Ports, caller: Caller, note_id: str, event_id: str | None) -> RecallEvent | None:
+    """The recall of that id, else the latest that showed the note; waits where another server may be writing it."""
+    since = instant(ports.clock() - timedelta(days=KEPT_DAYS))
+    if event_id is None:
+        return await ports.recalls.latest(note_id, since, caller.principal)
+    event = await ports.recalls.get(event_id, since)
+    while event is None and _is_young(event_id, ports.clock()):
+        await anyio.sleep(_LOOK_SECONDS)
+        event = await ports.recalls.get(event_id, since)
+    return event
+
+
+def _is_young(event_id: str, now: datetime) -> bool:
+    name = PREFIX + event_id.removeprefix(EVENT_PREFIX)
+    return is_note_id(name) and abs(now.timestamp() - id_milliseconds(name) / 1000) < _WRITTEN_SECONDS
+
+
+async def _about(
+    ports: Ports, note_id: str, event_id: str | None, event: RecallEvent | None, known: Iterable[FeedbackRow]
+) -> _About:
+    if event_id is None:
+        return _About(f"day_{ports.now[:10]}") if event is None else await _asked(ports, event)
+    if event is None:
+        for row in known:
+            if row.event == event_id and row.question is not None:  # rated before; the journal still has its question
+                return _About(row.event, row.question, row.question.asked)
+        raise EventNotFoundError(
+            f"No recall with this event_id is known; they are kept for {KEPT_DAYS} days.",
+            "Recall again and rate that answer, or leave event_id out.",
+        )
+    if note_id not in {shown for shown, _ in event.shown}:
+        raise EventNotFoundError(
+            "The recall with this event_id did not show this note.",
+            "Give the event_id of the answer that did, or leave it out.",
+        )
+    return await _asked(ports, event)
+
+
+async def _asked(ports: Ports, event: RecallEvent) -> _About:
+    """The event's question without secrets and cut at the cap, and its vector where its set is known."""
+    text = await without_secrets(ports, event.principal, event.query)
+    asked = text.replace("\0", " ").strip()[:LONGEST_QUESTION]
+    if not asked:
+        return _About(event.id)
+    time = read_time(asked, moment(event.at))  # as recall does: neither words of time nor names are embedded
+    text = without_time(asked, time) if time else asked
+    subjects = await ports.index.read(lambda view: view.subjects(query_terms(text)))
+    embedded = without_names(text, subjects)[:LONGEST_QUESTION] or asked
+    question = Question(question_key(event.query), asked, embedded)
+    vector = vector_in(ports, event.vector_set, event.vector) if event.vector else None
+    return _About(event.id, question, event.query, vector)
+
+
+def _standing(known: Iterable[FeedbackRow], about: _About, request: Feedback) -> str:
+    """Why the signal changes nothing; empty where it does."""
+    explicit = request.source == "explicit"
+    key = about.question.key if about.question else ""
+    for row in known:
+        same_event = row.event == about.event
+        same_question = row.question is not None and row.question.key == key
+        if same_event and row.signal == request.signal and row.explicit == explicit:
+            return "This was recorded before; nothing was changed."
+        if row.explicit and not explicit and (same_event or same_question):
+            return "An explicit signal on this note for this question stands; nothing was changed."
+    return ""
+
+
+def _record(row: FeedbackRow, caller: Caller) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "note": row.note,
+        "event": row.event,
+        "signal": row.signal,
+        "source": "explicit" if row.explicit else "implicit",
+    }
+    if row.question is not None:
+        given |= {"question": row.question.key, "asked": row.question.asked}
+        if row.question.embedded != row.question.asked:
+            given["embedded"] = row.question.embedded
+    return {"op": _OP, "at": row.at, "by": caller.principal, "source": caller.source, _OP: given}
+
+
+def _update(row: FeedbackRow, about: _About) -> Update:
+    if about.question is None or about.vector is None or len(about.query) > LONGEST_QUESTION:
+        return Update(feedback=[row])  # a vector of more than is kept could not be made again
+    vector = QuestionVector(about.question.key, about.vector.key, about.vector.vector)
+    return Update(feedback=[row], question_vectors=[vector])
+
+
+async def _rated(ports: Ports, note_id: str, about: _About, *, recorded: bool, notices: tuple[str, ...] = ()) -> Rated:
+    if about.question is None:
+        effect = "No recent recall is known that showed this note: without a question it moves nothing."
+        return Rated(note_id, recorded, None, effect, notices)
+    query, vector, now = about.query, about.vector, ports.now
+    found = await ports.index.read(lambda view: view.affinities([note_id], query, vector, now))
+    value = found.get(note_id, 0.0)
+    effect = f"For this question the note's score moves by {value:+.3f} now, of at most {BOUND:.2f}."
+    return Rated(note_id, recorded, value, effect, notices)

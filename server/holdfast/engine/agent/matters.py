@@ -1,0 +1,319 @@
+"""Several notes about one matter: what is current comes first, the older ones stand behind it, each in one line.
+
+Nothing but the order and the form of an answer follows from this: no note is retired by it, and every note that gives
+way is named. Of a question about the past, what was valid then comes first, and what came later is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from holdfast.engine.ports import View
+from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.model.maintenance import cosine
+from holdfast.model.matter import FOLDED, LED, SURE, may_speak_of_one, sameness, signs, statement
+from holdfast.model.note import SELF_ID, Note
+from holdfast.model.ranking import Candidate, Ranked
+from holdfast.model.times import moment
+
+MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
+LOOKED = 15  # of the best hits, which are compared with each other
+CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
+MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
+_SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction
+_IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A note that a hit stands for: what was said before, `days` older; or a part that was consolidated in it."""
+
+    note: Note
+    days: int
+    is_part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A hit with the ids of the notes that it stands for; `later_since` is set where it held only later than asked."""
+
+    item: Ranked
+    behind: tuple[str, ...] = ()
+    later_since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matters:
+    """Pairs of notes, the older and the newer, by how likely they are two versions of one fact.
+
+    `unclear` are pairs that say different things but were told in one go, the newer first. `vectors` are by id.
+    """
+
+    said: Mapping[str, str]
+    likely: Mapping[tuple[str, str], float]
+    unclear: tuple[tuple[str, str], ...] = ()
+    vectors: Mapping[str, bytes] = field(default_factory=dict)
+
+    def of(self, older: str, newer: str) -> float:
+        return self.likely.get((older, newer), 0.0)
+
+
+def compared(
+    view: View,
+    notes: Mapping[str, IndexedNote],
+    links: Iterable[LinkRow],
+    key: str | None,
+    chains: Mapping[str, Sequence[str]],
+) -> Matters:
+    """Compare notes with each other.
+
+    Args:
+        view: where their vectors are.
+        notes: what is compared.
+        links: edges between them that somebody made: they say how two belong together.
+        key: the vector set; None where there is none.
+        chains: for a note that was replaced, or consolidated, those that stand for it.
+    """
+    tied = {frozenset((link.source, link.target)) for link in links if link.type not in _IN_TIME}
+    vectors = view.first_vectors(key, list(notes)) if key else {}
+    likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
+    unclear: list[tuple[str, str]] = []
+    ordered = sorted(notes, key=lambda each: (notes[each].note.happened, notes[each].note.created, each))
+    says = {each: statement(notes[each].note.content) for each in ordered}
+    for place, one in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            if not may_speak_of_one(says[one], says[other]):  # most pairs, so it is asked first
+                continue
+            if frozenset((one, other)) in tied or (one, other) in likely or (other, one) in likely:
+                continue
+            older, newer = in_time(notes[one].note, notes[other].note)
+            found = likelihood(older, newer, vectors)
+            if found >= LED and _at_once(older, newer, found):
+                unclear += [(newer.id, older.id)] if found >= FOLDED else []
+                found = LED if found >= FOLDED else 0.0
+            if found >= LED:
+                likely[older.id, newer.id] = found
+    return Matters({each: said_at(item.note) for each, item in notes.items()}, likely, tuple(unclear), vectors)
+
+
+def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
+    """How likely two notes are versions of one fact, in 0..1, by their texts and vectors alone."""
+    if not _may_be_versions(older, newer):
+        return 0.0
+    one, other = statement(older.content), statement(newer.content)
+    if not may_speak_of_one(one, other):
+        return 0.0
+    mine, its = vectors.get(older.id), vectors.get(newer.id)
+    likeness = cosine(mine, its) if mine is not None and its is not None else None
+    return sameness(signs(one, other, likeness))
+
+
+def _at_once(older: Note, newer: Note, likely: float) -> bool:
+    """Whether two were told in one go, as a list is, and no correction is beyond doubt."""
+    if said_at(newer)[:10] > said_at(older)[:10] or not _near(older.created, newer.created):
+        return False
+    return likely < SURE or not statement(newer.content).changed
+
+
+def in_time(one: Note, other: Note) -> tuple[Note, Note]:
+    """The older and the newer of two notes.
+
+    What is yet to happen is told of before: a date that was moved forward is the newer word for all that.
+    """
+    first, second = sorted((one, other), key=lambda note: (said_at(note), note.created, note.id))
+    planned = first.happened > first.created or second.happened > second.created
+    if planned and first.created > second.created and not _near(first.created, second.created):
+        return second, first
+    return first, second
+
+
+def said_at(note: Note) -> str:
+    """Since when it holds."""
+    return note.valid_from or note.happened
+
+
+def current_first(
+    shown: Sequence[Ranked],
+    looked: Mapping[str, Ranked],
+    matters: Matters,
+    naming: Collection[str] = (),
+    *,
+    folding: bool,
+) -> list[Led]:
+    """In order, but the newest about a matter in the place of the best about it, with the ids that it stands for.
+
+    Args:
+        shown: the hits.
+        looked: those that were compared, of which some may be shown only where they are the newest.
+        matters: which of them are about one matter.
+        naming: identifiers in the question: who holds one gives way to none that does not.
+        folding: whether what gives way is no longer a hit of its own.
+    """
+    heads, leads = _heads(looked, matters, frozenset(naming))
+    told: dict[str, Ranked] = {}
+    behind: dict[str, list[str]] = {}
+    under_way: set[str] = set()
+
+    def tell(item: Ranked) -> None:
+        end = item.candidate.id
+        if end in told or end in under_way:
+            return
+        under_way.add(end)
+        ahead = heads.get(end) or leads.get(end)
+        if ahead is not None:
+            tell(_lifted(looked[ahead], item))
+        if folding and end in heads and len(behind.get(heads[end], ())) < MOST_EARLIER:
+            behind.setdefault(heads[end], []).append(end)
+        else:
+            told[end] = item
+
+    for item in shown:
+        tell(item)
+    return [Led(item, tuple(behind.get(end, ()))) for end, item in told.items()]
+
+
+def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: Matters, before: str) -> list[Led]:
+    """In order, but of each matter what was valid at `before` first, with what was before it; then what came later.
+
+    Whoever asks about the past may mean what was retired by then: it stays a hit.
+    """
+    ends = {item.candidate.id for item in shown}
+    led: list[Led] = []
+    done: set[str] = set()
+    for item in shown:
+        if item.candidate.id in done:
+            continue
+        group = sorted(_group(item.candidate.id, looked, matters), key=lambda end: (matters.said.get(end, ""), end))
+        done.update(group)
+        if len(group) == 1:
+            led.append(Led(item))
+            continue
+        then = [end for end in group if matters.said[end] <= before]
+        if then:
+            open_ones = [end for end in then[-2::-1] if not looked[end].candidate.outdated]
+            led.append(Led(_lifted(looked[then[-1]], item), tuple(open_ones)))
+            retired = [end for end in then[-2::-1] if end in ends and looked[end].candidate.outdated]
+            led += [Led(_beside(looked[end], item)) for end in retired]
+        later = [end for end in group[len(then) :] if end in ends]
+        led += [Led(_beside(looked[end], item), later_since=matters.said[end]) for end in later]
+    return led
+
+
+def earlier_of(
+    head: Note, ends: Iterable[str], notes: Mapping[str, IndexedNote], parts: Collection[str]
+) -> tuple[Earlier, ...]:
+    """What stands behind a hit, the latest first; `parts` are what was consolidated."""
+    older = sorted((notes[end].note for end in ends if end in notes), key=said_at, reverse=True)
+    return tuple(Earlier(note, _days(head, note), note.id in parts) for note in older)
+
+
+def consolidated(links: Iterable[LinkRow], shown: Collection[str]) -> dict[str, list[str]]:
+    """For each note that was consolidated the one that says it all, where both are shown."""
+    wholes: dict[str, list[str]] = {}
+    for link in links:
+        if link.type == "derived_from" and link.reason == MADE_OF and {link.source, link.target} <= set(shown):
+            wholes.setdefault(link.target, []).append(link.source)
+    return wholes
+
+
+def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:
+    """Notes that were found to be near these when they were stored."""
+    ends = [
+        link.source if link.target in seeds else link.target
+        for link in links
+        if link.reason in reasons and (link.source in seeds or link.target in seeds)
+    ]
+    return [end for end in dict.fromkeys(ends) if end != SELF_ID]
+
+
+def _heads(
+    found: Mapping[str, Ranked], matters: Matters, naming: frozenset[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """For each older note the newest of its matter, where that is sure; and one that goes ahead, where it is likely."""
+    heads: dict[str, str] = {}
+    leads: dict[str, str] = {}
+    for old, new in sorted(matters.likely, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
+        if old not in found or new not in found:
+            continue
+        if naming.intersection(found[old].candidate.held) - set(found[new].candidate.held):
+            continue
+        likely = matters.of(old, new)
+        if likely >= FOLDED and _last(new, heads) != old:
+            heads.setdefault(old, new)
+        elif set(found[old].candidate.matched) <= set(found[new].candidate.matched):
+            leads.setdefault(old, new)
+    return {old: _last(old, heads) for old in heads}, leads
+
+
+def _last(old: str, heads: Mapping[str, str]) -> str:
+    seen = {old}
+    end = heads.get(old, old)
+    while end in heads and end not in seen:
+        seen.add(end)
+        end = heads[end]
+    return end
+
+
+def _group(end: str, found: Mapping[str, Ranked], matters: Matters) -> set[str]:
+    """All that speak of the matter of one, over any number of steps."""
+    pairs = [pair for pair, likely in matters.likely.items() if likely >= FOLDED and set(pair) <= found.keys()]
+    group, grown = {end}, True
+    while grown:
+        more = {each for pair in pairs if group & set(pair) for each in pair} - group
+        group |= more
+        grown = bool(more)
+    return group
+
+
+def _lifted(head: Ranked, item: Ranked) -> Ranked:
+    """Worth at the least what an older note about the same matter is worth."""
+    if head is item or (head.score >= item.score and head.relevance >= item.relevance):
+        return head
+    also = (*head.also, f"newer than {item.candidate.id}")
+    return replace(head, score=max(head.score, item.score), relevance=max(head.relevance, item.relevance), also=also)
+
+
+def _beside(other: Ranked, item: Ranked) -> Ranked:
+    """In the place behind the one that it belongs to."""
+    return replace(other, score=item.score)
+
+
+def _may_be_versions(older: Note, newer: Note) -> bool:
+    """Whether nothing but their texts can speak against it."""
+    if older.space != newer.space or SELF_ID in (older.id, newer.id):
+        return False
+    if older.subject and newer.subject and older.subject != newer.subject:
+        return False
+    if older.session and newer.session:  # with a subject they are turns of a talk, of which none replaces another
+        return older.session != newer.session and not (older.subject or newer.subject)
+    return True
+
+
+def _near(one: str, other: str) -> bool:
+    return abs(moment(one) - moment(other)) < _SAME_TIME
+
+
+def _days(head: Note, note: Note) -> int:
+    return max(0, (moment(said_at(head)) - moment(said_at(note))).days)
+
+
+def bare(note: Note) -> Candidate:
+    """A note that no leg found."""
+    return Candidate(
+        rowid=0,
+        id=note.id,
+        space=note.space,
+        session=note.session,
+        subject=note.subject,
+        tier=note.tier,
+        confidence=note.confidence,
+        outdated=note.is_outdated,
+        superseded_by=note.superseded_by,
+        created=note.created,
+        happened=note.happened,
+        coverage=0.0,
+        z=None,
+        session_z=None,
+    )

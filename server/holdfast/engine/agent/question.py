@@ -1,0 +1,267 @@
+"""The same question in other words: each phrasing is searched for like the question, and their scores are averaged.
+
+The asking agent is a language model, and can say a question in the words that a note may use; what is found by several
+phrasings is more likely meant than what one of them happens to meet. Nothing gets stronger than the mean makes it, so
+phrasings of a question about nothing stored do not make it confident.
+
+How a question is read before the index is asked: what it speaks of, when, and which notes may answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from statistics import fmean
+
+from holdfast.engine.arguments import LARGEST_QUERY, check_text
+from holdfast.engine.ports import Ports, View
+from holdfast.errors import InvalidArgumentError, LimitExceededError
+from holdfast.model.identifiers import is_formed
+from holdfast.model.intent import Intent, intent_of
+from holdfast.model.note import Note
+from holdfast.model.prompts import Idle, idle
+from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Question, Ranked, Weights, rank
+from holdfast.model.times import instant, moment
+from holdfast.model.when.questions import TimeReading, day_names, outer_window, read_time, without_time
+from holdfast.model.words import asks_openly, query_terms
+
+MOST_PHRASINGS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Phrasing:
+    """Other words for a question. `extraordinary` and `formed` are as of `holdfast.model.ranking.Question`."""
+
+    text: str
+    extraordinary: frozenset[str]
+    formed: frozenset[str]
+    vector: QueryVector | None = None
+
+
+def checked_phrasings(query: str, also: Sequence[str]) -> tuple[str, ...]:
+    """Those that say something else than the question, each once.
+
+    Raises:
+        LimitExceededError: there are more than three, or one is too long.
+        InvalidArgumentError: one is blank, or no valid Unicode.
+    """
+    if len(also) > MOST_PHRASINGS:
+        raise LimitExceededError(f"also takes at most {MOST_PHRASINGS} phrasings.")
+    for place, text in enumerate(also):
+        if not text.strip():
+            raise InvalidArgumentError(f"also[{place}] is blank.", "Leave it out, or say the question in other words.")
+        check_text(f"also[{place}]", text.replace("\0", " "), LARGEST_QUERY)
+    return tuple(dict.fromkeys(text for text in also if text.split() != query.split()))
+
+
+def read_phrasing(ports: Ports, text: str) -> Phrasing:
+    """What is searched for of a phrasing."""
+    extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
+    formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
+    return Phrasing(text, extraordinary, formed)
+
+
+def ranked_phrasing(
+    view: View, phrasing: Phrasing, question: Question, wanted: Filter, weights: Weights, most: int
+) -> list[Ranked]:
+    """What a phrasing finds, best first, with all else as the question has it."""
+    found = view.search(phrasing.text, phrasing.vector, wanted, most=most, extraordinary=phrasing.extraordinary)
+    asked = replace(
+        question, text=phrasing.text, extraordinary=phrasing.extraordinary, formed=phrasing.formed
+    )  # feedback is on what was asked, and is in the question's own score
+    return rank(found, replace(asked, affinity={}), weights)
+
+
+def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+    """All that any phrasing found, with the mean of its scores and of its relevances, best first.
+
+    Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance.
+    """
+    if not others:
+        return list(first)
+    lists = [first, *others]
+    scores = [{item.candidate.id: item for item in each} for each in lists]
+    lowest = [min((item.score for item in each), default=0.0) for each in lists]
+    items = {item.candidate.id: item for each in reversed(lists) for item in each}
+    found = []
+    for note_id, item in items.items():
+        score = fmean(
+            by_id[note_id].score if note_id in by_id else last for by_id, last in zip(scores, lowest, strict=True)
+        )
+        worth = fmean(by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores)
+        found.append(replace(item, score=score, relevance=worth))
+    found.sort(key=lambda item: item.candidate.id)
+    found.sort(key=lambda item: item.candidate.created, reverse=True)
+    found.sort(key=lambda item: item.score, reverse=True)
+    return found
+
+
+EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
+EVENT_DAYS = 3  # what happened "during" an event is told of within these
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The time that a question was taken to speak of, and the words that say so."""
+
+    after: str | None
+    before: str | None
+    words: str
+    event: str | None = None  # the id of the note that tells when it was
+
+    def holds(self, happened: str) -> bool:
+        return (self.after is None or happened >= self.after) and (self.before is None or happened <= self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A question as it was read.
+
+    `query` is the question as it was asked, `text` the same without its words of time; `text` is what the legs look
+    for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
+    `window` where no days are known for it. With `open` it asks for whatever is from that time. `intent` is what it
+    asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed. `idle`
+    says that it asks memory for nothing. `also` is the same in other words.
+    """
+
+    query: str
+    text: str
+    wanted: Filter
+    question: Question
+    time: TimeReading | None
+    window: Window | None = None
+    open: bool = False
+    intent: Intent | None = None
+    is_browsing: bool = False
+    vector: QueryVector | None = None
+    weights: Weights = WEIGHTS
+    idle: Idle | None = None
+    also: tuple[Phrasing, ...] = ()
+
+
+def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
+    """The question as its own words say: a question about the past may be answered by what is retired by now."""
+    time = read_time(query, ports.asked_at or ports.clock())
+    text = without_time(query, time) if time else query
+    past = time is not None and time.past
+    extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
+    formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
+    nothing = idle(query) if time is None else None
+    question = Question(
+        text,
+        None if wanted.spaces else space,
+        past=past,
+        extraordinary=extraordinary,
+        formed=formed,
+        is_order=nothing == "order",
+    )
+    wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
+    return Asking(query, text, wanted, question, time, intent=intent_of(text), idle=nothing)
+
+
+def browsing(query: str, wanted: Filter) -> Asking:
+    """No question at all."""
+    return Asking(query, "", wanted, Question(""), None, is_browsing=True)
+
+
+def is_no_question(query: str) -> bool:
+    """Whether nothing is asked, so that all that the filters let through is meant."""
+    return not query.strip().strip("*")
+
+
+def window_of(view: View, asking: Asking) -> Window | None:
+    """The days that are meant, where the question says which, or where a note of the event that it names does."""
+    time = asking.time
+    if time is None:
+        return None
+    if time.after or time.before:
+        return Window(time.after, time.before, time.words)
+    return _around_event(view, asking, time) if time.event else None
+
+
+def placed(asking: Asking, window: Window | None) -> Asking:
+    """The question with its time known. What was before an event is not told in the event's own words.
+
+    Where its time leaves nothing out, the names of weekdays in it are looked for like other words.
+    """
+    if window is None or asking.time is None:
+        return asking
+    text = rest = asking.text
+    if hard_filter(asking) is None:
+        text = _with_days(asking, all_of_them=False)
+    if window.event:
+        rest = text.replace(asking.time.event or "", " ", 1)
+        text = rest if query_terms(rest) and asking.time.relation in ("before", "until") else text
+    question = replace(asking.question, text=text, after=window.after, before=window.before)
+    return replace(asking, text=text, question=question, window=window, open=asks_openly(rest))
+
+
+def anytime(asking: Asking) -> Asking:
+    """The question as it is put to all times: the names of days and months in it are words like the others."""
+    text = _with_days(asking, all_of_them=True)
+    return replace(asking, text=text, question=replace(asking.question, text=text, after=None, before=None))
+
+
+def _with_days(asking: Asking, *, all_of_them: bool) -> str:
+    days = day_names(asking.time.words, all_of_them=all_of_them) if asking.time else []
+    known = query_terms(asking.text)
+    return " ".join((asking.text, *(day for day in days if not set(query_terms(day)) <= set(known))))
+
+
+def outer(asking: Asking) -> Window | None:
+    """The window with the days around it in which a note may still be told of it."""
+    if asking.window is None or asking.time is None or asking.window.event:
+        return None
+    return Window(*outer_window(asking.time), asking.window.words)
+
+
+def hard_filter(asking: Asking) -> Filter | None:
+    """The caller's filter, narrowed to the time that is asked for; None where that may only lean the order."""
+    time = asking.time
+    if time is None or not time.strict or not (time.after or time.before):
+        return None
+    return narrowed(asking.wanted, *outer_window(time))
+
+
+def narrowed(wanted: Filter, after: str | None, before: str | None) -> Filter:
+    """A filter that lets through only what is from this time as well."""
+    return replace(
+        wanted,
+        after=max(filter(None, (after, wanted.after)), default=None),
+        before=min(filter(None, (before, wanted.before)), default=None),
+    )
+
+
+def _around_event(view: View, asking: Asking, time: TimeReading) -> Window | None:
+    """As in "before the migration": a note that tells of the event, in the same spaces, says when that was."""
+    wanted = Filter(asking.wanted.now, spaces=asking.wanted.spaces, include_outdated=True)
+    found = view.search(time.event or "", None, wanted, EVENT_POOL, EVENT_TERMS).candidates
+    likely = [item for item in found if item.coverage >= EVENT_COVERAGE]
+    notes = view.notes(item.id for item in likely)
+    dated = [item for item in likely if item.id in notes and _tells_when(notes[item.id].note)]
+    if not dated:
+        return None
+    best = min(dated, key=lambda item: (-item.coverage, item.created, item.id))
+    return _window(best.happened, best.id, time)
+
+
+def _tells_when(note: Note) -> bool:
+    return note.type == "event" or note.event_time is not None
+
+
+def _window(happened: str, note_id: str, time: TimeReading) -> Window:
+    match time.relation:
+        case "before" | "until":
+            return Window(None, happened, time.words, note_id)
+        case "after" | "since":
+            return Window(happened, None, time.words, note_id)
+        case _:
+            return Window(_days(happened, -EVENT_DAYS), _days(happened, EVENT_DAYS), time.words, note_id)
+
+
+def _days(text: str, days: int) -> str:
+    try:
+        return instant(moment(text) + timedelta(days=days))
+    except OverflowError:
+        return text

@@ -1,0 +1,330 @@
+"""What a caller's own filters keep from an answer that has nothing strong, so that silence is not taken for absence.
+
+recall: the notes that answer a question, or the word that there are none.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.engine.agent.answer import Answer, Budget, Hit, Neighbour, Tension, answer, budget_of, with_passages
+from holdfast.engine.agent.lists import Listing
+from holdfast.engine.agent.question import (
+    Asking,
+    Window,
+    browsing,
+    checked_phrasings,
+    is_no_question,
+    narrowed,
+    placed,
+    read_phrasing,
+    read_question,
+    window_of,
+)
+from holdfast.engine.arguments import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
+from holdfast.engine.encoding import count_unencoded, encode_together
+from holdfast.engine.maintenance.notice import due_notice
+from holdfast.engine.omi.beliefs import standings
+from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.state import Stages
+from holdfast.errors import InvalidArgumentError, LimitExceededError
+from holdfast.index.recalls import EVENT_PREFIX, RecallEvent
+from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note
+from holdfast.model.omi import MemoryRecalledEvent
+from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
+from holdfast.model.words import folded, query_terms
+
+_LIKE = 0.6  # the least similarity of two names of spaces, as difflib measures it
+_LONGEST_TITLE = 80
+
+
+def hidden_notices(view: View, asking: Asking, found: Answer) -> list[str]:
+    """What to tell of an answer without a strong hit: spaces that hold nothing, and the best note that a filter hides.
+
+    Nothing where a hit is strong, where nothing was looked for, or where no filter was given.
+    """
+    if asking.idle == "empty" or found.listing or any(not hit.ranked.weak for hit in found.hits):
+        return []
+    told = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
+    everywhere = Filter(asking.wanted.now, include_outdated=True)
+    if not asking.is_browsing and replace(asking.wanted, include_superseded=False) != everywhere:
+        told.append(_hidden(view, asking, everywhere))
+    return [notice for notice in told if notice]
+
+
+def _unknown_space(name: str, spaces: Sequence[str]) -> str:
+    if name in spaces or name == GLOBAL_SPACE:
+        return ""
+    by_fold = {folded(each): each for each in spaces}
+    near = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=_LIKE)
+    nearest = f' The nearest is "{by_fold[near[0]]}".' if near else ""
+    return f'No note is in the space "{name}".{nearest}'
+
+
+def _hidden(view: View, asking: Asking, everywhere: Filter) -> str:
+    """The best note of all, where it is strong and the caller's filter keeps it out."""
+    question = replace(asking.question, space=None)
+    free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
+    best = answer(view, free, 1, explain=False).hits
+    if not best or best[0].ranked.weak:
+        return ""
+    note = best[0].note
+    reasons = list(_reasons(note, asking.wanted))
+    if not reasons:
+        return ""
+    told = f"A relevant note is left out by {' and '.join(reasons)}: {note.id}"
+    if note.is_outdated:  # what is no longer true is not said again
+        return told
+    title = note.title if len(note.title) <= _LONGEST_TITLE else note.title[:_LONGEST_TITLE] + "…"
+    return f"{told} {title}"
+
+
+def _reasons(note: Note, wanted: Filter) -> Iterator[str]:
+    """The arguments that keep a note out, each with what the note has instead."""
+    if wanted.spaces and note.space not in wanted.spaces:
+        yield f'spaces (it is in "{note.space}")'
+    if wanted.types and note.type not in wanted.types:
+        yield f"types (it is a {note.type})"
+    if wanted.tiers and note.tier not in wanted.tiers:
+        yield f"tiers (it is {note.tier})"
+    if wanted.tags and not {folded(tag) for tag in wanted.tags} & {folded(tag) for tag in note.tags}:
+        yield "tags"
+    if wanted.after is not None and note.happened < wanted.after:
+        yield f"created_after (it is of {note.happened[:10]})"
+    if wanted.before is not None and note.happened > wanted.before:
+        yield f"created_before (it is of {note.happened[:10]})"
+    if not wanted.include_outdated and note.is_outdated:
+        yield "being outdated (include_outdated shows it)"
+
+
+LARGEST_LIMIT = 50
+LONGEST_PATH, CUT = 400, 100  # of a file's name in a notice
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """A question and what may answer it: where it is blank or `*`, all that the filters let through, in order of time.
+
+    Empty filters do not restrict; `offset` is how many hits are left out before the first; `budget` is in tokens of
+    each form. `also` is the question in other words, at most three times.
+    """
+
+    query: str = ""
+    limit: int = 10
+    types: Sequence[str] = ()
+    spaces: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    tiers: Sequence[str] = ()
+    created_after: str | None = None
+    created_before: str | None = None
+    include_outdated: bool = False
+    budget: int | None = None
+    explain: bool = False
+    also: Sequence[str] = ()
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The answer as it was found; what is told of it fits `budget`.
+
+    `after` and `before` are the time that it was looked for in, None where that was open. `listing` says what the hits
+    are some of, where a list was asked for.
+    """
+
+    hits: tuple[Hit, ...]
+    related: tuple[Neighbour, ...]
+    tensions: tuple[Tension, ...]
+    budget: Budget
+    after: str | None
+    before: str | None
+    event_id: str
+    notices: tuple[str, ...]
+    listing: Listing | None = None
+
+
+async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
+    """Find notes by words, meaning and time. Other weights than the measured ones are for benches.
+
+    Raises:
+        InvalidArgumentError: an argument is out of its range.
+    """
+    wanted = _filter(ports, request)
+    budget = budget_of(request.budget, request.limit)
+    stages = Stages()
+    also = checked_phrasings(request.query, request.also)
+    asking, notice = await asked(ports, request.query, wanted, caller, stages, also)
+    whole = replace(asking, weights=weights)
+
+    def read(view: View) -> tuple[Answer, list[str]]:
+        found = answer(view, whole, request.limit, explain=request.explain, offset=request.offset)
+        hidden = hidden_notices(view, asking, found)
+        terms = query_terms(" ".join(_texts(asking)))
+        found = replace(found, hits=with_passages(found.hits, terms, budget))
+        return found, [*hidden, *standing_notices(view, ports, asking.vector)]
+
+    found, standing = await ports.index.read(read)
+    stages.ended("search")
+    shown = [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
+    shown += [(item.note.id, 0.0) for item in found.related]
+    event, unrated = await kept_event(ports, caller, asking, shown)
+    stages.ended("keep")
+    stages.tell("recalled", hits=len(found.hits), related=len(found.related))
+    beliefs = await standings(ports, [hit.note for hit in found.hits])
+    hits = tuple(replace(hit, belief=beliefs.get(hit.note.id, "")) for hit in found.hits)
+    tip = await ports.tips.take(ports.index)
+    due = await due_notice(ports)
+    told = (*reading_of(asking, found), notice, *standing, unrated, tip, due)
+    notices = tuple(text for text in told if text)
+    after, before = _span(wanted, found.window)
+    return Recalled(hits, found.related, found.tensions, budget, after, before, event, notices, found.listing)
+
+
+async def asked(
+    ports: Ports, query: str, wanted: Filter, caller: Caller, stages: Stages, also: Sequence[str] = ()
+) -> tuple[Asking, str]:
+    """The question as it was read, with its time and its vector, and a notice where it should have one and has none.
+
+    `also` is the question in other words; they are encoded together with it.
+    """
+    if is_no_question(query):
+        return browsing(query, wanted), ""
+    size = len(query) + sum(map(len, also))
+
+    def read() -> Asking:
+        phrasings = tuple(read_phrasing(ports, text) for text in also)
+        return replace(read_question(ports, query, wanted, caller.space), also=phrasings)
+
+    asking = await ports.computing.run(caller.principal, size, read)
+    subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
+
+    def place() -> tuple[Asking, list[str]]:
+        whole = placed(asking, window)
+        return whole, [without_names(text, names) for text, names in zip(_texts(whole), subjects, strict=True)]
+
+    asking, plain = await ports.computing.run(caller.principal, size, place)
+    stages.ended("read")
+    (vector, notice), vectors = await encode_together(ports, plain[0], plain[1:])
+    stages.ended("encode")
+    phrasings = tuple(replace(each, vector=made) for each, made in zip(asking.also, vectors, strict=True))
+    return replace(asking, vector=vector, also=phrasings), notice
+
+
+def _texts(asking: Asking) -> list[str]:
+    return [asking.text, *(each.text for each in asking.also)]
+
+
+def _subjects(view: View, asking: Asking) -> list[list[str]]:
+    """For the question and each other phrasing of it the subjects that it names."""
+    return [view.subjects(query_terms(text)) for text in _texts(asking)]
+
+
+def _span(wanted: Filter, window: Window | None) -> tuple[str | None, str | None]:
+    """The time that the arguments and the question leave together; where they leave none, that of the arguments."""
+    both = narrowed(wanted, window.after, window.before) if window else wanted
+    if both.after and both.before and both.after > both.before:
+        both = wanted
+    return both.after, both.before
+
+
+async def kept_event(
+    ports: Ports, caller: Caller, asking: Asking, shown: Sequence[tuple[str, float]]
+) -> tuple[str, str]:
+    """Keep a recall for feedback; its query passes the same door as a note. Its id, and a notice where that failed."""
+    query = await without_secrets(ports, caller.principal, asking.query)
+    event_id = EVENT_PREFIX + ports.new_id().removeprefix(PREFIX)
+    event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
+    if asking.vector is not None:
+        event = replace(event, vector_set=asking.vector.key, vector=asking.vector.vector)
+    ports.events.publish(_told(event))
+    is_kept = await ports.recalls.add(event) or ports.reading_notice
+    return event_id, "" if is_kept else "This recall was not kept, so it cannot be rated later."
+
+
+def _told(event: RecallEvent) -> MemoryRecalledEvent:
+    """For those who listen: what answered, without the neighbours, which have no relevance of their own."""
+    best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
+    return MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at)
+
+
+def _filter(ports: Ports, request: Recall) -> Filter:
+    check_text("query", request.query.replace("\0", " "), LARGEST_QUERY)
+    if not 1 <= request.limit <= LARGEST_LIMIT:
+        raise InvalidArgumentError(f"limit is outside 1 to {LARGEST_LIMIT}.")
+    if request.offset < 0:
+        raise InvalidArgumentError("offset is below 0.")
+    if request.budget is not None and request.budget < 1:
+        raise InvalidArgumentError("budget is below 1 token.")
+    for name, values in (("spaces", request.spaces), ("tags", request.tags)):
+        if len(values) > MOST_IDS:
+            raise LimitExceededError(f"{name} takes at most {MOST_IDS} entries.")
+    _known("types", request.types, NOTE_TYPES)
+    _known("tiers", request.tiers, TIERS)
+    return Filter(
+        now=ports.now,
+        spaces=tuple(space("spaces", name) for name in request.spaces),
+        types=tuple(request.types),
+        tiers=tuple(request.tiers),
+        tags=tuple(" ".join(tag.split()) for tag in request.tags),  # as they are stored
+        after=when("created_after", request.created_after),
+        before=until("created_before", request.created_before),
+        include_outdated=request.include_outdated,
+    )
+
+
+def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
+    if any(value not in allowed for value in values):
+        raise InvalidArgumentError(f"{name} has an unknown entry.", f"Use {', '.join(allowed)}.")
+
+
+def reading_of(asking: Asking, found: Answer) -> list[str]:
+    """How the question was taken, where that is not plain from the answer."""
+    if found.listing is not None:
+        return _more_elsewhere(found.listing)
+    if asking.idle == "empty":
+        return ["The question names nothing that a note could be about, so nothing was looked for."]
+    return time_read(asking.window, found)
+
+
+def _more_elsewhere(listing: Listing) -> list[str]:
+    """How many notes more there would be on a list, were it not of the current project alone."""
+    if not listing.elsewhere:
+        return []
+    return [f'{listing.elsewhere:,} more in other projects; ask "in all projects" for them.']
+
+
+def time_read(window: Window | None, found: Answer) -> list[str]:
+    """How the question's time was taken, where that is not plain from the window."""
+    if window is None:
+        return []
+    told = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
+    if found.elsewhen and any(window.holds(hit.note.happened) for hit in found.hits):
+        told.append(f'What is from "{window.words}" fits less; the best of these notes are from other times.')
+    elif found.elsewhen:
+        told.append(f'Nothing that fits is from "{window.words}"; these notes are from other times.')
+    elif not found.hits:
+        told.append(f'Nothing that fits is from "{window.words}".')
+    return told
+
+
+def standing_notices(view: View, ports: Ports, vector: QueryVector | None) -> list[str]:
+    """What stands in the way of a whole answer."""
+    notices = [ports.reading_notice] if ports.reading_notice else []
+    pending = count_unencoded(view, ports, vector)
+    if pending:
+        these = "1 note has" if pending == 1 else f"{pending} notes have"
+        notices.append(f"{these} no vector yet (pending): found by words until then.")
+    problems = view.problems()
+    if problems:
+        path, reason = problems[0]
+        more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+        notices.append(f"Quarantined, not searched: {_shown(path)} ({reason}){more}.")
+    return notices
+
+
+def _shown(path: str) -> str:
+    """A file's name on one line, the middle of a very long one left out."""
+    name = path if path.isprintable() else path.encode("unicode_escape").decode()
+    return f"memories/{name}" if len(name) <= LONGEST_PATH else f"memories/{name[:CUT]}...{name[-CUT:]}"

@@ -1,0 +1,435 @@
+"""remember: a note is on the disk and can be found, or nothing happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from holdfast.engine.agent.matters import in_time, likelihood
+from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, Door, check_count, resolve, resolve_all, when
+from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.encoding import Encoded, VectorState, encode_note
+from holdfast.engine.jobs.changes import core_notices
+from holdfast.engine.omi.beliefs import CLOSE_Z, Contradiction, keep_contradictions
+from holdfast.engine.ports import Caller, Ports, View
+from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
+from holdfast.index.projection import content_key, digest
+from holdfast.index.rows import IndexedNote
+from holdfast.model.joining import Joined, joined
+from holdfast.model.matter import FOLDED
+from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Link, Note, title_of
+from holdfast.model.omi import MemoryStoredEvent, memory_type
+from holdfast.model.opposition import opposition
+from holdfast.model.ranking import Candidate, Filter, relevance
+from holdfast.store.stored import Change
+from holdfast.store.stored import Stored as OnDisk
+
+ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
+CLOSE_POOL, CLOSE_TERMS = 24, 8
+LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
+SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
+MOST_VERSIONS = 2  # of one fact, that are named
+ASKED_WEIGHT = 0.5
+THREAD_WEIGHT = 0.1  # the link of a note that is close to none
+CLOSE, FIRST, BEFORE = AUTO_REASONS = ("close by content", "first of its space", "stored before it")
+_SELF_TITLE = "Self"
+_SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """What is to be remembered. `links` are (id or prefix, edge type).
+
+    None for `space` takes the caller's, but for what is about the user: that is of no project.
+
+    `confidence` is None where nobody said how sure they are: a new note then has the `unsaid` one. Whether it is
+    `compared` with what close notes say: not where the caller does that.
+    """
+
+    content: str
+    type: str = "fact"
+    tier: str = "working"
+    title: str | None = None
+    space: str | None = None
+    tags: Sequence[str] = ()
+    about_self: bool = False
+    confidence: float | None = None
+    links: Sequence[tuple[str, str]] = ()
+    supersedes: Sequence[str] = ()
+    session: str | None = None
+    subject: str | None = None
+    event_time: str | None = None
+    unsaid: float = 1.0
+    compared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """An edge that the new note has."""
+
+    id: str
+    title: str
+    type: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A note that says nearly the same."""
+
+    id: str
+    title: str
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The note is kept."""
+
+    note: Note
+    vector: VectorState
+    linked: tuple[Linked, ...]
+    similar: tuple[Similar, ...]
+    change_id: str
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The same note is stored already; what was told of it besides was joined to it, by `change_id` where any was."""
+
+    note: Note
+    vector: VectorState
+    linked: tuple[Linked, ...]
+    change_id: str | None
+    notices: tuple[str, ...]
+
+
+Outcome: TypeAlias = Stored | Duplicate
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A request that is ready to be stored: its note, the edges asked for, the notes to replace, the locks' names."""
+
+    request: Remember
+    note: Note
+    asked: tuple[Link, ...]
+    old: tuple[IndexedNote, ...]
+    guards: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """Meanwhile it is another note that says the same, or none is."""
+
+    same: IndexedNote | None
+
+
+async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
+    """Keep a note. Where a current one has the same content, type and space, that is the note.
+
+    Raises:
+        InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError, SecretRefusedError: nothing was written.
+        ConflictError, StorageError: nothing was written.
+    """
+    wanted = await _wanted(ports, caller, request)
+    same = (await ports.index.place(wanted.note, ports.now)).same
+    for _ in range(ATTEMPTS):
+        done = await (_store(ports, caller, wanted) if same is None else _join(ports, caller, wanted, same))
+        if not isinstance(done, _Other):
+            return done
+        same = done.same
+    raise ConflictError("Others store and retire the same note at this moment.", "Repeat the call.")
+
+
+async def _wanted(ports: Ports, caller: Caller, request: Remember) -> _Wanted:
+    door = Door(ports)
+    size = len(request.content)
+    note = await ports.computing.run(caller.principal, size, lambda: _note(ports, caller, request, door))
+    asked = await _asked_links(ports, request)
+    old = await resolve_all(ports.index, check_count("supersedes", list(request.supersedes)), what="supersedes")
+    if any(item.note.id == SELF_ID for item in old):
+        raise ProtectedNoteError("The Self note cannot be superseded.")
+    guards = [same_guard(note)]
+    if note.session:
+        guards.append(f"session:{digest(note.space, note.session)}")
+    return _Wanted(request, note, tuple(asked), tuple(old), tuple(guards), door.notices())
+
+
+def same_guard(note: Note) -> str:
+    """The lock of all who store a note with this content, type and space."""
+    return f"same:{content_key(note.content, note.type, note.space)}"
+
+
+async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> Stored | _Other:
+    """Keep a note that there is none like."""
+    note, old = wanted.note, wanted.old
+    encoded = await encode_note(ports, note.title, note.content)
+    close, selfless = await ports.index.read(
+        lambda view: (_close_notes(view, note, encoded, ports.now), not view.notes([SELF_ID]))
+    )
+    keys = {note.id, *wanted.guards, *(item.note.id for item in old)}
+    vectors = {note.id: encoded}
+    if selfless:
+        keys.add(SELF_ID)
+        vectors[SELF_ID] = await encode_note(ports, _SELF_TITLE, _SELF_TEXT)
+    async with ports.store.hold(keys) as made:
+        await check_known(ports, made)
+        place = await ports.index.place(note, ports.now)
+        if place.same is not None:
+            return _Other(place.same)
+        if note.session:
+            note = replace(note, seq=place.seq + 1)
+        note = replace(note, connections=_links(ports.now, note, wanted.asked, old, close, place.before))
+        retired = await _retired(ports, note, old, note.created)
+        born = [self_change(ports.now)] if selfless and await is_selfless(ports) else []
+        changes = [*born, Change(None, note), *retired]
+        done = await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
+    ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
+    core = await core_notices(ports, note.id) if note.tier == "core" else []
+    otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
+    notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), *otherwise, encoded.notice, *core)
+    told = tuple(text for text in notices if text)
+    return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, told)
+
+
+async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote) -> Duplicate | _Other:
+    """Join what is told of a note that there is already, as one change; the notes to replace give way to it."""
+    old = [item for item in wanted.old if item.note.id != same.note.id]
+    async with ports.store.hold({same.note.id, *wanted.guards, *(item.note.id for item in old)}) as made:
+        await check_known(ports, made)
+        place = await ports.index.place(wanted.note, ports.now)
+        if place.same is None or place.same.note.id != same.note.id:
+            return _Other(place.same)
+        before = await load_current(ports, place.same)
+        join = joined(before.note, wanted.note, wanted.asked, ports.now, MOST_TAGS, wanted.request.confidence)
+        note = replace(join.note, seq=place.seq + 1) if "session" in join.added else join.note
+        retired = await _retired(ports, note, old, ports.now)
+        changes = [*([Change(before, note)] if join.added else []), *retired]
+        change = None
+        if changes:
+            change = (await commit(ports, caller, "remember", changes, detail=_detail(caller, wanted))).change_id
+    core = await core_notices(ports, note.id) if "tier core" in join.added else []
+    itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
+    notices = (*wanted.notices, *_joined(join), *itself, *_already(old), *core)
+    return await _duplicate(ports, note, change, notices)
+
+
+def _joined(join: Joined) -> list[str]:
+    """What the caller is told of a note that is said again."""
+    said = [
+        f"The same note is stored already, since {join.note.created[:10]}: this is its id, it was not stored again."
+    ]
+    if join.added:
+        said.append(f"Joined to it: {', '.join(join.added)}.")
+    said += [f"{kept[:1].upper()}{kept[1:]}." for kept in join.kept]
+    return said
+
+
+def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
+    content = door.text("content", request.content, LARGEST_CONTENT)
+    confidence = request.unsaid if request.confidence is None else request.confidence
+    if not 0.0 <= confidence <= 1.0:
+        raise InvalidArgumentError("confidence is outside 0 to 1.")
+    return Note(
+        id=ports.new_id(),
+        content=content,
+        title=door.line("title", request.title) or title_of(content),
+        created=ports.now,
+        updated=ports.now,
+        type=request.type,
+        tier=request.tier,
+        space=door.space(request.space) or (None if request.about_self else caller.space) or GLOBAL_SPACE,
+        tags=door.tags(request.tags),
+        confidence=confidence,
+        source=caller.source,
+        session=door.line("session", request.session),
+        subject=door.line("subject", request.subject),
+        event_time=when("event_time", request.event_time),
+        about_self=request.about_self,
+    )
+
+
+def _detail(caller: Caller, wanted: _Wanted) -> dict[str, object]:
+    """`unplaced` tells a note that had to be stored without a space from one that is to be global."""
+    given = wanted.request.space
+    unplaced = caller.space is None and not (given and given.strip()) and not wanted.request.about_self
+    return {"guards": list(wanted.guards), **({"unplaced": True} if unplaced else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    """A note that the new one is close to: how relevant, and how likely another version of the same fact."""
+
+    candidate: Candidate
+    note: Note
+    relevance: float
+    likely: float
+
+    @property
+    def title(self) -> str:
+        return self.note.title
+
+
+def _close_notes(view: View, note: Note, encoded: Encoded, now: str) -> list[_Close]:
+    """Current notes of the same space, or of none, that are near the new text, the nearest first."""
+    vector = encoded.query
+    spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
+    words = "" if vector else note.content  # meaning says it better, and words cost more
+    found = view.search(words, vector, Filter(now=now, spaces=spaces), CLOSE_POOL, CLOSE_TERMS)
+    scored = [(relevance(item.coverage, item.z), item) for item in found.candidates if item.id != SELF_ID]
+    best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
+    notes = {end: found.note for end, found in view.notes(item.id for _, item in best).items()}
+    vectors = view.first_vectors(vector.key, list(notes)) | {note.id: vector.vector} if vector else {}
+    return [
+        _Close(item, notes[item.id], score, likelihood(*in_time(notes[item.id], note), vectors))
+        for score, item in best
+        if item.id in notes
+    ]
+
+
+async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
+    """The edges that the caller names, each once."""
+    check_count("links", [given for given, _ in request.links])
+    wrong = [place for place, (_, kind) in enumerate(request.links) if kind not in EDGE_TYPES]
+    if wrong:
+        raise InvalidArgumentError(
+            f"links[{wrong[0]}] has an unknown edge type.", f"Use one of {', '.join(EDGE_TYPES)}."
+        )
+    found = [
+        ((await resolve(ports.index, given, what=f"links[{place}]")).note.id, kind)
+        for place, (given, kind) in enumerate(request.links)
+    ]
+    return [Link(target, kind, ASKED_WEIGHT, "", ports.now) for target, kind in dict.fromkeys(found)]
+
+
+def _links(
+    now: str,
+    note: Note,
+    asked: Sequence[Link],
+    old: Sequence[IndexedNote],
+    close: Sequence[_Close],
+    before: str | None,
+) -> tuple[Link, ...]:
+    """The edges asked for, then those to close notes; a note that would stand alone is tied to the one before it."""
+    links = list(asked)
+    taken = {*(link.to for link in asked), *(item.note.id for item in old)}
+    near = [item for item in close if item.candidate.id not in taken and _is_close(item.candidate)]
+    links += [Link(item.candidate.id, "related_to", round(item.relevance, 2), CLOSE, now) for item in near[:MOST_LINKS]]
+    if not links and not old and not note.about_self:
+        if before is None or before == SELF_ID:
+            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, FIRST, now))
+        else:
+            links.append(Link(before, "preceded_by", THREAD_WEIGHT, BEFORE, now))
+    return tuple(links)
+
+
+def _is_close(candidate: Candidate) -> bool:
+    return candidate.coverage >= LINK_COVERAGE if candidate.z is None else candidate.z >= LINK_Z
+
+
+async def _retired(ports: Ports, note: Note, old: Sequence[IndexedNote], now: str) -> list[Change]:
+    """The notes that give way to this one, but for those that another has replaced already."""
+    current = [item for item in old if item.note.superseded_by is None]
+    return [_superseded(await load_current(ports, item), note, now) for item in current]
+
+
+def _superseded(old: OnDisk, note: Note, now: str) -> Change:
+    """The old note, closed by the new one; it was true until the new one's time."""
+    closed = replace(
+        old.note,
+        superseded_by=note.id,
+        valid_until=old.note.valid_until or note.event_time or now,
+        updated=max(now, old.note.created),  # the clock may have gone back
+    )
+    return Change(old, closed)
+
+
+async def is_selfless(ports: Ports) -> bool:
+    """Whether there is no Self note, not even one whose file cannot be read just now."""
+    return not await ports.index.notes([SELF_ID]) and not await ports.index.files_of([SELF_ID])
+
+
+def self_change(now: str) -> Change:
+    """The Self note as it begins."""
+    note = Note(
+        id=SELF_ID, content=_SELF_TEXT, title=_SELF_TITLE, created=now, updated=now, type="person", tier="core",
+        source="holdfast", about_self=True,
+    )  # fmt: skip
+    return Change(None, note)
+
+
+async def _linked(ports: Ports, note: Note) -> tuple[Linked, ...]:
+    titles = await ports.index.notes([link.to for link in note.connections])
+    return tuple(
+        Linked(link.to, titles[link.to].note.title, link.type, link.weight)
+        for link in note.connections
+        if link.to in titles
+    )
+
+
+def _similar(close: Sequence[_Close], old: Sequence[IndexedNote]) -> tuple[Similar, ...]:
+    replaced = {item.note.id for item in old}
+    alike = [item for item in close if item.relevance >= SIMILAR_RELEVANCE and item.candidate.id not in replaced]
+    return tuple(Similar(item.candidate.id, item.title, round(item.relevance, 3)) for item in alike[:MOST_SIMILAR])
+
+
+async def _otherwise(
+    ports: Ports, caller: Caller, note: Note, close: Sequence[_Close], old: Sequence[IndexedNote]
+) -> list[str]:
+    """What to say of close notes that say something else: versions of the same fact, then opposites."""
+    replaced = {item.note.id for item in old}
+    others = [item for item in close if item.candidate.id not in replaced]
+    versions = sorted((item for item in others if item.likely >= FOLDED), key=lambda item: -item.likely)[:MOST_VERSIONS]
+    opposed = {
+        item.candidate.id: pattern
+        for item in others
+        if (pattern := opposition(note.content, item.note.content, close=(item.candidate.z or 0.0) >= CLOSE_Z))
+    }
+    await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
+    told = [*versions, *(item for item in others if item.candidate.id in opposed and item not in versions)]
+    return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in told]
+
+
+def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
+    verb = f"Contradicts ({pattern})" if pattern else "Says something else than"
+    return f'{verb} {other.id} "{other.title}". {_replacing(*in_time(other, note))}'
+
+
+def _replacing(older: Note, newer: Note) -> str:
+    """The call by which one note replaces another."""
+    return f'Replaces {older.id}? If so: mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
+
+
+def _already(old: Sequence[IndexedNote]) -> list[str]:
+    return [
+        f"{item.note.id} was already superseded by {item.note.superseded_by}; that was left as it is."
+        for item in old
+        if item.note.superseded_by
+    ]
+
+
+def _said_before(retired: str | None, old: Sequence[IndexedNote]) -> list[str]:
+    if retired is None or retired in [item.note.id for item in old]:
+        return []
+    return [f"{retired} said the same and was retired: this is a new note."]
+
+
+async def _duplicate(ports: Ports, note: Note, change: str | None, notices: Sequence[str]) -> Duplicate:
+    def read(view: View) -> tuple[IndexedNote | None, list[Linked]]:
+        links = [link for link in view.links([note.id]) if link.source == note.id]
+        there = view.notes([note.id, *(link.target for link in links)])
+        linked = [
+            Linked(link.target, there[link.target].note.title, link.type, link.weight)
+            for link in links
+            if link.target in there
+        ]
+        return there.get(note.id), linked
+
+    found, linked = await ports.index.read(read)
+    is_encoded = found is not None and found.encoded_by is not None
+    vector: VectorState = ports.encoder is not None and (is_encoded or "pending")
+    return Duplicate(note, vector, tuple(linked), change, tuple(notices))

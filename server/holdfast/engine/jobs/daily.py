@@ -1,0 +1,239 @@
+"""What is done each day without anybody's judgement.
+
+Forgetting, which is off unless it is switched on: the trash first, and after a month not even that.
+
+A note goes only if every sign says so: archival and untouched for 90 days, faded to a twentieth, of little importance,
+with few and light links, never said to have helped, and not what another note was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from holdfast.engine.jobs.changes import (
+    CLUSTER,
+    DEMOTE,
+    FORGET,
+    HOUSE,
+    PROMOTE,
+    change_if,
+    in_tier,
+    life_of,
+    shed_core,
+    was_used_since,
+)
+from holdfast.engine.jobs.scheduler import House, Job
+from holdfast.engine.ports import Ports
+from holdfast.index.maintenance import Living
+from holdfast.index.projection import Update
+from holdfast.model.lifecycle import has_faded, majority, may_be_forgotten
+from holdfast.model.note import GLOBAL_SPACE, TIERS
+from holdfast.model.times import instant
+from holdfast.store.stored import Stored
+
+SPAN = 100  # rows of one slice
+MOST_CHANGES = 500  # notes that one run rewrites; the others wait for the next day
+_NOTEWORTHY = 0.01  # of importance: less is not written down
+
+
+async def slices(house: House, tiers: Sequence[str] = TIERS) -> AsyncIterator[list[Living]]:
+    """All notes of some tiers whose life is their own, slice by slice."""
+    for first in await _spans(house):
+        yield await _slice(house, first, tiers)
+
+
+async def _spans(house: House) -> range:
+    return range(0, await house.read(lambda view: view.last_row()), SPAN)
+
+
+async def _slice(house: House, first: int, tiers: Sequence[str]) -> list[Living]:
+    return await house.read(lambda view: view.living(first, first + SPAN, tiers))
+
+
+async def score(house: House) -> int:
+    """Compute every note's importance anew."""
+    changed = 0
+    async for notes in slices(house):
+        now = house.ports.clock()
+        fresh = [(note.id, round(life_of(note, now).importance, 4), note.importance) for note in notes]
+        moved = [(note, new) for note, new, old in fresh if old is None or abs(new - old) >= _NOTEWORTHY]
+        if moved:
+            await _keep(house, Update(importance=moved))
+            changed += len(moved)
+    return changed
+
+
+async def _keep(house: House, update: Update) -> None:
+    await house.step(lambda ports: ports.index.apply(update))
+
+
+async def demote_faded(house: House) -> int:
+    """Move working notes that have faded and matter little to archival, those that faded most first."""
+    faded: list[tuple[float, str]] = []
+    async for notes in slices(house, ("working",)):
+        now = house.ports.clock()
+        lives = ((note.id, life_of(note, now)) for note in notes)
+        faded += [(state.retention, note_id) for note_id, state in lives if has_faded(state)]
+        faded = sorted(faded)[:MOST_CHANGES]
+
+    def is_due(note: Living) -> bool:
+        return note.tier == "working" and has_faded(life_of(note, house.ports.clock()))
+
+    return await _each(house, [note for _, note in faded], lambda ports, note: _move(ports, note, DEMOTE, is_due))
+
+
+async def promote_used(house: House) -> int:
+    """Move archival notes that were used since they came there back to working, unless another one sums them up."""
+
+    def is_due(note: Living) -> bool:
+        return note.tier == "archival" and was_used_since(note) and not note.is_summed
+
+    used: list[str] = []
+    async for notes in slices(house, ("archival",)):
+        used += [note.id for note in notes if is_due(note)]
+    return await _each(house, used, lambda ports, note: _move(ports, note, PROMOTE, is_due))
+
+
+async def _move(ports: Ports, note_id: str, op: str, is_due: Callable[[Living], bool]) -> str | None:
+    return await change_if(ports, note_id, op, is_due, in_tier("archival" if op == DEMOTE else "working"))
+
+
+async def _each(house: House, notes: Sequence[str], change: Callable[[Ports, str], Awaitable[str | None]]) -> int:
+    """Change notes one by one, as many as one run may; returns how many were."""
+    changes = [await _one(house, note, change) for note in notes[:MOST_CHANGES]]
+    return len([done for done in changes if done])
+
+
+async def _one(house: House, note: str, change: Callable[[Ports, str], Awaitable[str | None]]) -> str | None:
+    return await house.try_step(lambda ports: change(ports, note))
+
+
+async def cap_core(house: House) -> int:
+    """Keep core at fifty notes."""
+    count = 0
+    while shed := await house.try_step(shed_core):
+        count += len(shed)
+    return count
+
+
+async def place_notes(house: House) -> int:
+    """Give notes of no space the space that most of their neighbours have."""
+    wanted: dict[str, str] = {}
+    loose: set[str] = set()  # at the top of the folder, where a person put them
+    for first in await _spans(house):
+        for note, path, spaces in await _spaceless(house, first):
+            space = majority(spaces)
+            if space not in (None, GLOBAL_SPACE):
+                wanted[note] = space
+                loose |= {note} if "/" not in path else set()
+    if not wanted:
+        return 0
+    known = loose | await house.step(_unplaced)
+    return await _each(
+        house, [note for note in wanted if note in known], lambda ports, note: _place(ports, note, wanted[note])
+    )
+
+
+async def _spaceless(house: House, first: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    return await house.read(lambda view: view.without_space(first, first + SPAN))
+
+
+async def _unplaced(ports: Ports) -> frozenset[str]:
+    """Notes that were stored without a space because their caller had none; that is no wish for `global`."""
+    lines = await ports.store.past.told(['"unplaced":true'])
+    return frozenset(file["note"] for line in lines if line.get("unplaced") is True for file in line.get("files", ()))
+
+
+async def _place(ports: Ports, note_id: str, space: str) -> str | None:
+    def placed(stored: Stored) -> Stored:
+        if "/" not in stored.path and "space" in stored.document.values:
+            return stored  # a person wrote it there
+        return replace(stored, note=replace(stored.note, space=space))
+
+    return await change_if(ports, note_id, CLUSTER, lambda _: True, placed)
+
+
+async def retire_logs(house: House) -> int:
+    """Let go of recalls that cannot be rated any more and of indexes that were put aside; never of the journal."""
+    pruned = await house.step(lambda ports: ports.recalls.prune())
+    upkeep = house.ports.upkeep
+    return pruned + (await house.step(lambda _: upkeep.sweep()) if upkeep else 0)
+
+
+async def forget_unused(house: House) -> int:
+    """Put archival notes into the trash that nobody has used for long, and purge what lies there for a month."""
+    gone: list[str] = []
+    async for notes in slices(house, ("archival",)):
+        gone += [note.id for note in notes if is_forgettable(note, house.ports)]
+    return await _each(house, gone, forget) + await house.step(purge_forgotten)
+
+
+JOBS = (
+    Job("importance", "scores how much each note matters", score),
+    Job("promotion", "moves archival notes that were used back to working", promote_used),
+    Job("decay", "moves working notes that nobody used for long to archival", demote_faded),
+    Job("core_cap", "keeps core at fifty notes", cap_core),
+    Job("auto_cluster", "gives notes of no space that of most of their neighbours", place_notes),
+    Job(
+        "forgetting", "moves what nobody used for a season to the trash", forget_unused, lambda ports: ports.forgetting
+    ),
+    Job("retention", "drops recalls that cannot be rated any more; never the journal", retire_logs),
+)
+
+
+KEPT_DAYS = 30  # in the trash
+_PURGED = "forgotten"
+
+
+def is_forgettable(note: Living, ports: Ports) -> bool:
+    """Whether a note may go, as far as its life tells."""
+    return note.tier == "archival" and may_be_forgotten(life_of(note, ports.clock()), note.degree, 0.0)
+
+
+async def forget(ports: Ports, note_id: str) -> str | None:
+    """Put a note into the trash if it may be forgotten; returns the change's id.
+
+    Raises:
+        ConflictError, StorageError: nothing was written.
+    """
+    links = await ports.index.links([note_id])
+    heaviest = max((link.weight for link in links), default=0.0)
+    helped = await ports.index.read(lambda view: any(row.signal > 0 for row in view.feedback(note_id)))
+    if helped:
+        return None
+
+    def is_due(note: Living) -> bool:
+        state = life_of(note, ports.clock())
+        return note.tier == "archival" and not note.is_summed and may_be_forgotten(state, note.degree, heaviest)
+
+    return await change_if(ports, note_id, FORGET, is_due, lambda _: None)
+
+
+async def purge_forgotten(ports: Ports) -> int:
+    """Take what was forgotten a month ago out of the trash, and its last text out of the history."""
+    if ports.upkeep is None:
+        return 0
+    lines = await ports.store.past.told([f'"op":"{FORGET}"', f'"{_PURGED}":', '"void":', '"undoes":'])
+    due = _due(lines, instant(ports.clock() - timedelta(days=KEPT_DAYS)))
+    if not due:
+        return 0
+    texts = {line["change"]: [file["before"] for file in line["files"] if file.get("before")] for line in due}
+    gone = await ports.upkeep.purge_trash(texts)
+    changes = list(texts)
+    await ports.store.record(
+        {"op": _PURGED, "at": ports.now, "by": HOUSE.principal, "source": HOUSE.source, _PURGED: changes}
+    )
+    return gone
+
+
+def _due(lines: Sequence[Mapping[str, Any]], before: str) -> list[Mapping[str, Any]]:
+    over = {change for line in lines for key in (_PURGED, "void") for change in line.get(key) or ()}
+    over |= {line["undoes"] for line in lines if isinstance(line.get("undoes"), str)}
+    return [
+        line
+        for line in lines
+        if line.get("op") == FORGET and line.get("change") and line["change"] not in over and line["at"] <= before
+    ]

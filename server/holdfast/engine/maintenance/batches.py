@@ -1,0 +1,284 @@
+"""run_maintenance: first what there is to judge, then the verdicts, each applied by itself and undone by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+
+from holdfast.engine.arguments import resolve
+from holdfast.engine.commit import behind_the_journal
+from holdfast.engine.maintenance.candidates import look
+from holdfast.engine.maintenance.merging import consolidate, merge
+from holdfast.engine.maintenance.notice import mark_maintained
+from holdfast.engine.maintenance.records import BATCH, CURSORS, JUDGED, OP, judgement, remembered
+from holdfast.engine.maintenance.verdicts import (
+    ConsolidationVerdict,
+    EdgeVerdict,
+    MergeVerdict,
+    Outcome,
+    RefusedError,
+    Verdict,
+    Work,
+    WrongVerdict,
+    apply_edge,
+)
+from holdfast.engine.ports import Attending, Caller, Ports, View, world
+from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
+from holdfast.index.maintenance import BatchRow
+from holdfast.index.projection import Update
+from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
+from holdfast.model.note import NOTE_TYPES
+from holdfast.model.times import instant
+
+BATCH_PREFIX = "bat_"
+OPEN_MINUTES = 30
+LIMIT, MOST = 8, 50
+MOST_VERDICTS = 200  # of all kinds: an answer has a line for each
+_DECLINED: dict[str, str] = {"merges": NOT_MERGED, "consolidations": APART}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire.
+
+    `names` are beginnings of the notes' ids that are enough to name them.
+    """
+
+    id: str | None
+    expires_at: str | None
+    items: Mapping[Kind, Sequence[Candidate]]
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Verdicts in the shape that they came in; None for a list that was not given."""
+
+    edges: Sequence[EdgeVerdict | WrongVerdict] | None = None
+    merges: Sequence[MergeVerdict | WrongVerdict] | None = None
+    consolidations: Sequence[ConsolidationVerdict | WrongVerdict] | None = None
+
+
+async def find_work(
+    ports: Ports, caller: Caller, kinds: Sequence[Kind] | None = None, limit: int = LIMIT, *, dry_run: bool = False
+) -> Batch:
+    """Look for what there is to judge and hand it out as a batch; no note is changed.
+
+    Args:
+        ports: the world.
+        caller: whom the batch is for.
+        kinds: which; all by default.
+        limit: the most of each kind, 1 to 50.
+        dry_run: remember neither the batch nor how far was looked.
+
+    Raises:
+        InvalidArgumentError: a kind is unknown, or the limit out of range.
+        StorageError: the journal cannot be written.
+    """
+    wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
+    if not wanted or set(kinds or ()) - set(KINDS):
+        raise InvalidArgumentError("kinds is empty or has an unknown kind.", f"Use any of {', '.join(KINDS)}.")
+    if not 1 <= limit <= MOST:
+        raise InvalidArgumentError(f"limit is outside 1 to {MOST}.")
+    looked = await look(ports, caller.principal, [kind for kind in FIRST_TO_LAST if kind in wanted], limit)
+    items: dict[Kind, Sequence[Candidate]] = {kind: looked.items.get(kind, ()) for kind in FIRST_TO_LAST}
+    ids = sorted({text.note.id for found in items.values() for item in found for text in item.texts})
+    names = await ports.index.read(lambda view: view.short_ids(ids))
+    if dry_run:
+        return Batch(None, None, items, names)
+    any_found = any(items.values())
+    if not any_found and kinds is None:
+        await mark_maintained(ports, caller, None)
+    if not looked.seeds:
+        return Batch(None, None, items, names)
+    batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
+    expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES)) if any_found else None
+    if any_found or not looked.is_whole:
+        record: dict[str, object] = {"op": OP, "at": ports.now, "by": caller.principal, "source": caller.source}
+        shown = [
+            [item.kind, [[text.note.id, text.hash] for text in item.texts]]
+            for kind in FIRST_TO_LAST
+            for item in items[kind]
+        ]
+        if batch_id:
+            record |= {BATCH: {"id": batch_id, "expires": expires, "items": shown}}
+        await _keep(ports, record | {CURSORS: dict.fromkeys(wanted, looked.place)}, flush=False)
+    return Batch(batch_id, expires, items, names)
+
+
+async def judge(
+    memory: Attending, caller: Caller, verdicts: Verdicts, batch_id: str | None = None, *, dry_run: bool = False
+) -> list[Outcome]:
+    """Apply verdicts one by one: edges, then merges, then consolidations; each is whole or not there.
+
+    What a batch offered to merge or consolidate, and a list that was given does not name, is remembered as declined.
+
+    Raises:
+        BatchNotFoundError: no batch of this id is open for this caller; nothing was applied.
+        LimitExceededError: there are too many verdicts; nothing was applied.
+        StorageError: what was judged without a change cannot be kept; changes that were made are.
+    """
+    _check(verdicts)
+    row = None
+    if batch_id is not None:
+        row = await memory.attend(lambda ports: _open_batch(ports, caller, batch_id))
+    shown = [(kind, dict(texts)) for kind, texts in json.loads(row.items)] if row else []
+    hashes = tuple(texts for _, texts in shown) if row else None
+    ports = await memory.attend(world)
+    work = Work(ports, caller, "", row.id if row else None, hashes, dry_run)
+    outcomes = [
+        await _settled(memory, replace(work, name=f"{kind}[{number}]"), verdict)
+        for kind, given in _named(verdicts)
+        for number, verdict in enumerate(given)
+    ]
+    if dry_run:
+        return outcomes
+    judged = [entry for outcome in outcomes for entry in outcome.judged]
+    try:
+        judged += await _declined(memory, verdicts, shown)
+        await _keep_judged(memory, work, judged)
+        if outcomes:
+            await memory.attend(lambda ports: mark_maintained(ports, caller, work.batch_id))
+    except HoldfastError as error:
+        if not outcomes:
+            raise
+        return [*(_unless_lost(outcome, error) for outcome in outcomes), _not_kept(error)]
+    return outcomes
+
+
+async def _keep_judged(memory: Attending, work: Work, judged: Sequence[list[str]]) -> None:
+    """Remember what was judged without a change."""
+    fresh = await memory.attend(partial(_unknown, judged=judged))
+    if not fresh:
+        return
+    who = {"by": work.caller.principal, "source": work.caller.source}
+    record: dict[str, object] = {"op": "judge", "at": work.ports.now, **who, "maintenance": work.batch_id}
+    await memory.attend(lambda ports: _keep(ports, record | {JUDGED: fresh}, flush=True))
+
+
+def _unless_lost(outcome: Outcome, error: HoldfastError) -> Outcome:
+    """The outcome, where something but the judgement is kept; the judgement alone is not."""
+    if not outcome.judged or outcome.change_id or outcome.proposal_id:
+        return outcome
+    return replace(outcome, status="rejected", reason=error.public)
+
+
+def _not_kept(error: HoldfastError) -> Outcome:
+    """An item of its own: the other ones stand."""
+    reason = f"{type(error).__name__}: What was judged without a change may not be kept: {error.sentence}"
+    return Outcome("judged", "rejected", reason)
+
+
+async def apply_verdict(work: Work, verdict: Verdict) -> Outcome:
+    """Apply one verdict; see the verb that does.
+
+    Raises:
+        RefusedError, HoldfastError: nothing was written.
+    """
+    match verdict:
+        case WrongVerdict(reason=reason):
+            raise RefusedError("rejected", reason)
+        case EdgeVerdict(edge_type=kind) if kind not in VERDICTS:
+            raise RefusedError("rejected", f"edge_type is unknown. Use one of {', '.join(VERDICTS)}.")
+        case ConsolidationVerdict(type=kind) if kind not in NOTE_TYPES:
+            raise RefusedError("rejected", f"type is unknown. Use one of {', '.join(NOTE_TYPES)}.")
+        case EdgeVerdict():
+            return await apply_edge(work, verdict)
+        case MergeVerdict():
+            return await merge(work, verdict)
+        case ConsolidationVerdict():
+            return await consolidate(work, verdict)
+
+
+async def _settled(memory: Attending, work: Work, verdict: Verdict) -> Outcome:
+    """How one item ends; what goes wrong with it is its own affair."""
+    try:
+        return await memory.attend(lambda ports: apply_verdict(replace(work, ports=ports), verdict))
+    except RefusedError as refusal:
+        return work.outcome(refusal.status, refusal.reason)
+    except ConflictError as error:
+        return work.outcome("conflict", error.public)
+    except HoldfastError as error:
+        return work.outcome("rejected", error.public)
+
+
+def _named(verdicts: Verdicts) -> list[tuple[str, Sequence[Verdict]]]:
+    return [
+        ("edges", verdicts.edges or ()),
+        ("merges", verdicts.merges or ()),
+        ("consolidations", verdicts.consolidations or ()),
+    ]
+
+
+def _check(verdicts: Verdicts) -> None:
+    if sum(len(given) for _, given in _named(verdicts)) > MOST_VERDICTS:
+        raise LimitExceededError(f"results takes at most {MOST_VERDICTS} entries.", "Send them in parts.")
+
+
+async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:
+    row = await ports.index.read(lambda view: view.batch(batch_id))
+    if row is None or row.principal != caller.principal or row.expires <= ports.now:
+        raise BatchNotFoundError(
+            "No batch with this batch_id is open for you.",
+            f"A batch is open for {OPEN_MINUTES} minutes; call run_maintenance without arguments for a new one.",
+        )
+    return row
+
+
+async def _declined(
+    memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]
+) -> list[list[str]]:
+    """Entries for what a batch offered and the caller would not have; a list with a wrong item says nothing of that."""
+    given: dict[str, list[list[str]]] = {}
+    merges = [item for item in verdicts.merges or () if isinstance(item, MergeVerdict)]
+    if verdicts.merges is not None and len(merges) == len(verdicts.merges):
+        given["merges"] = [[item.keep_id, item.discard_id] for item in merges]
+    clusters = [item for item in verdicts.consolidations or () if isinstance(item, ConsolidationVerdict)]
+    if verdicts.consolidations is not None and len(clusters) == len(verdicts.consolidations):
+        given["consolidations"] = [list(item.node_ids) for item in clusters]
+    entries: dict[tuple[str, ...], list[str]] = {}
+    for kind, groups in given.items():
+        wanted = [await memory.attend(partial(_full_ids, group=group)) for group in groups]
+        for offered, texts in shown:
+            if offered == kind and not any(len(ids & texts.keys()) > 1 for ids in wanted):
+                entries |= {tuple(entry): entry for entry in _every_two(texts, _DECLINED[kind])}
+    return list(entries.values())
+
+
+async def _unknown(ports: Ports, judged: Sequence[list[str]]) -> list[list[str]]:
+    """Of these entries those that do not stand already."""
+
+    def stands(view: View, entry: list[str]) -> bool:
+        one, other, *said = entry
+        rows = view.judged(one, [other]).get(other, [])
+        return any([row.hash_a, row.hash_b, row.verdict] == said for row in rows)
+
+    return await ports.index.read(lambda view: [entry for entry in judged if not stands(view, entry)])
+
+
+def _every_two(texts: Mapping[str, str], verdict: str) -> list[list[str]]:
+    keys = list(texts.items())
+    return [judgement(one, other, verdict) for number, one in enumerate(keys) for other in keys[number + 1 :]]
+
+
+async def _full_ids(ports: Ports, group: Sequence[str]) -> set[str]:
+    """The ids that were given, and those of the notes that they mean now."""
+    found = {given.strip().lower() for given in group}
+    for given in group:
+        try:
+            found.add((await resolve(ports.index, given)).note.id)
+        except HoldfastError:
+            continue  # the item's own outcome says so
+    return found
+
+
+async def _keep(ports: Ports, record: dict[str, object], *, flush: bool) -> None:
+    """A line of the journal, and what it tells in the index."""
+    seq = await ports.store.record(record, flush=flush)
+    told = remembered({**record, "seq": seq})
+    if told is not None:
+        with behind_the_journal():
+            await ports.index.apply(Update(remembered=[told]))

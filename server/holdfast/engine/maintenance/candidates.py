@@ -1,0 +1,275 @@
+"""Finding what there is to judge: near notes by the vectors that are stored.
+
+A small memory is looked at as a whole by each call. Of a larger one a call looks at a slice: first at what was stored
+or changed since the last run, then at the next notes of a round over all of them, the newest first. Neither a large
+memory nor one that grows keeps any note waiting for ever.
+
+The calls of one run have batches that are open at the same time; `newest` stays what it was when the run began.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from holdfast.encode.provider import VectorSet, read_set
+from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.encoding import identity
+from holdfast.engine.ports import Ports, View
+from holdfast.index.maintenance import BatchRow, JudgedRow
+from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.model.maintenance import (
+    FIRST_TO_LAST,
+    LEAST,
+    NEIGHBOURS,
+    Candidate,
+    Kind,
+    Near,
+    Text,
+    all_candidates,
+    cosine,
+    within_budget,
+    without,
+)
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, note_id
+from holdfast.model.ranking import Filter, QueryVector, relevance
+from holdfast.model.times import moment
+
+WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
+SEEDS = 64  # notes of a larger one whose surroundings one call looks at
+HOP = 16  # of them at a time, so that recalls need not wait for all
+NEAREST, TERMS = 16, 8
+Around = tuple[Text, list[Near]]
+Scores = Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Look:
+    """What one call looks at and what it found: `seeds` in order, the first `changed` of them since the last run.
+
+    `newest` is an id of the time up to which changes were looked at, `swept` the last note of the round. `offered` are
+    the pairs and clusters of batches that are still open. `found` has the number of a candidate's seed.
+    """
+
+    newest: str
+    swept: str
+    seeds: list[str]
+    changed: dict[str, int]
+    is_whole: bool
+    offered: frozenset[frozenset[tuple[str, str]]]
+    near: Mapping[str, Scores] = field(default_factory=dict)
+    found: list[tuple[int, Candidate]] = field(default_factory=list)
+    items: dict[Kind, list[Candidate]] = field(default_factory=dict)
+
+    def choose(self, limit: int) -> None:
+        """Put into `items` what is shown: at most `limit` of each kind, and all within the token budget."""
+        ordered = sorted((item for _, item in self.found), key=self._order)
+        lists = [_distinct(item for item in ordered if item.kind == kind)[:limit] for kind in FIRST_TO_LAST]
+        counts = within_budget(lists)
+        self.items = {
+            kind: items[:count] for kind, items, count in zip(FIRST_TO_LAST, lists, counts, strict=True) if count
+        }
+
+    def _order(self, item: Candidate) -> tuple[object, ...]:
+        """First what was not offered yet, judged on other texts, new since the last run, clear, changed last."""
+        changed = moment(item.updated).timestamp() * 1000
+        fresh = changed > id_milliseconds(self.newest)
+        return item.key in self.offered, not item.urgent, not fresh, not item.clear, -changed, -item.similarity
+
+    @property
+    def place(self) -> list[str]:
+        """Where the next call goes on: (newest, swept)."""
+        if self.is_whole:
+            return [self.newest, ""]
+        shown = {item.key for items in self.items.values() for item in items} | self.offered
+        waiting = [number for number, item in self.found if item.key not in shown]
+        done = self.seeds[: max(1, min(waiting, default=len(self.seeds)))]
+        changes = [self.changed[note] for note in done if note in self.changed]
+        swept = [note for note in done if note not in self.changed]
+        newest = note_id(max(changes), 0) if changes else self.newest
+        return [newest, swept[-1] if swept else self.swept]
+
+
+async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) -> Look:
+    """What there is to judge of these kinds, at most `limit` of each and all within the token budget."""
+    vectors = stored_set(ports)
+    now, at = ports.now, _id_of(ports.clock())
+    looked = await ports.index.read(lambda view: _begin(view, kinds[0], vectors, now, at))
+    for start in range(0, len(looked.seeds), HOP):
+        seeds = looked.seeds[start : start + HOP]
+        around = await ports.index.read(lambda view, ids=seeds: _around(view, ids, looked.near, vectors, now))  # type: ignore[misc]
+        given = [(number, around[note]) for number, note in enumerate(seeds, start) if note in around]
+        length = sum(_length(*surroundings) for _, surroundings in given)
+        looked.found += await ports.computing.run(principal, length, partial(_found, given, kinds))
+    looked.choose(limit)
+    return looked
+
+
+def _found(given: Sequence[tuple[int, Around]], kinds: Sequence[Kind]) -> list[tuple[int, Candidate]]:
+    return [(number, item) for number, around in given for item in all_candidates(*around, kinds)]
+
+
+def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str, at: str) -> Look:
+    """What this call is to look at; `at` is an id of the very moment."""
+    cursor = view.cursor(kind)
+    batches = view.batches()
+    open_now = [batch for batch in batches if batch.expires > now]
+    offered = frozenset(
+        frozenset((note, text) for note, text in texts) for batch in open_now for _, texts in json.loads(batch.items)
+    )
+    count = view.count_notes()
+    near = _whole(view, vectors, now) if count <= WHOLE else {}
+    is_whole = count <= WHOLE and count - len(near) <= SEEDS  # what has no vector is searched for
+    swept = cursor.swept if cursor else ""
+    if is_whole:
+        newest = cursor.newest if cursor and (open_now or not batches) else _last_run(batches)
+        seeds = view.ids_before("", now, WHOLE + 1)
+        return Look(newest or note_id(0, 0), "", seeds, {}, is_whole, offered, near)
+    newest = cursor.newest if cursor else at
+    changed = dict(view.ids_changed_since(id_milliseconds(newest) if newest else 0, now, SEEDS // 2))
+    ahead = view.ids_before(swept, now, SEEDS)
+    again = view.ids_before("", now, SEEDS) if len(ahead) < SEEDS else []
+    sweep = [note for note in dict.fromkeys((*ahead, *again)) if note not in changed]
+    return Look(newest, swept, [*changed, *sweep][:SEEDS], changed, is_whole, offered)
+
+
+def _last_run(batches: Sequence[BatchRow]) -> str:
+    """An id of the time of the last run; empty where there was none."""
+    return _id_of(moment(max(batch.made for batch in batches))) if batches else ""
+
+
+def _id_of(time: datetime) -> str:
+    """An id of a time; only its time says something."""
+    return note_id(round(time.timestamp() * 1000), 0)
+
+
+def _distinct(items: Iterable[Candidate]) -> list[Candidate]:
+    """Each pair once; a note is in one cluster only."""
+    kept: dict[frozenset[str], Candidate] = {}
+    clustered: set[str] = set()
+    for item in items:
+        for fresh in without([item], clustered) if item.kind == "consolidations" else [item]:
+            kept.setdefault(fresh.ids, fresh)
+            if fresh.kind == "consolidations":
+                clustered |= fresh.ids
+    return list(kept.values())
+
+
+def stored_set(ports: Ports) -> VectorSet | None:
+    """The vector set that stored notes are compared in: that of the settings where it is ready, else another."""
+    own = identity(ports.encoder)
+    ready = {row.key: read_set(row.described) for row in ports.index.vector_sets if row.ready}
+    if own is not None and (own.key in ready or not ready):
+        return own
+    return next((told for told in ready.values() if told is not None), None)
+
+
+def likeness(view: View, vectors: VectorSet | None, one: str, other: str) -> float:
+    """How alike two notes are by their stored vectors, in 0..1; 0 where one has none."""
+    found = view.first_vectors(vectors.key, [one, other]) if vectors else {}
+    if vectors is None or len(found) < 2:  # noqa: PLR2004 - a pair
+        return 0.0
+    z = (cosine(found[one], found[other]) - vectors.background_mean) / vectors.background_deviation
+    return relevance(0.0, z)
+
+
+def _length(seed: Text, near: Sequence[Near]) -> int:
+    return sum(len(text.note.content) for text in (seed, *(item.text for item in near)))
+
+
+def _whole(view: View, vectors: VectorSet | None, now: str) -> dict[str, Scores]:
+    """How near the notes of a small memory are to each other; without those that have no vector."""
+    if vectors is None:
+        return {}
+    mean, deviation = vectors.background_mean, vectors.background_deviation
+    found = view.near_each_other(vectors.key, now, NEIGHBOURS)
+    scored = (
+        (note, {other: relevance(0.0, (value - mean) / deviation) for other, value in near})
+        for note, near in found.items()
+    )
+    return {note: {other: score for other, score in near.items() if score >= LEAST} for note, near in scored}
+
+
+def _around(
+    view: View, ids: Sequence[str], known: Mapping[str, Scores], vectors: VectorSet | None, now: str
+) -> dict[str, Around]:
+    """The notes with those near them: as is known, or as a search finds."""
+    seeds = view.notes(ids)
+    missing = [note for note in seeds if note not in known]
+    stored = view.first_vectors(vectors.key, missing) if vectors else {}
+    scores = {
+        note: known[note] if note in known else _near(view, seeds[note], _query(vectors, stored.get(note)), now)
+        for note in seeds
+    }
+    notes = view.notes({other for near in scores.values() for other in near})
+    links = _links(view, list(seeds))
+    return {
+        note: (
+            Text(seed.note, seed.encode_hash),
+            _with_verdicts(
+                view, seed, {other: notes[other] for other in scores[note] if other in notes}, scores[note], links
+            ),
+        )
+        for note, seed in seeds.items()
+    }
+
+
+def _query(vectors: VectorSet | None, vector: bytes | None) -> QueryVector | None:
+    if vectors is None or vector is None:
+        return None
+    return QueryVector(vectors.key, vector, vectors.background_mean, vectors.background_deviation)
+
+
+def _near(view: View, seed: IndexedNote, vector: QueryVector | None, now: str) -> Scores:
+    """Those near a note by meaning, or by words where it has no vector: of its own space and of none."""
+    note = seed.note
+    wanted = Filter(now=now, spaces=tuple(dict.fromkeys((note.space, GLOBAL_SPACE))))
+    found = view.search("" if vector else note.content, vector, wanted, NEAREST, TERMS)
+    return {
+        item.id: relevance(0.0 if vector else item.coverage, item.z)
+        for item in found.candidates
+        if item.id not in (note.id, SELF_ID)
+    }
+
+
+def _links(view: View, ids: Sequence[str]) -> dict[frozenset[str], list[LinkRow]]:
+    """The edges of some notes by their ends."""
+    found: dict[frozenset[str], list[LinkRow]] = {}
+    for link in view.links(ids):
+        found.setdefault(frozenset((link.source, link.target)), []).append(link)
+    return found
+
+
+def _with_verdicts(
+    view: View,
+    seed: IndexedNote,
+    notes: Mapping[str, IndexedNote],
+    scores: Scores,
+    links: Mapping[frozenset[str], Sequence[LinkRow]],
+) -> list[Near]:
+    """Those near a note with what was said of the two."""
+    judged = view.judged(seed.note.id, list(notes))
+    near = []
+    for other, item in notes.items():
+        rows, edges = judged.get(other, ()), links.get(frozenset((seed.note.id, other)), ())
+        standing = _standing(rows, seed, item)
+        near.append(
+            Near(
+                Text(item.note, item.encode_hash),
+                scores[other],
+                standing,
+                frozenset(link.type for link in edges),
+                frozenset(link.type for link in edges if link.reason in AUTO_REASONS),
+                bool(rows) and not standing,
+            )
+        )
+    return near
+
+
+def _standing(rows: Sequence[JudgedRow], one: IndexedNote, other: IndexedNote) -> frozenset[str]:
+    """The verdicts on these very texts."""
+    hashes = {one.note.id: one.encode_hash, other.note.id: other.encode_hash}
+    return frozenset(row.verdict for row in rows if (row.hash_a, row.hash_b) == (hashes[row.a], hashes[row.b]))

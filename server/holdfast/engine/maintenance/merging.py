@@ -1,0 +1,227 @@
+"""Two notes become one, or several are told by a new one: each a single change, which one undo takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from holdfast.engine.agent.matters import MADE_OF
+from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, Door, resolve_all
+from holdfast.engine.commit import check_known, commit
+from holdfast.engine.encoding import encode_note
+from holdfast.engine.maintenance.records import judgement
+from holdfast.engine.maintenance.verdicts import (
+    ConsolidationVerdict,
+    MergeVerdict,
+    Outcome,
+    RefusedError,
+    Work,
+    last_change,
+    needs_person,
+    pairs,
+    propose,
+    under_lock,
+)
+from holdfast.errors import ConflictError
+from holdfast.index.rows import IndexedNote
+from holdfast.model.belief import read_evidence, updated
+from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note
+from holdfast.model.omi import MemoryStoredEvent, memory_type
+from holdfast.model.words import counted
+from holdfast.store.stored import Change
+
+MOST_ORIGINALS = 20
+_MERGE, _CONSOLIDATE = "merge", "consolidate"
+
+
+async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
+    """Let the kept note mean both; the other one's file goes to the trash.
+
+    Raises:
+        RefusedError: it cannot be applied.
+        HoldfastError: nothing was written.
+    """
+    keep = await work.resolve(verdict.keep_id, "keep_id")
+    discard = await work.resolve(verdict.discard_id, "discard_id")
+    if keep.note.id == discard.note.id:
+        if verdict.keep_id.strip().lower() == verdict.discard_id.strip().lower():
+            raise RefusedError("rejected", "keep_id and discard_id are the same note.")
+        change = await last_change(work.ports, verdict.discard_id.strip().lower(), _MERGE)
+        return work.outcome("skipped", f"They are one note already, {keep.note.id}.", change)
+    if SELF_ID in (keep.note.id, discard.note.id):
+        raise RefusedError("rejected", "ProtectedNoteError: the Self note is never merged.")
+    work.check([keep, discard])
+    door = Door(work.ports)
+    title = door.line("merged_title", verdict.merged_title)
+    content = verdict.merged_content
+    if content is not None:
+        content = door.text("merged_content", content, LARGEST_CONTENT)
+    if not work.approved and needs_person(work.ports, [keep, discard]):
+        waits = replace(verdict, merged_title=title, merged_content=content)
+        return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
+    if work.dry_run:
+        return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.")
+    return await _merge(work, keep, discard, title or keep.note.title, content or keep.note.content)
+
+
+async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str, content: str) -> Outcome:
+    ports = work.ports
+    encoded = await encode_note(ports, title, content)
+    names = await ports.index.read(lambda view: view.aliases([keep.note.id, discard.note.id]))
+    judged = pairs([keep, discard], judgement, MERGED)
+    async with ports.store.hold({keep.note.id, discard.note.id}) as made:
+        await check_known(ports, made)
+        kept, gone = await under_lock(ports, keep), await under_lock(ports, discard)
+        whole = replace(
+            _union(kept.note, gone.note, names), title=title, content=content, updated=max(ports.now, kept.note.created)
+        )
+        done = await commit(
+            ports,
+            work.caller,
+            _MERGE,
+            [Change(kept, whole), Change(gone, None)],
+            {whole.id: encoded},
+            work.detail(judged, kept=whole.id, discarded=gone.note.id),
+        )
+    return work.outcome(
+        "applied", f"{gone.note.id} was merged into {whole.id}, and its id means that now.", done.change_id
+    )
+
+
+def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
+    """The kept note with what only the other one had: tags, edges, earlier ids, evidence; the higher tier of both.
+
+    What one of them told everywhere goes on being told everywhere.
+    """
+    belief = _with_evidence(keep, discard)
+    return replace(
+        belief,
+        space=GLOBAL_SPACE if discard.space == GLOBAL_SPACE else keep.space,
+        tier=min(keep.tier, discard.tier, key=TIERS.index),
+        tags=tuple(dict.fromkeys((*keep.tags, *discard.tags))),
+        about_self=keep.about_self or discard.about_self,
+        merged=tuple(dict.fromkeys((*keep.merged, discard.id, *discard.merged))),
+        connections=_edges(keep, discard, names),
+    )
+
+
+def _edges(keep: Note, discard: Note, names: Mapping[str, str]) -> tuple[Link, ...]:
+    """Both notes' edges, each once with the higher weight; none between the two."""
+    inside = {keep.id, discard.id, *names}
+    strongest: dict[tuple[str, str], Link] = {}
+    for link in (*keep.connections, *discard.connections):
+        known = strongest.get((link.to, link.type))
+        if link.to not in inside and (known is None or link.weight > known.weight):
+            strongest[link.to, link.type] = link
+    return tuple(strongest.values())
+
+
+def _with_evidence(keep: Note, discard: Note) -> Note:
+    """A kept belief goes on from its own confidence with the other one's evidence, by the same formula."""
+    if keep.type != "belief":
+        return keep
+    confidence, entries = keep.confidence, list(keep.evidence)
+    for entry in discard.evidence:
+        given = read_evidence(entry)
+        if given is None:
+            continue
+        old, confidence = confidence, updated(confidence, supports=given.supports, strength=given.strength)
+        entries.append(replace(given, old_confidence=old, new_confidence=confidence).as_entry())
+    return replace(keep, confidence=confidence, evidence=tuple(entries))
+
+
+async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
+    """Tell several notes by a new one; they are kept in the archival tier, and linked from it.
+
+    Raises:
+        RefusedError: it cannot be applied.
+        HoldfastError: nothing was written.
+    """
+    if not 1 < len(set(verdict.node_ids)) <= MOST_ORIGINALS:
+        raise RefusedError("rejected", f"node_ids takes 2 to {MOST_ORIGINALS} different notes.")
+    originals = await resolve_all(work.ports.index, verdict.node_ids, what="node_ids")
+    found = {item.note.id: item for item in originals}
+    if len(originals) == 1:
+        raise RefusedError("rejected", "All node_ids mean the same note.")
+    if SELF_ID in found:
+        raise RefusedError("rejected", "ProtectedNoteError: the Self note is never consolidated.")
+    done_before = await _consolidated(work, list(found))
+    if done_before:
+        change = await last_change(work.ports, done_before, _CONSOLIDATE)
+        return work.outcome("skipped", f"They are consolidated already, in {done_before}.", change)
+    work.check(originals)
+    door = Door(work.ports)
+    content = door.text("content", verdict.content, LARGEST_CONTENT)
+    title = door.line("title", verdict.title)
+    if title is None:
+        raise RefusedError("rejected", "title is blank.")
+    clean = replace(verdict, title=title, content=content, node_ids=tuple(found))
+    if not work.approved and needs_person(work.ports, originals):
+        return await propose(work, clean, originals, pairs(originals, judgement, TOGETHER))
+    if work.dry_run:
+        return work.outcome("applied", f"It would consolidate {counted(len(originals), 'note')}.")
+    return await _consolidate(work, clean, originals)
+
+
+async def _consolidate(work: Work, verdict: ConsolidationVerdict, originals: Sequence[IndexedNote]) -> Outcome:
+    ports = work.ports
+    note = _successor(work, verdict, [item.note for item in originals])
+    encoded = await encode_note(ports, note.title, note.content)
+    judged = pairs(originals, judgement, TOGETHER)
+    async with ports.store.hold({note.id, *(item.note.id for item in originals)}) as made:
+        await check_known(ports, made)
+        before = [await under_lock(ports, item) for item in originals]
+        if await _consolidated(work, verdict.node_ids):
+            raise ConflictError("The notes were consolidated meanwhile.", "Nothing was written; repeat the call.")
+        archived = [
+            Change(stored, replace(stored.note, tier="archival", updated=max(ports.now, stored.note.created)))
+            for stored in before
+            if stored.note.tier != "archival"
+        ]
+        done = await commit(
+            ports,
+            work.caller,
+            _CONSOLIDATE,
+            [Change(None, note), *archived],
+            {note.id: encoded},
+            work.detail(judged, made=note.id, originals=list(verdict.node_ids)),
+        )
+    ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
+    return work.outcome("applied", f"{len(originals)} notes are told by {note.id} now.", done.change_id)
+
+
+def _successor(work: Work, verdict: ConsolidationVerdict, originals: Sequence[Note]) -> Note:
+    now = work.ports.now
+    return Note(
+        id=work.ports.new_id(),
+        content=verdict.content,
+        title=verdict.title,
+        created=now,
+        updated=now,
+        type=verdict.type,
+        space=majority_space(originals),
+        tags=_tags(originals),
+        confidence=min(note.confidence for note in originals),
+        source=work.caller.source,
+        connections=tuple(Link(note.id, "derived_from", 1.0, MADE_OF, now) for note in originals),
+        about_self=any(note.about_self for note in originals),
+    )
+
+
+def _tags(originals: Iterable[Note]) -> tuple[str, ...]:
+    tags = dict.fromkeys((CONSOLIDATED, *(tag for note in originals for tag in note.tags)))
+    return tuple(tags)[:MOST_TAGS]
+
+
+async def _consolidated(work: Work, ids: Sequence[str]) -> str | None:
+    """The current note that these were consolidated into already."""
+    links = await work.ports.index.links(ids)
+    heirs: dict[str, set[str]] = {}
+    for link in links:
+        if link.type == "derived_from" and link.reason == MADE_OF:
+            heirs.setdefault(link.source, set()).add(link.target)
+    whole = [heir for heir, originals in heirs.items() if originals >= set(ids)]
+    notes: dict[str, Any] = await work.ports.index.notes(whole)
+    return next((heir for heir in whole if heir in notes and not notes[heir].note.is_outdated), None)

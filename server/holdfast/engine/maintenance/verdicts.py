@@ -1,0 +1,404 @@
+"""What applying any verdict needs: what was shown, the notes as they are, and how each item ended.
+
+Verdicts on pairs: an edge with a real weight, the retirement of what was replaced, or `none`.
+
+Verdicts that wait for a person: one JSON file each in `proposals/`, until it is approved or rejected.
+
+Its name comes from what is proposed, so that the same verdict given again finds itself waiting.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.arguments import Door, resolve
+from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.maintenance.candidates import likeness, stored_set
+from holdfast.engine.maintenance.records import JUDGED, judgement
+from holdfast.engine.ports import Caller, Ports, View
+from holdfast.errors import ConflictError, ProposalNotFoundError
+from holdfast.index.maintenance import JudgedRow
+from holdfast.index.projection import digest
+from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.model.maintenance import SYMMETRIC, weight_of
+from holdfast.model.note import SELF_ID, Link, Note
+from holdfast.model.pages import PROPOSALS, is_page, page_key
+from holdfast.store.stored import Change, Page, PageChange, Stored
+
+Status = Literal["applied", "skipped", "rejected", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeVerdict:
+    """How two notes belong together: `edge_type` is one of `model.maintenance.VERDICTS`."""
+
+    node_a_id: str
+    node_b_id: str
+    edge_type: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeVerdict:
+    """Two notes say the same; the kept one's title and text stay unless others are given."""
+
+    keep_id: str
+    discard_id: str
+    merged_title: str | None = None
+    merged_content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationVerdict:
+    """Several notes are better read as one."""
+
+    node_ids: tuple[str, ...]
+    title: str
+    content: str
+    type: str = "fact"
+
+
+@dataclass(frozen=True, slots=True)
+class WrongVerdict:
+    """An item that cannot be read as a verdict, and why."""
+
+    reason: str
+
+
+Verdict = EdgeVerdict | MergeVerdict | ConsolidationVerdict | WrongVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an item ended. `change_id` undoes it; `proposal_id` names what waits for a person instead."""
+
+    item: str
+    status: Status
+    reason: str
+    change_id: str | None = None
+    proposal_id: str | None = None
+    judged: tuple[list[str], ...] = field(default=(), repr=False)  # still to be told to the journal
+
+
+class RefusedError(Exception):
+    """An item cannot be applied; raised and caught within maintenance, told as its outcome."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One item's surroundings: `shown` are the notes of the batch's items with the hashes of their texts.
+
+    Without a batch it is None. `approved` says that a person has agreed. `name` is the item's, as `merges[0]`.
+    """
+
+    ports: Ports
+    caller: Caller
+    name: str
+    batch_id: str | None = None
+    shown: tuple[dict[str, str], ...] | None = None
+    dry_run: bool = False
+    approved: bool = False
+
+    def outcome(self, status: Status, reason: str, change_id: str | None = None, **more: Any) -> Outcome:
+        return Outcome(self.name, status, reason, change_id, **more)
+
+    def detail(self, judged: Sequence[list[str]], **more: Any) -> dict[str, Any]:
+        """What the journal's line of the change holds beside it."""
+        return {"maintenance": self.batch_id, "item": self.name, JUDGED: list(judged), **more}
+
+    def check(self, notes: Collection[IndexedNote]) -> None:
+        """Refuse what the batch did not show, and notes that have changed or retired since."""
+        if self.shown is not None:
+            ids = {item.note.id for item in notes}
+            hashes = next((shown for shown in self.shown if ids <= shown.keys()), None)
+            if hashes is None:
+                raise RefusedError("rejected", "These notes were not shown together in this batch.")
+            if any(hashes[item.note.id] != item.encode_hash for item in notes):
+                raise RefusedError("conflict", "A note was changed since the batch was made; ask for a new one.")
+        if any(item.note.is_outdated for item in notes):
+            raise RefusedError("conflict", "A note is retired; there is nothing to judge.")
+
+    async def resolve(self, given: str, what: str) -> IndexedNote:
+        return await resolve(self.ports.index, given, what=what)
+
+
+async def under_lock(ports: Ports, known: IndexedNote) -> Stored:
+    """A note's file; the caller holds its lock.
+
+    Raises:
+        ConflictError: it is not as it was looked up.
+    """
+    found = (await ports.index.notes([known.note.id])).get(known.note.id)
+    if found is None or found.hash != known.hash:
+        raise ConflictError("The note was changed meanwhile.", "Nothing was written; repeat the call.")
+    return await load_current(ports, found)
+
+
+async def last_change(ports: Ports, note_id: str, op: str) -> str | None:
+    """The last change of a note by a verb."""
+    return await ports.index.read(lambda view: view.last_change(note_id, op))
+
+
+def needs_person(ports: Ports, notes: Collection[IndexedNote]) -> bool:
+    """Whether taking these notes away waits for a person."""
+    return ports.review or any(item.note.tier == "core" or item.note.about_self for item in notes)
+
+
+def pairs(notes: Sequence[IndexedNote], entry: Callable[..., list[str]], verdict: str) -> list[list[str]]:
+    """An entry of the journal's `judged` for every two of the notes."""
+    keys = [(item.note.id, item.encode_hash) for item in notes]
+    return [entry(one, other, verdict) for number, one in enumerate(keys) for other in keys[number + 1 :]]
+
+
+RETIRED = "outdate_by_verdict"
+
+
+async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
+    """Apply a verdict on a pair.
+
+    Raises:
+        RefusedError: it cannot be applied.
+        HoldfastError: nothing was written.
+    """
+    reason = Door(work.ports).line("reason", verdict.reason) or ""
+    one = await work.resolve(verdict.node_a_id, "node_a_id")
+    other = await work.resolve(verdict.node_b_id, "node_b_id")
+    if one.note.id == other.note.id:
+        if verdict.node_a_id.strip().lower() == verdict.node_b_id.strip().lower():
+            raise RefusedError("rejected", "node_a_id and node_b_id are the same note.")
+        return work.outcome("skipped", f"Both ids mean {one.note.id} now.")
+    entry = judgement((one.note.id, one.encode_hash), (other.note.id, other.encode_hash), verdict.edge_type)
+    told = await _told_before(work, verdict, one, other, entry)
+    if told is not None:
+        return told
+    if verdict.edge_type == "none":
+        return work.outcome("applied", "Remembered: the pair comes back when a text changes.", judged=(entry,))
+    if verdict.edge_type == "evolved_from":
+        return await _evolve(work, verdict, one, other, reason, entry)
+    if one.note.id == SELF_ID:
+        raise RefusedError("rejected", "The Self note's file is the person's; name it as node_b_id.")
+    return await _link(work, one, other, verdict.edge_type, reason, entry)
+
+
+async def _told_before(
+    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, entry: list[str]
+) -> Outcome | None:
+    """How an item ends that there is nothing to do for; None where it is to be applied.
+
+    Raises:
+        RefusedError: it cannot be applied.
+    """
+    kind = verdict.edge_type
+    links, rows = await _standing(work, verdict, one, other)
+    given = [row for row in rows if row.verdict == kind]
+    if kind != "none" and _is_there(links, kind, one.note.id, other.note.id):
+        return work.outcome("skipped", f"They are linked by {kind} already.", given[0].change if given else None)
+    if kind == "none" and any(_texts(row) == tuple(entry[2:4]) for row in given):
+        return work.outcome("skipped", "This was judged before.")
+    try:
+        work.check([one, other])
+    except RefusedError:  # what has changed since may be what followed from this very verdict
+        shown = [(texts.get(row.a), texts.get(row.b)) for row in given for texts in work.shown or ()]
+        before = next((row for row in given if _texts(row) in shown), None)
+        if before is None:
+            raise
+        return work.outcome("skipped", "This was judged before.", before.change)
+    return None
+
+
+async def _standing(
+    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote
+) -> tuple[list[LinkRow], list[JudgedRow]]:
+    """The edges between two notes, and what was said of how they belong together, on whatever texts.
+
+    First what was said of the very ids that are given: one of them may have been merged since.
+    """
+    ids = {one.note.id, other.note.id}
+    given = [each.strip().lower() for each in (verdict.node_a_id, verdict.node_b_id)]
+
+    def read(view: View) -> tuple[list[LinkRow], list[JudgedRow]]:
+        links = [link for link in view.links([one.note.id]) if {link.source, link.target} == ids]
+        return links, [*_of_edges(view, *given), *_of_edges(view, one.note.id, other.note.id)]
+
+    return await work.ports.index.read(read)
+
+
+def _of_edges(view: View, one: str, other: str) -> list[JudgedRow]:
+    return [row for row in view.judged(one, [other]).get(other, []) if row.scope == "edge"]
+
+
+def _texts(row: JudgedRow) -> tuple[str, str]:
+    return row.hash_a, row.hash_b
+
+
+def _is_there(links: Sequence[LinkRow], edge_type: str, source: str, target: str) -> bool:
+    """Whether somebody has drawn this edge; one that has no direction counts either way, and so does a successor."""
+    return any(
+        link.type == edge_type
+        and link.reason not in AUTO_REASONS
+        and (edge_type in SYMMETRIC or edge_type == "evolved_from" or (link.source, link.target) == (source, target))
+        for link in links
+    )
+
+
+async def _link(
+    work: Work, one: IndexedNote, other: IndexedNote, edge_type: str, reason: str, entry: list[str]
+) -> Outcome:
+    if work.dry_run:
+        return work.outcome("applied", f"It would link them by {edge_type}.")
+    ports = work.ports
+    link = await _new_link(work, one, other, edge_type, reason)
+    async with ports.store.hold({one.note.id, other.note.id}) as made:
+        await check_known(ports, made)
+        before = await under_lock(ports, one)
+        await under_lock(ports, other)
+        after = _with_link(before.note, link)
+        done = await commit(
+            ports, work.caller, "link", [Change(before, after)], detail=work.detail([entry], edge=edge_type)
+        )
+    return work.outcome("applied", f"Linked by {edge_type}, weight {link.weight}.", done.change_id)
+
+
+async def _evolve(
+    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, reason: str, entry: list[str]
+) -> Outcome:
+    """Retire the older note of the two, with an edge from the newer; what happened later is the newer."""
+    newer, older = (other, one) if one.note.happened < other.note.happened else (one, other)
+    if SELF_ID in (newer.note.id, older.note.id):
+        raise RefusedError("rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one.")
+    if not work.approved and needs_person(work.ports, [older]):
+        return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
+    told = "" if newer is one else " What happened later was taken for the newer one."
+    if work.dry_run:
+        return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{told}")
+    ports = work.ports
+    link = await _new_link(work, newer, older, "evolved_from", reason)
+    async with ports.store.hold({newer.note.id, older.note.id}) as made:
+        await check_known(ports, made)
+        heir, old = await under_lock(ports, newer), await under_lock(ports, older)
+        changes = [Change(heir, _with_link(heir.note, link)), Change(old, _retired(old.note, heir.note, ports.now))]
+        said = work.detail([entry], edge="evolved_from", retired=old.note.id)
+        done = await commit(ports, work.caller, RETIRED, changes, detail=said)
+    return work.outcome("applied", f"{old.note.id} is superseded by {heir.note.id}.{told}", done.change_id)
+
+
+def _retired(old: Note, heir: Note, now: str) -> Note:
+    """The older note, true until the newer one's time."""
+    return replace(
+        old,
+        superseded_by=heir.id,
+        valid_until=old.valid_until or max(heir.happened, old.happened),
+        updated=max(now, old.created),
+    )
+
+
+async def _new_link(work: Work, source: IndexedNote, target: IndexedNote, edge_type: str, reason: str) -> Link:
+    vectors = stored_set(work.ports)
+    ends = source.note.id, target.note.id
+    alike = await work.ports.index.read(lambda view: likeness(view, vectors, *ends))
+    return Link(target.note.id, edge_type, weight_of(alike), reason, work.ports.now)
+
+
+def _with_link(note: Note, link: Link) -> Note:
+    """The note with an edge more; one of the same type to the same note, drawn by itself, gives way."""
+    kept = tuple(item for item in note.connections if (item.to, item.type) != (link.to, link.type))
+    return replace(note, connections=(*kept, link))
+
+
+PROPOSAL_PREFIX = "prp_"
+_VERDICTS = {"retire": EdgeVerdict, "merge": MergeVerdict, "consolidate": ConsolidationVerdict}
+_NAMES = {verdict: kind for kind, verdict in _VERDICTS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A verdict that waits: `kind` is retire, merge or consolidate, `hashes` name the texts that were judged."""
+
+    id: str
+    kind: str
+    created: str
+    by: str
+    source: str
+    hashes: Mapping[str, str]
+    verdict: Verdict
+
+
+async def propose(work: Work, verdict: Verdict, notes: Sequence[IndexedNote], judged: Sequence[list[str]]) -> Outcome:
+    """Have a verdict wait instead of applying it; `judged` says that the agent has done its part."""
+    kind = _NAMES[type(verdict)]
+    hashes = {item.note.id: item.encode_hash for item in notes}
+    told = asdict(verdict)
+    proposal_id = f"{PROPOSAL_PREFIX}{digest(kind, json.dumps([told, hashes], sort_keys=True))[:16]}"
+    reason = f"It waits for a person as proposal {proposal_id}."
+    if work.dry_run:
+        return work.outcome("applied", "It would wait for a person as a proposal.")
+    path = _path(proposal_id)
+    ports, caller = work.ports, work.caller
+    async with ports.store.hold({page_key(path)}):
+        if await ports.store.pages([path]):
+            return work.outcome("skipped", reason, proposal_id=proposal_id, judged=tuple(judged))
+        record = {
+            "id": proposal_id, "kind": kind, "created": ports.now, "by": caller.principal, "source": caller.source,
+            "hashes": hashes, "verdict": told,
+        }  # fmt: skip
+        data = json.dumps(record, ensure_ascii=False, indent=2).encode() + b"\n"
+        said = work.detail([], proposal=proposal_id, notes=sorted(hashes))
+        await commit(ports, caller, "propose", [PageChange(path, None, data)], detail=said)
+    return work.outcome("skipped", reason, proposal_id=proposal_id, judged=tuple(judged))
+
+
+async def list_proposals(ports: Ports) -> list[Proposal]:
+    """Everything that waits, the oldest first; a file that is none of ours is left out."""
+    pages = await ports.store.pages(await ports.store.list_pages(PROPOSALS))
+    found = [proposal for page in pages.values() if (proposal := _read(page))]
+    return sorted(found, key=lambda proposal: (proposal.created, proposal.id))
+
+
+async def find_proposal(ports: Ports, proposal_id: str) -> Proposal:
+    """One that waits.
+
+    Raises:
+        ProposalNotFoundError: there is none of this id; it may have been resolved.
+    """
+    path = _path(proposal_id)
+    pages = await ports.store.pages([path]) if is_page(path) else {}
+    proposal = _read(pages[path]) if path in pages else None
+    if proposal is None:
+        raise ProposalNotFoundError(
+            "No proposal with this id waits.", "admin_list_proposals shows those that do; it may be resolved already."
+        )
+    return proposal
+
+
+async def drop_proposal(ports: Ports, proposal: Proposal) -> None:
+    """Have it wait no longer."""
+    path = _path(proposal.id)
+    async with ports.store.hold({page_key(path)}):
+        await ports.store.drop_page(path)
+
+
+def _path(proposal_id: str) -> str:
+    return f"{PROPOSALS}/{proposal_id}.json"
+
+
+def _read(page: Page) -> Proposal | None:
+    try:
+        record: dict[str, Any] = json.loads(page.data)
+        kind, told = record["kind"], dict(record["verdict"])
+        if "node_ids" in told:
+            told["node_ids"] = tuple(told["node_ids"])
+        verdict: Verdict = _VERDICTS[kind](**told)
+        return Proposal(
+            record["id"], kind, record["created"], record["by"], record["source"], dict(record["hashes"]), verdict
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

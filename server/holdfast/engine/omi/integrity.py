@@ -1,0 +1,378 @@
+"""integrity_check: whether files are as they were left, and whether the graph looks natural. It writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any, Literal, get_args
+
+import structlog
+
+from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.omi.now import today
+from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.sync.batch import unchanged
+from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
+from holdfast.index.queries import Hub
+from holdfast.model.omi import (
+    ACCEPTED,
+    CORE_LINKS,
+    CORE_USES,
+    MOST_ORPHANS,
+    SEEN,
+    Baseline,
+    baselines,
+    evidence_problem,
+    is_sudden,
+    is_watched,
+    marks_of,
+)
+from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
+from holdfast.model.words import counted
+from holdfast.store.codec import content_hash
+from holdfast.store.intents import PlannedFile
+from holdfast.store.stored import Page, Stored
+
+Scope = Literal["now", "daily", "graph", "all"]
+
+UNLOCKED_LOOKS = 2  # at a page that differs, before its lock is taken
+NOT_WHOLE = "A note, its evidence or the index is not as it was written."
+MOST_NAMED = 50  # orphans, and cores, whose ids are told
+OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
+MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is not as it should be: a page's path or a note's id, and what is wrong with it."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """How the graph looks. `warnings` are the ids of orphans, then of sudden cores, the first of each."""
+
+    orphan_nodes: int = 0
+    sudden_cores: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at and what was found."""
+
+    now_md: bool
+    memory_md: bool
+    topology: Topology
+    overall_safe: bool
+    checked: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    sound: bool = True  # notes, evidence and index are as they were written
+
+    def shape(self) -> dict[str, Any]:
+        """The four keys that OMI's reference documents, and `details`."""
+        topology = {**asdict(self.topology), "warnings": list(self.topology.warnings)}
+        problems = [asdict(problem) for problem in self.problems]
+        return {
+            "now_md": self.now_md,
+            "memory_md": self.memory_md,
+            "topology": topology,
+            "overall_safe": self.overall_safe,
+            "details": {"checked": list(self.checked), "problems": problems, "summary": self.summary},
+        }
+
+    @property
+    def summary(self) -> str:
+        """What to tell the user."""
+        if self.overall_safe:
+            return "Safe." if not self.problems else "Safe, with something to look at."
+        happened = " ".join([*self._pages(), *self._links()])
+        if self._is_broken:
+            return f"Not safe. {happened or NOT_WHOLE} Nothing was repaired; let the user look at it."
+        return f"To confirm: {happened} Nothing was changed; ask the user whether it was meant."
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether something differs that only the tools write: a log, a note, evidence, the index."""
+        return not self.sound or any(is_watched(at.where) and not _is_users(at.where) for at in self.problems)
+
+    def _pages(self) -> list[str]:
+        """A sentence for each page that was changed; logs are the tools', the others the user's to edit."""
+        return [f"{problem.where}: {problem.what}." for problem in self.problems if is_watched(problem.where)]
+
+    def _links(self) -> list[str]:
+        """What is unusual about the links, in sentences."""
+        cores, orphans = self.topology.sudden_cores, self.topology.orphan_nodes
+        told = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day."] if cores else []
+        return [*told, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else told
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    topology: Topology = Topology()
+    sound: bool = True
+    problems: tuple[Problem, ...] = ()
+
+
+async def integrity_check(ports: Ports, scope: str = "all") -> Report:
+    """Look at the NOW files, MEMORY.md and the logs, whatever the scope; at the graph where that names it.
+
+    Raises:
+        InvalidArgumentError: there is no such scope.
+        StorageError: the folder cannot be read.
+    """
+    if scope not in get_args(Scope):
+        raise InvalidArgumentError("scope is unknown.", f"Use one of {', '.join(get_args(Scope))}.")
+    changed = await changed_pages(ports)
+    now_md = not any(_is_now(problem.where) for problem in changed)
+    memory_md = all(_is_now(problem.where) for problem in changed)
+    checked = ["NOW files", "MEMORY.md", "daily logs"]
+    graph = _Graph()
+    if scope in ("graph", "all"):
+        checked += ["links", "content hashes", "evidence", "index"]
+        graph = await _graph(ports)
+    topology = graph.topology
+    natural = topology.orphan_nodes <= MOST_ORPHANS and topology.sudden_cores == 0
+    safe = now_md and memory_md and natural and graph.sound
+    unwritable = (Problem("the memory folder", ports.reading_notice),) if ports.reading_notice else ()
+    return Report(
+        now_md, memory_md, topology, safe, tuple(checked), (*unwritable, *changed, *graph.problems), graph.sound
+    )
+
+
+async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] = ()) -> tuple[str, ...]:
+    """Take pages as they are now for right; all that were reported, unless some are named. Returns which.
+
+    Raises:
+        MemoryNotFoundError: a named path is no page's.
+        StorageError: a page cannot be read, or the journal cannot be written; nothing was accepted.
+    """
+    if not all(is_page(path) for path in paths):
+        raise MemoryNotFoundError("There is no such page.", "integrity_check names those that were changed.")
+    wanted = list(dict.fromkeys(paths)) or [problem.where for problem in await changed_pages(ports)]
+    if not wanted:
+        return ()
+    async with ports.store.hold({page_key(path) for path in wanted}):
+        pages = await ports.store.pages(wanted)
+        marks = {
+            path: Baseline(pages[path].hash, len(pages[path].data)) if path in pages else Baseline(None)
+            for path in wanted
+        }
+        said = {"admin": "admin_accept_integrity", "by": caller.principal, "source": caller.source}
+        await ports.store.record({**said, "op": "accept_integrity", ACCEPTED: marks_of(marks)}, flush=True)
+    for path in wanted:
+        ports.sights.pop(path, None)
+    return tuple(wanted)
+
+
+async def note_sights(ports: Ports) -> None:
+    """When a server starts: trust MEMORY.md and the logs of past days as they are, where nothing is known of them."""
+    known = (await known_pages(ports)).pages
+    last = today(ports)
+    paths = [path for path in (MEMORY, *await ports.store.list_pages(DAILY)) if _is_closed(path, last)]
+    await _see(ports, [path for path in paths if path not in known])
+    seen = {path: mark for path, mark in ports.sights.items() if path not in known}
+    if seen:
+        await ports.store.record({"op": SEEN, SEEN: marks_of(seen)})
+    ports.sights.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPages:
+    """How pages are to look, as the journal tells up to a place."""
+
+    place: str
+    pages: Mapping[str, Baseline]
+
+
+async def known_pages(ports: Ports) -> KnownPages:
+    """How all pages are to look. Only what the index does not know yet is read, and without a lock."""
+    known = await ports.index.read(lambda view: view.known_journal())
+    told = await ports.store.page_records(known.place) if known.place else None
+    if told is not None:
+        void = {"void": list(known.void)}  # what is told of a change before its end is told again
+        lines = [line for line in told[0] if line["seq"] > known.pages_seq]
+        return KnownPages(told[1], baselines([void, *lines], known.pages))
+    told = await ports.store.page_records("")  # the journal is not the one that the index knows
+    if told is None:
+        raise StorageError("The journal is being replaced.", "Call again in a moment.")
+    return KnownPages(told[1], baselines(told[0]))
+
+
+async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
+    """The same with what was told since."""
+    told = await ports.store.page_records(known.place)
+    if told is None or any("void" in line for line in told[0]):
+        return await known_pages(ports)
+    return KnownPages(told[1], baselines(told[0], known.pages))
+
+
+async def first_look(ports: Ports) -> None:
+    """Remember how MEMORY.md looked when the folder was opened."""
+    try:
+        await _see(ports, [MEMORY])
+    except StorageError as error:  # it is told when somebody asks
+        log.info("memory_md_not_read", reason=str(error))
+
+
+async def _see(ports: Ports, paths: Iterable[str]) -> None:
+    for path, mark in (await ports.store.page_marks(list(paths))).items():
+        if mark[0]:
+            ports.sights.setdefault(path, Baseline(*mark))
+
+
+async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
+    """The pages that were changed outside of the tools, and what was done to them.
+
+    What differs at first sight may be a change of ours: it is looked at again without a lock, and then under its own,
+    for which only a page that really differs has others wait. Only what is new in the journal is read then.
+    """
+    known = await known_pages(ports)
+    listed = {NOW, MEMORY, *await ports.store.list_pages(NOW_FOLDER), *await ports.store.list_pages(DAILY)}
+    differing = await _differing(ports, known, listed | known.pages.keys())
+    for _ in range(UNLOCKED_LOOKS):
+        if not differing:
+            return ()
+        known = await _known_anew(ports, known)
+        differing = await _differing(ports, known, differing)
+    if not differing:
+        return ()
+    async with ports.store.hold({page_key(path) for path in differing}):
+        found = await _differing(ports, await _known_anew(ports, known), differing)
+        return tuple([Problem(path, await _how(ports, path, found[path])) for path in sorted(found)])
+
+
+async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
+    """Of these pages the ones that are not like their baselines; and those."""
+    marks = await ports.store.page_marks(sorted(paths))
+    expected = {path: known.pages[path] for path in paths if path in known.pages}
+    last = today(ports)
+    for path, mark in marks.items():
+        if path not in known.pages and _is_closed(path, last) and mark[0]:
+            expected[path] = ports.sights.setdefault(path, Baseline(*mark))
+    hashes: dict[str, str | None] = {path: mark[0] for path, mark in marks.items()}
+    changing = ports.store.pages_in_change()
+    return {
+        path: base
+        for path, base in expected.items()
+        if base.foreign
+        or (hashes.get(path) != base.hash and not _is_changing(changing.get(path), base, hashes.get(path)))
+    }
+
+
+def _is_changing(plan: PlannedFile | None, base: Baseline, there: str | None) -> bool:
+    """Whether a page is as it was or will be, of a change of ours that goes on from its baseline or leads to it."""
+    return plan is not None and base.hash in (plan.before, plan.after) and there in (plan.before, plan.after)
+
+
+async def _how(ports: Ports, path: str, base: Baseline) -> str:
+    """What was done to a page, in words that do not blame whose page it is."""
+    try:
+        page = (await ports.store.pages([path])).get(path)
+    except StorageError:
+        return "it cannot be read"
+    return f"{_what(page, base)}{_whose(path)}"
+
+
+def _what(page: Page | None, base: Baseline) -> str:
+    if (page.hash if page else None) == base.hash:
+        return "it was edited outside of the tools before their last update, which kept that"
+    if page is None:
+        return "it was deleted"
+    if base.hash is None:
+        return "it was made outside of the tools"
+    if base.size is not None and content_hash(page.data[: base.size]) == base.hash:
+        return "something was added to its end outside of the tools"
+    return "it was edited outside of the tools"
+
+
+def _whose(path: str) -> str:
+    """Who may edit a page beside the tools; nobody a log."""
+    if _is_now(path):
+        return ", as the user may"
+    return "; it is the user's own" if path == MEMORY else ""
+
+
+async def _graph(ports: Ports) -> _Graph:
+    def look(
+        view: View,
+    ) -> tuple[int, list[str], list[Hub], dict[str, str], list[tuple[str, str, str]], list[str], bool]:
+        hubs = view.hubs(CORE_LINKS, CORE_USES, AUTO_REASONS, OWN_OPS, MOVING_OPS)
+        merged = view.aliases([source for hub in hubs for source, _ in hub.links])
+        return (*view.orphans(MOST_NAMED), hubs, merged, view.hashes(), view.beliefs(), view.is_sound())
+
+    orphans, named, hubs, merged, hashes, beliefs, sound = await ports.index.read(look)
+    quarantined = (await ports.index.problems())[:MOST_NAMED]
+    evidence = await _evidence(ports, {*beliefs, *(hub.path for hub in hubs if hub.type == "belief")})
+    cores = [hub.id for hub in hubs if is_sudden(_asked_for(hub, evidence, merged))]
+    problems = [Problem(note, "it has no link to any other note") for note in named]
+    problems += [
+        Problem(note, f"{CORE_LINKS} or more links to it were made within a day") for note in cores[:MOST_NAMED]
+    ]
+    broken = await _broken_files(ports, hashes)
+    broken += [
+        Problem(note.note.id, what)
+        for note in evidence.values()
+        if (what := evidence_problem(note.note.evidence, note.note.confidence))
+    ]
+    problems += [Problem(path, f"it is quarantined: {reason}") for path, reason in quarantined]
+    if not sound:
+        broken.append(Problem("index", "SQLite finds it damaged; delete .holdfast/ and it is rebuilt"))
+    topology = Topology(orphans, len(cores), (*named, *cores[:MOST_NAMED]))
+    return _Graph(topology, not broken, (*problems, *broken))
+
+
+def _asked_for(hub: Hub, evidence: Mapping[str, Stored], merged: Mapping[str, str]) -> list[str]:
+    """When the links were made that are no evidence of a belief, nor of a note that this was merged into."""
+    stored = evidence.get(hub.id)
+    cited = {entry.get("memory_id") for entry in stored.note.evidence} if stored else set()
+    cited |= {note for alias, note in merged.items() if alias in cited}
+    return [at for source, at in hub.links if source not in cited]
+
+
+async def _evidence(ports: Ports, paths: Collection[str]) -> dict[str, Stored]:
+    """The beliefs as their files tell them, by id."""
+    found = await ports.store.load(sorted(paths), {})
+    return {item.note.id: item for item in found if isinstance(item, Stored)}
+
+
+async def _broken_files(ports: Ports, known: Collection[tuple[str, str, str]]) -> list[Problem]:
+    """Notes whose files differ from what the index read, although nothing says that they were touched since."""
+    found = await ports.store.note_hashes([path for _, path, _ in known])
+    other = {path: note for note, path, expected in known if found.get(path) != expected}
+    if not other:
+        return []
+    rows = await ports.index.files(other)
+    entries = await ports.store.look(other)  # a file that was touched since is news for the next request
+    return [
+        Problem(note, "its file is not what was read before, although its time and size are the same")
+        for path, note in sorted(other.items())
+        if path in rows and path in entries and unchanged(rows[path], entries[path])
+    ]
+
+
+def _is_now(path: str) -> bool:
+    return path == NOW or path.startswith(f"{NOW_FOLDER}/")
+
+
+def _is_users(path: str) -> bool:
+    """Whether a page is the user's to edit: NOW files and MEMORY.md; logs are the tools'."""
+    return _is_now(path) or path == MEMORY
+
+
+def _is_closed(path: str, last: date) -> bool:
+    """Whether a page is trusted as it was first seen: MEMORY.md, and the logs of days that are over."""
+    day = day_of(path)
+    return path == MEMORY or (day is not None and day < last)
+
+
+async def look_over(ports: Ports) -> None:
+    """When a server starts: tell the log of pages changed outside of the tools. The graph is looked at when asked."""
+    changed = await changed_pages(ports)
+    if changed:
+        log.warning("pages_changed_by_others", problems=[f"{item.where}: {item.what}" for item in changed])

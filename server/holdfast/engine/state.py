@@ -1,0 +1,294 @@
+"""What the user may want to know once, said with an answer.
+
+Texts that a provider does not take: put aside for a while, so that they hold up no other.
+
+How many notes a memory may hold, and how much they may take: looked at before a change that adds to it.
+
+What is there is asked of the index each time, which knows hand edits and deletions and is right after a restart; what
+is being written by others in this process is counted on top, so that many at once do not pass a limit together.
+
+How long the parts of a request took, for the log at level debug. Times and counts, never text.
+
+Computing that may take long is done in threads, shared fairly by those who ask; the event loop goes on meanwhile.
+
+Threads do not make Python faster: while two compute, the loop gets a third of the time. So there are few, and of these
+one principal never has all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from holdfast.errors import QuotaExceededError, StorageError
+from holdfast.index.sets import PendingVector
+from holdfast.model.note import SELF_ID
+from holdfast.store.stored import Change, PageChange
+
+
+class Told(Protocol):
+    """Remembers for the whole folder what was said."""
+
+    async def tell_once(self, name: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """A sentence, and the name under which it is said once in a folder."""
+
+    name: str
+    sentence: str
+
+
+class Tips:
+    """Sentences that wait for an answer to be told with."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Tip] = deque()
+
+    def add(self, tip: Tip) -> None:
+        self._waiting.append(tip)
+
+    async def take(self, told: Told) -> str:
+        """The next sentence, unless it was told before; empty where there is none."""
+        while self._waiting:
+            tip = self._waiting.popleft()
+            try:
+                if await told.tell_once(tip.name):
+                    return tip.sentence
+            except StorageError:
+                return ""  # no answer fails for that
+        return ""
+
+
+AGAIN_SECONDS = 600.0  # then it is tried once more: the provider may have other limits by now
+MOST = 10_000
+
+
+class Refusals:
+    """Which notes were refused lately, by the hash of what was to be encoded: a text that is changed is another."""
+
+    def __init__(self) -> None:
+        self._until: dict[tuple[str, str], float] = {}
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def add(self, items: Iterable[PendingVector], now: float) -> None:
+        """Put these aside; `now` is in seconds of the event loop."""
+        if len(self._until) >= MOST:
+            self._until.clear()
+        self._until |= {(item.id, item.encode_hash): now + AGAIN_SECONDS for item in items}
+
+    def without(self, waiting: Sequence[PendingVector], now: float) -> list[PendingVector]:
+        """What of this queue may be tried now."""
+        self._until = {key: until for key, until in self._until.items() if until > now}
+        return [item for item in waiting if (item.id, item.encode_hash) not in self._until]
+
+
+MEBIBYTE = 1024 * 1024
+_REMEDY = (
+    "Have run_maintenance merge notes, delete some (admin_delete_memory, or their files), or have the limit raised; "
+    "reading, retiring and deleting go on."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Notes, without Self, and the bytes of their texts or files."""
+
+    notes: int = 0
+    size: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.notes + other.notes, self.size + other.size)
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(self.notes - other.notes, self.size - other.size)
+
+
+def added(changes: Sequence[Change | PageChange]) -> Usage:
+    """What these changes add together; negative where they free something. Pages are not counted."""
+    total = Usage()
+    for change in changes:
+        if isinstance(change, Change):
+            before = change.before.note if change.before else None
+            after = Usage(change.after.id != SELF_ID, len(change.after.content.encode())) if change.after else Usage()
+            total += after - (Usage(before.id != SELF_ID, len(before.content.encode())) if before else Usage())
+    return total
+
+
+class Quota:
+    """The limits of one memory; 0 is none.
+
+    Args:
+        notes: how many notes.
+        mebibytes: how much they may take.
+    """
+
+    def __init__(self, notes: int = 0, mebibytes: int = 0) -> None:
+        self._most = Usage(notes, mebibytes * MEBIBYTE)
+        self._coming = Usage()
+        self._ended = anyio.Event()
+        self._count = 0  # of changes that have ended: what was read before one did may lack it
+
+    @asynccontextmanager
+    async def room(
+        self, changes: Sequence[Change | PageChange], usage: Callable[[], Awaitable[tuple[int, int]]]
+    ) -> AsyncIterator[None]:
+        """Keep room for these changes until the block ends, when the index knows them or nothing was written.
+
+        Raises:
+            QuotaExceededError: there is not so much room.
+        """
+        more = added(changes) if self._most != Usage() else Usage()
+        wanted = Usage(max(0, more.notes) if self._most.notes else 0, max(0, more.size) if self._most.size else 0)
+        if wanted == Usage():
+            yield
+            return
+        await self._take(wanted, usage)
+        try:
+            yield
+        finally:
+            self._coming -= wanted
+            self._count += 1
+            self._ended.set()
+            self._ended = anyio.Event()
+
+    async def _take(self, wanted: Usage, usage: Callable[[], Awaitable[tuple[int, int]]]) -> None:
+        while True:
+            count, ended = self._count, self._ended
+            used = Usage(*await usage())
+            if count != self._count:
+                continue
+            full = self._full(used + wanted + self._coming, wanted)
+            if not full:
+                self._coming += wanted
+                return
+            if self._coming == Usage():
+                raise QuotaExceededError(full, _REMEDY)
+            await ended.wait()  # what comes may be counted twice just now, or fail
+
+    def _full(self, then: Usage, wanted: Usage) -> str:
+        """Which limit would be passed; empty where none would."""
+        if wanted.notes and then.notes > self._most.notes:
+            return f"This memory holds as many notes as it may: {self._most.notes:,} (HOLDFAST_MAX_NOTES)."
+        if wanted.size and then.size > self._most.size:
+            mebibytes = self._most.size // MEBIBYTE
+            return (
+                f"The notes of this memory take as much room as they may: {mebibytes:,} MiB (HOLDFAST_MAX_NOTES_MIB)."
+            )
+        return ""
+
+
+log = structlog.get_logger()
+
+
+class Stages:
+    """A stopwatch for one request."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._spent: dict[str, float] = {}
+
+    def ended(self, stage: str) -> None:
+        """What was done since the last stage ended was this one."""
+        now = time.perf_counter()
+        self._spent[f"{stage}_ms"] = round((now - self._last) * 1000, 2)
+        self._last = now
+
+    def tell(self, event: str, **counts: int) -> None:
+        """Log all stages with their times in milliseconds, unless nobody has said yet where logs go."""
+        if structlog.is_configured():
+            total = round((self._last - self._began) * 1000, 2)
+            log.debug(event, **self._spent, total_ms=total, **counts)
+
+
+Value = TypeVar("Value")
+
+THREADS: Final = 2  # of all principals together
+SHARE: Final = 1  # of one of them
+SMALL: Final = 2048  # characters that are dealt with faster than a thread is reached
+
+
+class Computing:
+    """Places for computing. Who waits is served in turn by principal, the calls of one principal in their order."""
+
+    def __init__(self, threads: int = THREADS, share: int = SHARE) -> None:
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._threads = threads
+        self._share = share
+        self._running: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[anyio.Event]] = OrderedDict()
+
+    async def run(self, principal: str, size: int, work: Callable[[], Value]) -> Value:
+        """What `work` returns; done at once where the text that it looks at has few characters.
+
+        Args:
+            principal: who asks.
+            size: how many characters are looked at.
+            work: touches nothing that others change meanwhile.
+
+        Raises:
+            Exception: whatever `work` raises.
+        """
+        if size <= SMALL:
+            return work()
+        await self._enter(principal)
+        try:
+            if self._limiter is None:  # it belongs to an event loop
+                self._limiter = anyio.CapacityLimiter(self._threads)
+            return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        finally:
+            self._leave(principal)
+
+    async def _enter(self, principal: str) -> None:
+        if self._is_free(principal) and principal not in self._waiting:
+            self._running[principal] += 1
+            return
+        turn = anyio.Event()
+        self._waiting.setdefault(principal, deque()).append(turn)
+        came = False
+        try:
+            await turn.wait()
+            came = True
+        finally:
+            if not came:  # cancelled
+                self._give_up(principal, turn)
+
+    def _give_up(self, principal: str, turn: anyio.Event) -> None:
+        """Leave the queue, or give the place on that was given in the same moment."""
+        if turn.is_set():
+            self._leave(principal)
+            return
+        queue = self._waiting[principal]
+        queue.remove(turn)
+        if not queue:
+            del self._waiting[principal]
+
+    def _leave(self, principal: str) -> None:
+        self._running[principal] -= 1
+        if not self._running[principal]:
+            del self._running[principal]
+        for name in list(self._waiting):
+            if self._is_free(name):
+                self._admit(name)
+
+    def _admit(self, principal: str) -> None:
+        """Give the next call of a principal its place; the principal's others wait behind those of everybody else."""
+        queue = self._waiting.pop(principal)
+        self._running[principal] += 1
+        queue.popleft().set()
+        if queue:
+            self._waiting[principal] = queue
+
+    def _is_free(self, principal: str) -> bool:
+        return self._running.total() < self._threads and self._running[principal] < self._share

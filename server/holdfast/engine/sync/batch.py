@@ -1,0 +1,266 @@
+"""One batch of files, read under their locks, and what they make of the index: notes, twins, quarantine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from holdfast.engine.commit import note_row
+from holdfast.engine.ports import Ports
+from holdfast.errors import StorageError
+from holdfast.index.projection import FileRow, NoteRow, Update
+from holdfast.index.rows import IndexedNote
+from holdfast.model.note import Link, is_note_id
+from holdfast.store.filesystem import Entry, Signature
+from holdfast.store.folder import id_in_name, is_canonical
+from holdfast.store.history import void_changes
+from holdfast.store.stored import Stored, Unreadable
+
+TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
+_NEVER = 0  # as a file's time of change: equal to none
+GIVEN, ADOPT = "given", "adopt"
+GIVEN_LINES = (f'"op":"{GIVEN}"', f'"op":"{ADOPT}"', '"void":')  # of the journal
+_TWIN = "it has the same id as"
+_KINDS = {
+    "link": "it is a symbolic link, and those are not followed",
+    "other": "it is not a regular file",
+    "name": "its name is not valid UTF-8",
+    "closed": "it cannot be read: ",
+}
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Files as they were read without a lock, at a time in ns: good while their signatures are the same."""
+
+    at: int
+    items: dict[str, Stored | Unreadable]
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The ids that files without one were given."""
+        return {path: item.note.id for path, item in self.items.items() if isinstance(item, Stored) and not item.has_id}
+
+    def still(self, path: str, entry: Entry | None, row: FileRow | None) -> Stored | Unreadable | None:
+        """What was read, if the file is as it was then and has the id it was given."""
+        item = self.items.get(path)
+        if entry is None or item is None or item.signature != entry.signature or is_young(item.signature, self.at):
+            return None
+        given = given_id(row)
+        return None if given and isinstance(item, Stored) and item.note.id != given else item
+
+
+class Batch:
+    """Files read together under their locks, and what they make of the index."""
+
+    def __init__(self, ports: Ports, entries: Mapping[str, Entry], known: Mapping[str, FileRow]) -> None:
+        self._ports = ports
+        self._entries = entries
+        self._known = known
+        self.stored: dict[str, Stored] = {}  # what was read, by path
+        self._problems: list[FileRow] = []
+        self._paths: Collection[str] = ()
+        self._rivals: Mapping[str, Entry] = {}  # files elsewhere that the index has for notes of this batch
+        self._read_at = time.time_ns()
+        self._unread: set[str] = set()  # paths of files that hold no note any more
+
+    @property
+    def ids(self) -> set[str]:
+        return {stored.note.id for stored in self.stored.values()}
+
+    async def read(self, paths: Collection[str], ahead: Ahead) -> None:
+        self._paths = paths
+        given = ahead.given | {path: found for path, row in self._known.items() if (found := given_id(row))}
+        readable = []
+        for path in paths:
+            entry = self._entries.get(path)
+            if entry is None or entry.kind == "file":  # one that the scan missed may have been written since
+                readable.append(path)
+            else:
+                note = self._note_at(path) if entry.kind == "closed" else None
+                self._mark(path, entry.signature, _KINDS[entry.kind] + entry.reason, note)
+        there = await self._ports.store.look(readable)
+        same = {path: item for path in readable if (item := ahead.still(path, there.get(path), self._known.get(path)))}
+        rest = [path for path in readable if path in there and path not in same]
+        for item in (*same.values(), *await load(self._ports, rest, given)):
+            if isinstance(item, Unreadable):
+                self._mark(item.path, item.signature, item.reason, self._note_at(item.path))
+                self._unread.add(item.path)
+            else:
+                self.stored[item.path] = item
+
+    async def apply(self) -> set[str]:
+        """Write the batch to the index; returns files that must be looked at again because of it."""
+        holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
+        await self._keep_texts(holders)
+        place = {note_id: row.path for note_id, row in holders.items()}
+        self._rivals = await self._ports.store.look(set(place.values()) - set(self._paths))
+        rows = {row.note.id: row for row in self._winners(place)}
+        gone = {
+            row.note for path, row in self._known.items()
+            if row.note and row.note not in rows and place.get(row.note) == path
+        }  # fmt: skip
+        update = Update(
+            notes=[self._wary(row) for row in rows.values() if not self._is_known(row, holders)],
+            gone=sorted(gone),
+            gone_files=[path for path in self._paths if path not in self.stored and path in self._known],
+            files=self._problems,
+        )
+        if update != Update(notes=[], gone=[], gone_files=[], files=[]):
+            await self._keep_given(update.notes)
+            await self._ports.index.apply(update)
+        moved = {note_id for note_id, row in rows.items() if place.get(note_id, row.file.path) != row.file.path}
+        return await self._follow_up(gone | moved)
+
+    async def _keep_given(self, rows: Sequence[NoteRow]) -> None:
+        """Write down ids that files do not carry yet: whoever makes the index anew must give the same ones.
+
+        Without a flush: what uses such an id flushes the journal itself.
+        """
+        fresh = [
+            {"note": row.note.id, "path": row.file.path}
+            for row in rows
+            if not row.file.has_id and given_id(self._known.get(row.file.path)) != row.note.id
+        ]
+        if not fresh or self._ports.store.reading_only:
+            return
+        try:
+            await self._ports.store.record({"op": GIVEN, GIVEN: fresh})
+        except StorageError as error:  # they may be read all the same
+            log.warning("given_ids_not_kept", reason=str(error))
+
+    async def _keep_texts(self, holders: Mapping[str, IndexedNote]) -> None:
+        """Put the texts of files that are empty or no notes now into the history: only the index still knows them."""
+        blank = {path for path, stored in self.stored.items() if not stored.note.content.strip()}
+        lost = [
+            holder
+            for path in blank | self._unread
+            if (holder := holders.get(note_of(self._known.get(path)) or "")) is not None
+            and holder.path == path
+            and holder.note.content.strip()
+        ]
+        if not lost:
+            return
+        links = await self._ports.index.links([holder.note.id for holder in lost])
+        for holder in lost:
+            own = [
+                Link(link.target, link.type, link.weight, link.reason, holder.note.created)
+                for link in links
+                if link.source == holder.note.id
+            ]
+            try:
+                await self._ports.store.keep_text(
+                    replace(holder.note, connections=tuple(own)), holder.path, holder.hash
+                )
+            except StorageError as error:  # it may be read all the same
+                log.warning("text_not_kept", reason=str(error))
+
+    def _winners(self, place: Mapping[str, str]) -> Iterator[NoteRow]:
+        """The notes of this batch. Of files with one id the canonically named one is the note, else the smallest path.
+
+        Args:
+            place: the file that the index has for a note.
+        """
+        claims: dict[str, list[str]] = {}
+        for path, stored in self.stored.items():
+            claims.setdefault(stored.note.id, []).append(path)
+        for note_id, paths in claims.items():
+            rival = place.get(note_id)
+            if rival is not None and rival in self._rivals:
+                paths.append(rival)
+            winner, *losers = sorted(paths, key=lambda path: (not is_canonical(path, note_id), path))
+            for loser in losers:
+                self._mark_twin(loser, winner, note_id)
+            if winner in self.stored:
+                yield note_row(self.stored[winner])
+
+    def _is_known(self, row: NoteRow, holders: Mapping[str, IndexedNote]) -> bool:
+        """Whether the index has this very file already: somebody else read or wrote it."""
+        holder = holders.get(row.note.id)
+        return holder is not None and holder.hash == row.hash and self._known.get(row.file.path) == row.file
+
+    def _wary(self, row: NoteRow) -> NoteRow:
+        return replace(row, file=self._wary_file(row.file))
+
+    def _wary_file(self, row: FileRow) -> FileRow:
+        """A file that could change again within the same tick of its clock is remembered as never seen whole."""
+        mark = Signature(row.modified, row.changed, row.size, row.inode)
+        return replace(row, changed=_NEVER) if is_young(mark, self._read_at) else row
+
+    async def _follow_up(self, ids: Collection[str]) -> set[str]:
+        """Twins of notes whose file went away or moved: one of them may be the note now."""
+        if not ids:
+            return set()
+        twins = await self._ports.index.files_of(ids)
+        return {path for path, row in twins.items() if (row.problem or "").startswith(_TWIN)} - set(self._paths)
+
+    def _note_at(self, path: str) -> str | None:
+        """The note of a file that cannot be read, as far as that is known."""
+        return note_of(self._known.get(path)) or id_in_name(path)
+
+    def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
+        mark = (signature.modified_ns, signature.changed_ns, signature.size, signature.inode)
+        self._problems.append(self._wary_file(FileRow(path, *mark, note, reason)))
+
+    def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
+        known = self.stored.get(loser) or self._rivals[loser]
+        self._mark(loser, known.signature, f"{_TWIN} {winner}", note_id)
+
+
+async def load(ports: Ports, paths: Sequence[str], given: Mapping[str, str]) -> Sequence[Stored | Unreadable]:
+    """Read files. One without an id keeps the one it was given, or has the one in its name, or gets a new one."""
+    if not paths:
+        return ()
+    ids = {path: given.get(path) or id_in_name(path) or ports.new_id() for path in paths}
+    return await ports.store.load(paths, ids)
+
+
+def is_young(mark: Signature, now_ns: int) -> bool:
+    """Whether the file changed so recently that it may change again without a new time."""
+    return any(abs(now_ns - at) < TICK_NS for at in (mark.modified_ns, mark.changed_ns))
+
+
+def unchanged(row: FileRow | None, entry: Entry) -> bool:
+    mark = entry.signature
+    return row is not None and (row.modified, row.changed, row.size, row.inode) == (
+        mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
+    )  # fmt: skip
+
+
+def given_ids(records: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Ids that files were given and may not carry yet, by path, as these lines of the journal tell.
+
+    {"op": "given", "given": [{"note": id, "path": path below memories/}]}
+    """
+    void = void_changes(records)
+    given: dict[str, str] = {}
+    for record in records:
+        if record.get("op") == ADOPT and record.get("change") not in void:
+            carried = {file["note"] for file in record.get("files", ())}
+            given = {path: note for path, note in given.items() if note not in carried}
+        told = record.get(GIVEN) if record.get("op") == GIVEN else None
+        given |= {item["path"]: item["note"] for item in (told if isinstance(told, list) else ()) if _is_given(item)}
+    return given
+
+
+def _is_given(item: object) -> bool:
+    """Whether this is an entry of ours: a checksum does not say who wrote a line."""
+    if not isinstance(item, Mapping):
+        return False
+    note = item.get("note")
+    return isinstance(note, str) and is_note_id(note) and isinstance(item.get("path"), str)
+
+
+def note_of(row: FileRow | None) -> str | None:
+    return row.note if row else None
+
+
+def given_id(row: FileRow | None) -> str | None:
+    """The id that was given to a file that does not carry it yet."""
+    return row.note if row and not row.has_id else None

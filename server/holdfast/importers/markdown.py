@@ -1,0 +1,250 @@
+"""A folder of plain markdown or text, an Obsidian vault for instance: each file is a note, links are edges.
+
+A long markdown file is a note of the whole with its opening and a list, and a note for each section, which is part of
+the section around it or of the whole, and is preceded by the section before it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from holdfast.importers.files import (
+    BrokenError,
+    Files,
+    Source,
+    flag_in,
+    list_files,
+    number_in,
+    read_document,
+    standing_in,
+    tags_in,
+    text_in,
+    time_in,
+)
+from holdfast.model.moving import IMPORTED_KEYS, Arrival, ArrivedDocument, Item, LeftOut, Tie
+from holdfast.model.note import NOTE_TYPES, TIERS, title_of
+from holdfast.model.passages import LONG, outline
+from holdfast.model.words import counted
+from holdfast.store.codec import frontmatter_keys
+from holdfast.store.filesystem import FileSystem
+from holdfast.store.frontmatter import Document
+from holdfast.store.stored import EPOCH, time_of
+
+SUFFIX = ".md"  # of what a link without one means
+PLAIN = ".txt"
+SUFFIXES = (SUFFIX, ".markdown", PLAIN)
+LARGEST_DOCUMENT = 4 * 1024 * 1024
+_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`", re.DOTALL)
+_WIKI = re.compile(r"\[\[([^\[\]|#^\n]+)(?:[#^|][^\[\]\n]*)?\]\]")
+_LINK = re.compile(r"\]\(<?([^()<>\s]++)>?(?:\s++\"[^\"]*+\")?\)")
+_FRAGMENT = f"{SUFFIX}#"
+_CREATED = ("created", "date", "date created", "created_at")
+_UPDATED = ("updated", "modified", "date modified", "last_modified")
+_MAPPED = {
+    "title", "tags", "type", "tier", "space", "confidence", "subject", "event_time", "created", "updated",
+    "session", "source", "about_self", "valid_from", "valid_until", "outdated", "outdated_reason",
+}  # fmt: skip
+_SWITCHES = ("true", "false", "yes", "no", "1", "0")
+_MOST_TOLD = 20  # of one file
+
+
+class Names:
+    """From what a link says to the file that it means."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = {path.lower(): path for path in reversed(paths)}
+        self._names: dict[str, list[str]] = {}
+        for path in paths:
+            self._names.setdefault(posixpath.basename(path).lower(), []).append(path)
+
+    def find(self, said: str, source: str) -> str | None:
+        """The file that a link in `source` leads to; None where there is none.
+
+        A path is taken from the link's own folder, else from the top; a bare name is looked for everywhere: in the
+        link's folder first, then where the path is shortest.
+        """
+        name = said.strip().replace("\\", "/")
+        name = name if name.lower().endswith(SUFFIXES) else name + SUFFIX
+        folder = posixpath.dirname(source)
+        for path in (posixpath.normpath(posixpath.join(folder, name)), posixpath.normpath(name.lstrip("/"))):
+            if path.lower() in self._paths:
+                return self._paths[path.lower()]
+        if "/" in name:
+            return None
+        alike = self._names.get(name.lower(), [])
+        return min(alike, key=lambda path: (len(path), path), default=None)
+
+
+def open_markdown(root: Path, disk: FileSystem, space: str) -> Source:
+    """Open a folder, or one file of it. Things are known by their paths in it, by its name and by the space.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    files = list_files(root)
+    notes = [path for path in files.paths if path.lower().endswith(SUFFIXES)]
+    return Source("markdown", files.mark, len(notes), lambda: _items(files, notes, disk, space))
+
+
+def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Generator[Item, None, None]:
+    yield from files.left_out
+    others = len(files.paths) - len(notes)
+    if others:
+        yield LeftOut("", f"{counted(others, 'other file')} there: no markdown and no text", broken=False)
+    names = Names(notes)
+    of = f"markdown:{f'{space}/' if space else ''}{files.root.name}:"
+    for path in notes:
+        try:
+            document = read_document(disk, files.absolute(path), LARGEST_DOCUMENT)
+            signature = disk.signature(files.absolute(path))
+            item = _arrival(document, path, of, space, names, time_of(signature) if signature else EPOCH)
+            yield _in_sections(item, of, names) if isinstance(item, Arrival) else item
+        except BrokenError as error:
+            yield LeftOut(path, str(error))
+
+
+def _arrival(document: Document, path: str, of: str, space: str, names: Names, modified: str) -> Item:
+    values = document.values
+    content = document.body.strip("\n")
+    if not content.strip():
+        raise BrokenError("it has no text")
+    created = time_in(values, *_CREATED) or modified
+    kind, tier = text_in(values, "type").lower(), text_in(values, "tier").lower()
+    confidence = number_in(values, "confidence")
+    ties, unmapped = _ties(content, path, of, names)
+    standing = standing_in(values)
+    if standing.deleted:
+        return LeftOut(path, "it is marked as deleted", broken=False)
+    successor = _successor(standing.successor, path, names)
+    return Arrival(
+        key=of + path,
+        where=path,
+        content=content,
+        title=text_in(values, "title") or _title(content, path),
+        created=created,
+        updated=time_in(values, *_UPDATED) or max(created, modified),
+        type=kind if kind in NOTE_TYPES else "fact",
+        tier=tier if tier in TIERS else "archival" if standing.archived else "working",
+        space=text_in(values, "space") or space,
+        tags=tags_in(values),
+        confidence=1.0 if confidence is None else confidence,
+        source=text_in(values, "source"),
+        session=text_in(values, "session"),
+        valid_from=standing.since,
+        valid_until=standing.until,
+        outdated_reason=standing.reason,
+        superseded_by=of + successor if successor else "",
+        about_self=flag_in(values, "about_self"),
+        subject=text_in(values, "subject"),
+        event_time=time_in(values, "event_time"),
+        ties=ties,
+        extra=_extra(values, kind),
+        unmapped=unmapped,
+    )
+
+
+def _in_sections(whole: Arrival, of: str, names: Names) -> Item:
+    """A markdown file by its sections; one that is no markdown as it is."""
+    path = whole.where
+    if path.lower().endswith(PLAIN):
+        return whole
+    found = outline(whole.content)
+    if found is None:
+        return ArrivedDocument(path, whole, (whole,), is_long=False)
+    keys = [f"{whole.key}#{section.key}" for section in found.sections]
+    title = found.title if whole.title == _title(whole.content, path) and found.title else whole.title
+    listed = [" / ".join((*each.above, each.title)) for each in found.sections if each.part_of is None]
+    told = "\n".join(["Sections:", "", *(f"- {name}" for name in listed)])
+    ties, _ = _ties(found.opening, path, of, names)
+    first = replace(whole, title=title, content=f"{found.opening or title}\n\n{told}", ties=ties)
+    parts = [first]
+    for place, section in enumerate(found.sections):
+        around = [Tie(whole.key if section.part_of is None else keys[section.part_of], "part_of")]
+        around += [Tie(keys[place - 1], "preceded_by")] if place else []
+        within = " / ".join((title, *section.above))
+        parts.append(
+            replace(
+                whole,
+                key=keys[place],
+                where=f"{path} line {section.line}",
+                content=f"{within}\n\n{section.text}",
+                title=section.title,
+                ties=(*around, *_ties(section.text, path, of, names)[0]),
+                extra={},
+                unmapped=(),
+            )
+        )
+    return ArrivedDocument(path, whole, tuple(parts), is_long=len(whole.content) >= LONG)
+
+
+def _successor(said: str, path: str, names: Names) -> str:
+    """The file that replaced one, named as links name files; empty where it is none of these."""
+    link = _LINK.search(said)
+    name = unquote(_without_fragment(link[1])) if link else said.removeprefix("[[").removesuffix("]]")
+    found = names.find(name.partition("|")[0].partition("#")[0], path) if name.strip() else None
+    return "" if found is None or found == path else found
+
+
+def _without_fragment(link: str) -> str:
+    """The file that a link names. A `#` may be a letter of the file's name, too."""
+    path, mark, _ = link.rpartition(_FRAGMENT)
+    return path + SUFFIX if mark else link
+
+
+def _title(content: str, path: str) -> str:
+    """The file's name, as its owner knows the note; the first heading where that has no words."""
+    name = posixpath.splitext(posixpath.basename(path))[0].strip()
+    return name if any(letter.isalnum() for letter in name) else title_of(content)
+
+
+def _extra(values: Any, kind: str) -> dict[str, Any]:
+    """Keys that are not ours stay as they are; ours with a value that cannot be taken over go below one key."""
+    own = frontmatter_keys()
+    extra = {key: value for key, value in values.items() if key not in own}
+    kept = {
+        key: value for key, value in values.items() if key in own and value not in (None, "") and not _fits(values, key)
+    }
+    if kind and kind not in NOTE_TYPES:
+        kept["type"] = values["type"]
+    return extra | ({IMPORTED_KEYS: kept} if kept else {})
+
+
+def _fits(values: Any, key: str) -> bool:
+    """Whether the value of a key of ours is one that a note can have there."""
+    match key:
+        case "tags":  # read in many forms
+            return True
+        case "tier":
+            return text_in(values, key).lower() in TIERS
+        case "confidence":
+            return number_in(values, key) is not None
+        case "about_self" | "outdated":
+            return text_in(values, key).lower() in _SWITCHES
+        case "created" | "updated" | "event_time" | "valid_from" | "valid_until":
+            return bool(time_in(values, key))
+    return key in _MAPPED and bool(text_in(values, key))  # a type that is none of ours is kept by its caller
+
+
+def _ties(content: str, path: str, of: str, names: Names) -> tuple[tuple[Tie, ...], tuple[str, ...]]:
+    """Edges for the links of a text, and what is to be told of those that lead nowhere."""
+    text = _CODE.sub(" ", content)
+    linked = (_without_fragment(found[1]) for found in _LINK.finditer(text))
+    said = [*(found[1] for found in _WIKI.finditer(text)), *(unquote(link) for link in linked if link.endswith(SUFFIX))]
+    ties: dict[str, Tie] = {}
+    lost: dict[str, None] = {}
+    for link in said:
+        target = None if "://" in link else names.find(link, path)
+        if target is None:
+            lost[link.strip()] = None
+        elif target != path:
+            ties.setdefault(target, Tie(of + target))
+    told = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_TOLD]]
+    if len(lost) > _MOST_TOLD:
+        told.append(f"links that lead to no file of this folder, besides these: {len(lost) - _MOST_TOLD:,}")
+    return tuple(ties.values()), tuple(told)

@@ -1,0 +1,213 @@
+"""One search: both legs over the same filter, and what ranking needs to know of each note found."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import threading
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from holdfast.index.search.snapshot import Floats, Mask, Positions, Snapshot
+from holdfast.index.search.vectors import Background, VectorTable
+from holdfast.index.search.words import Lexical, Rare, rare_words, search_words
+from holdfast.model.ranking import WEIGHTS, Candidate, Filter, Found, QueryVector, Timeline
+from holdfast.model.words import query_terms
+
+SESSION_BEST = 3
+
+
+class Finder:
+    """Searches one database; what it keeps in memory is shared by all connections and brought up to date by each.
+
+    Args:
+        extension: whether sqlite-vec is loaded into the connections.
+    """
+
+    def __init__(self, *, extension: bool) -> None:
+        self._extension = extension
+        self._lock = threading.Lock()
+        self._snapshot = Snapshot()
+        self._vectors: VectorTable | None = None
+        self._background = Background()
+
+    def search(
+        self,
+        connection: sqlite3.Connection,
+        query: str,
+        vector: QueryVector | None,
+        wanted: Filter,
+        pool_size: int,
+        most_terms: int,
+        most: int,
+        extraordinary: frozenset[str] = frozenset(),
+    ) -> Found:
+        """The notes that either leg finds, at most `pool_size` from each, with coverage and z.
+
+        Told are at most `most`, by the part of their score that is known here. Of the query's words, those that are
+        `extraordinary` count fully in a long note, as identifiers do.
+
+        The caller has begun a transaction: both legs, and all that is read with them, must see one state.
+        """
+        snapshot, vectors = self._current(connection, vector.key if vector else None)
+        passes = snapshot.mask(connection, wanted)
+        rare = rare_words(connection, snapshot, query, passes)
+        lexical = search_words(
+            connection, snapshot, query_terms(query), passes, most_terms, _naming(rare, extraordinary)
+        )
+        held = _held(snapshot.size, rare)
+        z = np.full(snapshot.size, np.nan, np.float32)
+        session_z = z
+        best = snapshot.best(lexical.coverage + WEIGHTS.rare * held, 0.0, pool_size)
+        if vector is not None and vectors is not None:
+            cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
+            vectors.exact(connection, vector.vector, best, cosines)
+            z = self._deviations(connection, vector, cosines, snapshot.seen)
+        found = np.zeros(snapshot.size, np.bool_)
+        found[best] = found[snapshot.best(z, -np.inf, pool_size)] = True
+        pool = np.flatnonzero(found)
+        if vector is not None:
+            session_z = _session_means(snapshot, passes, z, pool)
+        worth = lexical.coverage[pool] + WEIGHTS.z * _or_0(z[pool]) + WEIGHTS.session * _or_0(session_z[pool])
+        worth += WEIGHTS.rare * held[pool]
+        pool = pool[snapshot.first(pool, worth, most)]
+        candidates = _candidates(connection, snapshot, pool, lexical, rare, z, session_z)
+        return Found(candidates, lexical.unknown, {item.unit.label: item.count for item in rare}, snapshot.count)
+
+    def by_time(
+        self, connection: sqlite3.Connection, wanted: Filter, most: int, offset: int = 0, *, soonest: bool = False
+    ) -> Timeline:
+        """The notes that the filter lets through but for Self, those that happened last first.
+
+        Those of one second are in the order in which they were made. With `soonest` what comes first is first.
+        """
+        snapshot, _ = self._current(connection, None)
+        rows = snapshot.rows
+        found = np.flatnonzero(snapshot.mask(connection, wanted) & (rows["mark"][: snapshot.size] != 0))
+        order = np.lexsort((rows["mark"][found], rows["created"][found], rows["happened"][found]))
+        ordered = found[order if soonest else order[::-1]]
+        shown = rows["rowid"][ordered[offset : offset + most]]
+        statement = "SELECT n.id FROM json_each(?) w JOIN notes n ON n.rowid = w.value ORDER BY w.key"
+        ids = tuple(note_id for (note_id,) in connection.execute(statement, (json.dumps(shown.tolist()),)))
+        return Timeline(ids, len(found))
+
+    def held(self, connection: sqlite3.Connection, key: str | None) -> tuple[int, int] | None:
+        """How many vectors are in memory, and how many of the same set are in the database.
+
+        Args:
+            connection: to the database.
+            key: the set, which is read if it is not in memory; None for the one that was compared last.
+
+        Returns:
+            None where no vectors have been compared yet.
+        """
+        loaded = self._vectors
+        key = key or (loaded.key if loaded else None)
+        _, vectors = self._current(connection, key)
+        if vectors is None:
+            return None
+        there = connection.execute(
+            "SELECT count(*) FROM vectors v JOIN notes n ON n.rowid = v.note "
+            "WHERE v.vector_set = ? AND n.merged_into IS NULL",
+            (key,),
+        )
+        return vectors.count, int(there.fetchone()[0])
+
+    def subjects(self, connection: sqlite3.Connection, words: Collection[str]) -> list[str]:
+        """See `holdfast.index.search.snapshot.Snapshot.subjects`."""
+        return self._current(connection, None)[0].subjects(words)
+
+    def _current(self, connection: sqlite3.Connection, key: str | None) -> tuple[Snapshot, VectorTable | None]:
+        """What is in memory, with the vectors of the set `key`, brought up to the state that the connection sees."""
+        with self._lock:
+            snapshot = self._snapshot.refreshed(connection)
+            if not snapshot.is_past:
+                self._snapshot = snapshot
+            if key is None:
+                return snapshot, None
+            if self._vectors is None or self._vectors.key != key:
+                self._vectors = VectorTable(key, extension=self._extension)
+            self._vectors = self._vectors.refreshed(connection, snapshot)
+            return snapshot, self._vectors
+
+    def _deviations(self, connection: sqlite3.Connection, vector: QueryVector, cosines: Floats, seen: int) -> Floats:
+        """Cosines as deviations above the background; NaN where they are not known."""
+        prior = (vector.mean, vector.deviation)
+        mean, deviation = self._background.statistics(connection, vector.key, prior, seen)
+        return (cosines - np.float32(mean)) / np.float32(deviation)
+
+
+def _naming(rare: Sequence[Rare], extraordinary: frozenset[str]) -> list[Rare]:
+    """Those that are more likely names than words of any text."""
+    return [item for item in rare if item.unit.kind in ("identifier", "name") or item.unit.label in extraordinary]
+
+
+def _held(size: int, rare: Sequence[Rare]) -> Floats:
+    """By position the share of the rare words that a note holds."""
+    held = np.zeros(size, np.float32)
+    for item in rare:
+        held[item.positions] += 1 / len(rare)
+    return held
+
+
+def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions) -> Floats:
+    """For each note of the pool the mean of the three best of its session that pass; its own z without a session."""
+    means = z.copy()
+    sessions = snapshot.rows["session"][: snapshot.size]
+    here = sessions[pool]
+    asked = np.zeros(len(snapshot.sessions) + 1, np.bool_)  # the last is for notes of no session, which have -1
+    asked[here[here >= 0]] = True
+    members = np.flatnonzero(~np.isnan(z))  # on a large store few, so they are looked at first
+    members = members[asked[sessions[members]] & passes[members]]
+    if not len(members):
+        return means
+    members = members[np.lexsort((-z[members], sessions[members]))]
+    ordered = sessions[members]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    groups, sizes = ordered[starts], np.diff(starts, append=len(members))
+    rank = np.arange(len(members)) - np.repeat(starts, sizes)
+    best = rank < SESSION_BEST
+    totals = np.add.reduceat(np.where(best, z[members], 0.0), starts)
+    by_group = totals / np.minimum(sizes, SESSION_BEST)
+    of_session = pool[here >= 0]
+    means[of_session] = by_group[np.searchsorted(groups, sessions[of_session]).clip(max=len(groups) - 1)]
+    return means
+
+
+def _candidates(
+    connection: sqlite3.Connection,
+    snapshot: Snapshot,
+    pool: Positions,
+    lexical: Lexical,
+    rare: Sequence[Rare],
+    z: Floats,
+    session_z: Floats,
+) -> tuple[Candidate, ...]:
+    rowids = snapshot.rows["rowid"][pool].tolist()
+    coverage, matched = lexical.coverage[pool].tolist(), lexical.matched[pool].tolist()
+    words = {bits: lexical.words_of(bits) for bits in set(matched)}
+    has = [np.isin(pool, item.positions).tolist() for item in rare]
+    held = [
+        tuple(item.unit.label for item, there in zip(rare, has, strict=True) if there[place])
+        for place in range(len(pool))
+    ]
+    found = zip(coverage, _told(z[pool]), _told(session_z[pool]), (words[bits] for bits in matched), held, strict=True)
+    known = dict(zip(rowids, found, strict=True))
+    rows = connection.execute(
+        "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
+        "FROM notes WHERE rowid IN (SELECT value FROM json_each(?))",
+        (json.dumps(rowids),),
+    )
+    return tuple(Candidate._make((*row[:7], bool(row[7]), *row[8:], *known[row[0]])) for row in rows)
+
+
+def _or_0(values: Floats) -> Floats:
+    """The same, with 0 for what is not known."""
+    return np.where(np.isnan(values), np.float32(0), values)
+
+
+def _told(values: Floats) -> list[float | None]:
+    """The same, with None for what is not known."""
+    return [None if math.isnan(value) else value for value in values.tolist()]

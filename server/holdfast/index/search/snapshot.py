@@ -1,0 +1,323 @@
+"""Whom or what notes are about, so that a question's names are known without a row being read.
+
+What a search needs of every note, in arrays: filters, sessions and vectors without a row being read.
+
+Read from the database at the first search and kept up to date by change numbers, so that the notes of other
+processes are seen as soon as they are committed.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.model.note import NOTE_TYPES, TIERS, id_number
+from holdfast.model.ranking import Filter
+from holdfast.model.words import query_terms
+
+
+class Subjects:
+    """Subjects as small numbers, found by their words. It only grows: who asks says which are still in use."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._words: list[frozenset[str]] = []
+        self._by_word: dict[str, list[int]] = {}  # each subject by one of its words, the longest
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def number(self, subject: str | None) -> int:
+        """The number of a subject, -1 for none."""
+        if subject is None:
+            return -1
+        number = self._numbers.get(subject)
+        if number is None:
+            number = self._numbers[subject] = len(self._names)
+            words = query_terms(subject)
+            self._names.append(subject)
+            self._words.append(frozenset(words))
+            if words:
+                self._by_word.setdefault(max(words, key=len), []).append(number)
+        return number
+
+    def name(self, number: int) -> str:
+        return self._names[number]
+
+    def within(self, words: Collection[str]) -> list[int]:
+        """The subjects all of whose words are among these."""
+        asked = frozenset(words)
+        return [number for word in asked for number in self._by_word.get(word, ()) if self._words[number] <= asked]
+
+
+Positions = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
+
+NEVER = 1 << 62
+_FIELDS = np.dtype(
+    [
+        ("rowid", np.int64), ("space", np.int32), ("session", np.int32), ("subject", np.int32), ("type", np.int8),
+        ("tier", np.int8), ("live", np.bool_), ("outdated", np.bool_), ("replaced", np.bool_), ("until", np.int64),
+        ("happened", np.int64), ("created", np.int64), ("mark", np.int64),
+    ]
+)  # fmt: skip
+_COLUMNS = (
+    "rowid, space, session, subject, type, tier, merged_into, outdated, superseded_by, valid_until, happened, created, "
+    "id"
+)
+_GROWTH = 1.5
+_LARGE_COUNT = 200
+_MOST_COUNTS = 10_000
+_MOST_SCORES = 200_000  # 12 bytes each
+_MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
+
+
+def number_of(instant: str | None) -> int:
+    """An instant as a number that sorts like it; never for none."""
+    return int("".join(letter for letter in instant if letter.isdigit())) if instant else NEVER
+
+
+class Names:
+    """Texts as small numbers."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._numbers = {name: number for number, name in enumerate(known)}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def known(self, names: Iterable[str]) -> list[int]:
+        return [self._numbers[name] for name in names if name in self._numbers]
+
+
+class DocumentCounts:
+    """How many notes have a word, for words that were asked for lately, in one state of the store.
+
+    A large count is slow to take and hardly changes, so it outlives the state until the store is another size.
+    """
+
+    def __init__(self, large: Mapping[str, int] | None = None, size: int = 0) -> None:
+        self._exact: dict[str, int] = {}
+        self._large = dict(large or {})
+        self._size = size
+
+    def of(self, word: str) -> int | None:
+        found = self._exact.get(word)
+        return self._large.get(word) if found is None else found
+
+    def keep(self, word: str, found: int) -> None:
+        if len(self._exact) >= _MOST_COUNTS:
+            self._exact.clear()
+        self._exact[word] = found
+        if found >= _LARGE_COUNT:
+            self._large[word] = found
+
+    def of_size(self, size: int) -> DocumentCounts:
+        """Those of the next state."""
+        if abs(size - self._size) * 50 > self._size:
+            return DocumentCounts(size=size)
+        return DocumentCounts(self._large, self._size)
+
+
+class WordScores:
+    """Where a word stands and what it scores there, for words that were asked for lately, in one state of the store.
+
+    Questions share most of their words, and a store is asked more often than it is written to.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Positions, Floats]] = {}
+        self._size = 0
+
+    def of(self, word: str) -> tuple[Positions, Floats] | None:
+        return self._found.get(word)
+
+    def keep(self, word: str, places: Positions, scores: Floats) -> None:
+        if self._size + len(places) > _MOST_SCORES:
+            self._found, self._size = {}, 0
+        self._found[word] = (places, scores)
+        self._size += len(places)
+
+
+class Snapshot:
+    """All notes by position, in the order of their row ids; a removed note keeps its place and is not live.
+
+    A snapshot does not change while it is searched: `refreshed` gives a new one. `rows` has an array for each field, at
+    least `size` long.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.rows = {name: np.zeros(0, _FIELDS[name]) for name in _FIELDS.names or ()}
+        self.spaces, self.sessions = Names(), Names()
+        self._subjects = Subjects()
+        self._named: Mask | None = None  # by number of a subject, whether a note has it
+        self._types, self._tiers = Names(NOTE_TYPES), Names(TIERS)
+        self.seen = -1  # the change number of the connection that it is for: everything up to it is here
+        self.numbering = object()  # the same for all snapshots that have the same notes at the same positions
+        self.document_counts = DocumentCounts()
+        self.word_scores = WordScores()
+        self.is_past = False  # whether this is for a connection that still sees an earlier state
+
+    @property
+    def count(self) -> int:
+        """How many notes are live."""
+        return int(np.count_nonzero(self.rows["live"][: self.size]))
+
+    def refreshed(self, connection: sqlite3.Connection) -> Snapshot:
+        """This snapshot, or a newer one where something was committed since. Read in one transaction."""
+        found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
+        latest = int(found[0]) if found else 0
+        if latest == self.seen:
+            return self
+        if latest < self.seen:
+            return self._for_the_past(latest)
+        fresh = Snapshot() if self.seen < _forgotten(connection) else copy.copy(self)
+        fresh._read(connection, latest)  # noqa: SLF001 - a copy of its own
+        return fresh
+
+    def _for_the_past(self, earlier: int) -> Snapshot:
+        """This one, but what is asked of an earlier state is not kept as an answer of this one."""
+        other = copy.copy(self)
+        other.seen, other.is_past = earlier, True
+        other.document_counts, other.word_scores = DocumentCounts(), WordScores()
+        return other
+
+    def _read(self, connection: sqlite3.Connection, latest: int) -> None:
+        self.rows = {name: column.copy() for name, column in self.rows.items()}
+        changed = connection.execute(
+            f"SELECT {_COLUMNS} FROM notes WHERE changed > ? ORDER BY rowid",  # noqa: S608 - own names
+            (self.seen,),
+        ).fetchall()
+        self._take(changed)
+        gone = connection.execute("SELECT note FROM tombstones WHERE changed > ?", (self.seen,)).fetchall()
+        removed = self.positions([rowid for (rowid,) in gone])
+        self.rows["live"][removed] = False
+        self.rows["subject"][removed] = -1
+        self._named = None
+        self.seen = latest
+        self.document_counts = self.document_counts.of_size(self.size)
+        self.word_scores = WordScores()
+
+    def positions(self, rowids: Iterable[int]) -> Positions:
+        """Where these notes stand; unknown ones are left out."""
+        places, known = self.places(np.fromiter(rowids, np.int64))
+        return places[known]
+
+    def places(self, rowids: npt.NDArray[np.int64]) -> tuple[Positions, Mask]:
+        """For each row id where its note stands, and whether it is known; the place of an unknown one means nothing."""
+        here = self.rows["rowid"][: self.size]
+        places = np.searchsorted(here, rowids)
+        known = places < self.size
+        known[known] = here[places[known]] == rowids[known]
+        return places, known
+
+    def subjects(self, words: Collection[str]) -> list[str]:
+        """Subjects of notes, retired ones too, all of whose words are among these; in order."""
+        found = self._subjects.within(words)
+        if not found:
+            return []
+        if self._named is None:
+            mine = self.rows["subject"][: self.size]
+            self._named = np.bincount(mine[mine >= 0], minlength=len(self._subjects)) > 0
+        known = self._named  # what a later snapshot got to know is no part of this one
+        return sorted(self._subjects.name(number) for number in found if number < len(known) and known[number])
+
+    def best(self, scores: Floats, above: float, count: int) -> Positions:
+        """Positions of the highest scores over `above`; of equal ones the newest, whatever their rows."""
+        found = np.flatnonzero(scores > above)
+        return found[self.first(found, scores[found], count)]
+
+    def first(self, positions: Positions, scores: Floats, count: int) -> Positions:
+        """Which of some positions have the highest scores, as indices into them; of equal ones the newest."""
+        if len(positions) <= count:
+            return np.arange(len(positions))
+        lowest = np.partition(scores, len(scores) - count)[len(scores) - count]
+        chosen = np.flatnonzero(scores >= lowest)
+        there = positions[chosen]
+        order = np.lexsort((self.rows["mark"][there], -self.rows["created"][there], -scores[chosen]))
+        best: Positions = chosen[order[:count]]
+        return best
+
+    def mask(self, connection: sqlite3.Connection, wanted: Filter) -> Mask:
+        """Which notes the filter lets through."""
+        rows = {name: column[: self.size] for name, column in self.rows.items()}
+        passes: Mask = rows["live"].copy()
+        if wanted.spaces:
+            passes &= np.isin(rows["space"], self.spaces.known(wanted.spaces))
+        if wanted.types:
+            passes &= np.isin(rows["type"], self._types.known(wanted.types))
+        if wanted.tiers:
+            passes &= np.isin(rows["tier"], self._tiers.known(wanted.tiers))
+        if wanted.after:
+            passes &= rows["happened"] >= number_of(wanted.after)
+        if wanted.before:
+            passes &= rows["happened"] <= number_of(wanted.before)
+        if not wanted.include_outdated:
+            current = ~rows["outdated"] & (rows["until"] > number_of(wanted.now))
+            passes &= current | rows["replaced"] if wanted.include_superseded else current
+        if wanted.tags:
+            tagged = np.zeros(self.size, np.bool_)
+            tagged[self.positions(_tagged(connection, wanted.tags))] = True
+            passes &= tagged
+        return passes
+
+    def _take(self, changed: list[tuple[Any, ...]]) -> None:
+        values = np.array([self._row(*row) for row in changed], _FIELDS)
+        places, known = self.places(values["rowid"])
+        fresh = values[~known]  # row ids only grow, so new notes belong at the end
+        end = self.size + len(fresh)
+        for name, column in list(self.rows.items()):
+            column[places[known]] = values[name][known]
+            if end > len(column):
+                self.rows[name] = np.zeros(int(end * _GROWTH) + 16, column.dtype)
+                self.rows[name][: self.size] = column[: self.size]
+            self.rows[name][self.size : end] = fresh[name]
+        self.size = end
+
+    def _row(
+        self,
+        rowid: int,
+        space: str,
+        session: str | None,
+        subject: str | None,
+        type_: str,
+        tier: str,
+        merged_into: str | None,
+        outdated: int,
+        superseded_by: str | None,
+        valid_until: str | None,
+        happened: str,
+        created: str,
+        note_id: str,
+    ) -> tuple[object, ...]:
+        conversation = -1 if session is None else self.sessions.number(f"{space}\0{session}")
+        return (
+            rowid, self.spaces.number(space), conversation, self._subjects.number(subject),
+            self._types.number(type_), self._tiers.number(tier), merged_into is None, bool(outdated),
+            superseded_by is not None, number_of(valid_until), number_of(happened), number_of(created),
+            id_number(note_id) & _MARK,
+        )  # fmt: skip
+
+
+def _forgotten(connection: sqlite3.Connection) -> int:
+    """The change number up to which it is no longer known which notes went; see `holdfast.index.projection`."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'forgotten'").fetchone()
+    return int(found[0]) if found else -1
+
+
+def _tagged(connection: sqlite3.Connection, tags: Iterable[str]) -> list[int]:
+    wanted = json.dumps([tag.lower() for tag in tags])
+    statement = "SELECT DISTINCT note FROM tags WHERE tag IN (SELECT value FROM json_each(?))"
+    return [rowid for (rowid,) in connection.execute(statement, (wanted,))]

@@ -1,0 +1,282 @@
+"""The twelve stored types as OMI's four, and back: nothing is translated in storage, each family sees its own view.
+
+How OMI's tools order what is relevant: final = 0.7 relevance + 0.3 exp(-days / 30), as its reference has it.
+
+Relevance in the measure of OMI's threshold, where 0.7 is what its reference takes for similar enough.
+
+A probability that a careful reader calls a note relevant is rarely as high as that where a question shares no words
+with its answer. So relevance is rescaled: monotone, two straight pieces that meet at 0.7. With vectors they meet at
+recall's own gate, and relevance is lowered first by the share of the question's words that no note has:
+what nobody ever wrote about is rarely answered. The constants are round numbers, chosen with all of DevMem in view
+(bench/omi.py shows both halves).
+
+What happened in a memory, as OMI's users know it: the names and payloads of its events.
+
+What is held against what: the baselines of pages, as the journal tells them, and the evidence of a belief.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+from holdfast.model.belief import breaks, read_evidence
+from holdfast.model.note import NOTE_TYPES
+from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, is_page, is_page_key
+from holdfast.model.times import moment
+
+MemoryType = Literal["fact", "experience", "belief", "decision"]
+
+MEMORY_TYPES: tuple[str, ...] = get_args(MemoryType)
+_SEEN_AS = {
+    "decision": "decision",
+    "goal": "decision",
+    "experience": "experience",
+    "event": "experience",
+    "observation": "experience",
+    "belief": "belief",
+}  # the rest are facts
+
+
+def memory_type(note_type: str) -> str:
+    """What OMI's tools call a note of this type."""
+    return _SEEN_AS.get(note_type, "fact")
+
+
+def note_types(memory_type_: str) -> tuple[str, ...]:
+    """The stored types that OMI's tools call `memory_type_`."""
+    return tuple(name for name in NOTE_TYPES if memory_type(name) == memory_type_)
+
+
+RELEVANCE_SHARE, RECENCY_SHARE = 0.7, 0.3
+DAYS = 30.0  # a time constant: after as many days 1/e is left
+_SECONDS_OF_A_DAY = 86_400.0
+
+
+def recency(created: str, now: datetime, constant: float = DAYS) -> float:
+    """1 for what was made now or, by a clock that went back, later; falls to 1/e in `constant` days, then towards 0."""
+    days = (now - moment(created)).total_seconds() / _SECONDS_OF_A_DAY
+    return math.exp(-max(0.0, days) / constant)
+
+
+def final_score(relevance: float, created: str, now: datetime, constant: float = DAYS) -> float:
+    """In 0..1 for a relevance in 0..1. Days count in fractions."""
+    return RELEVANCE_SHARE * relevance + RECENCY_SHARE * recency(created, now, constant)
+
+
+SIMILAR = 0.7
+LINE, LINE_OF_WORDS = 0.18, 0.5  # the relevance that becomes SIMILAR: with vectors, and by words alone
+_UNKNOWN = 2.0  # the log odds that a question of unknown words alone would lose
+_FOREIGN = 2 / 3  # with more of its words unknown it is rather in another language, or full of slips of the pen
+
+
+def similarity(relevance: float, unknown: float, *, by_meaning: bool) -> float:
+    """The measure that `min_relevance` is compared with, in 0..1; monotone in `relevance`.
+
+    Args:
+        relevance: as recall tells it, in 0..1.
+        unknown: the share of the question's words that no note has, in 0..1.
+        by_meaning: whether vectors were compared.
+    """
+    if by_meaning and unknown <= _FOREIGN:
+        relevance = _with_odds(relevance, math.exp(-_UNKNOWN * unknown))
+    line = LINE if by_meaning else LINE_OF_WORDS
+    if relevance < line:
+        return SIMILAR * relevance / line
+    return SIMILAR + (1.0 - SIMILAR) * (relevance - line) / (1.0 - line)
+
+
+def _with_odds(probability: float, factor: float) -> float:
+    """The probability with its odds multiplied."""
+    return probability * factor / (probability * factor + 1.0 - probability)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Happening:
+    """`timestamp` is an ISO-8601 UTC instant; the bus fills it in where it is empty."""
+
+    event_type: ClassVar[str]
+    timestamp: str = ""
+    metadata: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event for JSON: its type, its payload, when it was, and metadata (`{}` where there is none)."""
+        own = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        told = {"timestamp": own.pop("timestamp"), "metadata": own.pop("metadata") or {}}
+        return {"event_type": self.event_type, **own, **told}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStoredEvent(_Happening):
+    """A note was stored. `content` is as it was stored, without secrets; `memory_type` is one of OMI's four."""
+
+    event_type: ClassVar[str] = "memory.stored"
+    memory_id: str
+    content: str
+    memory_type: str
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecalledEvent(_Happening):
+    """Notes were asked for. `top_results` are {memory_id, score}, best first; never texts or vectors."""
+
+    event_type: ClassVar[str] = "memory.recalled"
+    query: str
+    result_count: int
+    top_results: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefUpdatedEvent(_Happening):
+    """A belief's confidence moved. Both confidences are in 0..1; `evidence_id` is the note that moved it."""
+
+    event_type: ClassVar[str] = "belief.updated"
+    belief_id: str
+    old_confidence: float
+    new_confidence: float
+    evidence_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContradictionDetectedEvent(_Happening):
+    """Two notes seem to say opposite things; `contradiction_pattern` names what gave it away."""
+
+    event_type: ClassVar[str] = "belief.contradiction_detected"
+    memory_id_1: str
+    memory_id_2: str
+    contradiction_pattern: str
+
+
+Event: TypeAlias = MemoryStoredEvent | MemoryRecalledEvent | BeliefUpdatedEvent | ContradictionDetectedEvent
+
+
+def _plain(value: Any) -> Any:
+    """Tuples and mappings as JSON has them."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
+
+
+MOST_ORPHANS = 5  # more are unsafe
+CORE_LINKS, CORE_WINDOW, CORE_USES = 5, timedelta(hours=24), 3
+SEEN, ACCEPTED = "pages_seen", "pages_accepted"  # keys of journal lines: [{path, hash, size}]
+RESTORE = "restore"  # what a journal line is about that has `pages`: {path: hash}
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """How a page is to look: its hash and bytes, None where it is to be missing.
+
+    `foreign` says that somebody else changed it before our last write, which kept the change and is no consent to it.
+    """
+
+    hash: str | None
+    size: int | None = None
+    foreign: bool = False
+
+
+def baselines(
+    records: Iterable[Mapping[str, Any]], before: Mapping[str, Baseline] | None = None
+) -> dict[str, Baseline]:
+    """The baselines of pages, by path, from the journal's lines in order.
+
+    Every change of ours sets one. What it found in place of the last one was somebody else's, and that stays known
+    until it is accepted. A restore sets them all. A page that was seen before any change of ours is trusted as it was
+    then.
+
+    Args:
+        records: lines of the journal.
+        before: the baselines that follow from the lines before these.
+    """
+    lines = list(records)
+    void = {change for line in lines for change in _texts(line.get("void"))}
+    void -= {change for line in lines for change in _texts(line.get("done"))}  # its own writer knows best
+    found = dict(before or {})
+    for line in lines:
+        found = with_line(found, line, void=line.get("change") in void)
+    return found
+
+
+def with_line(before: Mapping[str, Baseline], line: Mapping[str, Any], *, void: bool) -> dict[str, Baseline]:
+    """The baselines behind one line; `void` says that its change never happened."""
+    found = dict(before)
+    for path, mark in _marks(line.get(SEEN)):
+        found.setdefault(path, mark)
+    if line.get("op") == RESTORE:
+        found = _restored(line.get("pages"))
+    if not void:
+        for file in line.get("files") or ():
+            if is_page_key(file["note"]) and is_watched(file["path"]):
+                found[file["path"]] = _following(found.get(file["path"]), file)
+    found.update(_marks(line.get(ACCEPTED)))
+    return found
+
+
+def is_about_pages(line: Mapping[str, Any]) -> bool:
+    """Whether a line may set a baseline."""
+    return (
+        SEEN in line
+        or ACCEPTED in line
+        or line.get("op") == RESTORE
+        or any(is_page_key(file["note"]) for file in line.get("files") or ())
+    )
+
+
+def is_watched(path: str) -> bool:
+    """Whether a path is that of a page whose changes by others are reported: NOW files, MEMORY.md and logs."""
+    return is_page(path) and (path in (NOW, MEMORY) or path.startswith((f"{NOW_FOLDER}/", f"{DAILY}/")))
+
+
+def _following(last: Baseline | None, file: Mapping[str, Any]) -> Baseline:
+    foreign = last is not None and (last.foreign or file.get("before") != last.hash)
+    return Baseline(file.get("after"), file.get("size"), foreign)
+
+
+def marks_of(pages: Mapping[str, Baseline]) -> list[dict[str, Any]]:
+    """Baselines as a journal line tells them."""
+    return [{"path": path, "hash": mark.hash, "size": mark.size} for path, mark in sorted(pages.items())]
+
+
+def _marks(told: object) -> list[tuple[str, Baseline]]:
+    """The baselines that a line tells; what is none of ours is passed over."""
+    found = [item for item in told if isinstance(item, dict)] if isinstance(told, list) else []
+    return [
+        (item["path"], Baseline(item.get("hash"), item.get("size")))
+        for item in found
+        if isinstance(item.get("path"), str) and is_watched(item["path"]) and isinstance(item.get("hash"), str | None)
+    ]
+
+
+def _restored(told: object) -> dict[str, Baseline]:
+    """A restore puts the pages of a backup in the place of all that were there."""
+    pages = told.items() if isinstance(told, dict) else ()
+    return {path: Baseline(mark) for path, mark in pages if is_watched(path) and isinstance(mark, str)}
+
+
+def _texts(told: object) -> list[str]:
+    return [item for item in told if isinstance(item, str)] if isinstance(told, list) else []
+
+
+def evidence_problem(evidence: Sequence[Mapping[str, Any]], confidence: float) -> str:
+    """Why a belief's confidence does not follow from its evidence; empty where it does."""
+    entries = [read_evidence(entry) for entry in evidence]
+    whole = [entry for entry in entries if entry is not None]
+    if len(whole) < len(entries):
+        return f"entry {entries.index(None) + 1} of its evidence is not whole"
+    return next(iter(breaks(whole, confidence)), "")
+
+
+def is_sudden(times: Sequence[str]) -> bool:
+    """Whether enough links for a core were made within one window.
+
+    Args:
+        times: when each link was made, canonical instants in order.
+    """
+    moments = [moment(time) for time in times]
+    return any(last - first <= CORE_WINDOW for first, last in zip(moments, moments[CORE_LINKS - 1 :], strict=False))

@@ -1,0 +1,317 @@
+"""Which lines of a query are the asker's own, and which of their words are words.
+
+What a question says about time: a window of days, an event to look up, or that it asks for what was true then.
+
+Silence over noise: a word is time only where its neighbours make it so ("in May", not "may I"). Numbers that name
+things (ports, versions, codes), anything that is not prose (paths, code, quotations, log lines) and what comes round
+again ("every Monday") are no time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal, cast
+
+from holdfast.model.times import instant, moment
+from holdfast.model.when import spans
+from holdfast.model.when import vocabulary as say
+from holdfast.model.when.periods import Window, windows
+from holdfast.model.when.spans import Span
+
+_LONGEST_PROSE = 300  # characters
+_LETTERS = r"[^\W\d_]"
+_PLAIN = re.compile(
+    rf"{_LETTERS}+(?:['-]{_LETTERS}+)*'?|(?:mid|early|late)-\d{{4}}|\d{{1,3}}(?:st|nd|rd|th|er)?|\d{{1,2}}-\d{{1,2}}|"
+    r"\d{4}(?:-\d\d(?:-\d\d)?|/\d\d/\d\d)?(?:'s)?|\d{4}-?w\d\d|\d{4}-?q[1-4]|q[1-4](?:[/-]?\d{4})?|"
+    r"h[12](?:[/-]\d{4})?|\d{1,2}([/.])\d{1,2}\1\d{4}|\W*",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"[^\s,;]+")
+_PART_HYPHEN = re.compile(r"\b(mid|early|late|mi)-(?=\w)")
+_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
+_LOG_LINE = re.compile(
+    r"\d\d:\d\d:\d\d|^\s*(?:at [\w.$<>]+[.(]|File |Traceback|[>$#|{}<\[]|\S+Error\b)|[{}<>=|;]{2}|\t"
+)
+EDGES = "()[]{}*\u201c\u201d\u201e«»'\".,:!?…"
+_TYPEWRITTEN = str.maketrans("\u2018\u2019\u2013", "''-")
+
+
+def lines_to_read(query: str) -> list[str]:
+    """The lines to read. A question is one short line; more of them are a paste, and so is a long one.
+
+    Of a paste only the first and the last line are the asker's own words, if any: they are read when they are no
+    longer than 300 characters and look like no log line or code. Dates inside a log say when the log was written.
+    """
+    lines = [line.strip() for line in query.strip().splitlines() if line.strip()]
+    outer = lines[:1] + lines[1:][-1:]
+    return [line for line in outer if len(line) <= _LONGEST_PROSE and not _LOG_LINE.search(line)]
+
+
+def masked(line: str) -> str:
+    """Lower case of the same length, with NULs for whatever is not a word, a number or a date."""
+    lowered = line.lower() if len(line.lower()) == len(line) else line
+    text = _QUOTED.sub(lambda quoted: "\0" * len(quoted.group()), lowered.translate(_TYPEWRITTEN))
+    text = _TOKEN.sub(lambda token: token.group() if _is_plain(token.group()) else _blank(token), text)
+    text = _PART_HYPHEN.sub(r"\1 ", re.sub(r"\s", " ", text))
+    return _ALSO_WORD.sub(lambda word: word.group() if _is_month(word, line) else _blank(word), text)
+
+
+def _is_plain(token: str) -> bool:
+    return "()" not in token and bool(_PLAIN.fullmatch(token.strip(EDGES)))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return "\0" * len(match.group())
+
+
+# "may" and "march" are verbs, "mars" is a planet, unless their neighbours make them months.
+_ALSO_WORD = re.compile(r"\b(?:may|march|mars)\b")
+_SURE_BEFORE = re.compile(
+    r"(?:\b(?:in|last|next|early|mid|late|since|until|till|between|(?:end|start|beginning|middle|week) of)|"
+    r"\d(?:st|nd|rd|th)(?: of)?|\b(?:between|from) \S+(?: \S+)? (?:and|to|through)) $"
+)
+_SURE_BEHIND = re.compile(
+    r",? (?:of )?(?:19|20)\d\d\b|\.? \d{1,2}(?:st|nd|rd|th)\b|\.? \d{1,2}(?:-\d{1,2})?,? (?:19|20)\d\d\b"
+)
+_LIKELY_BEFORE = re.compile(r"\b(?:this|before|after|by|for|of|from|during|and|or|to|through|the|on|around|\d{1,2}) $")
+_ENDS = re.compile(r"(?:\.? \d{1,2})?\s*(?:$|[?.!,;:)]|'s\b|(?:to|until|through|and|-) \d)")
+_MARS_BEFORE = re.compile(r"\b(?:en|de|du|début|fin|mi|depuis|avant|après|\d{1,2}|1er) $")
+
+
+def _is_month(word: re.Match[str], line: str) -> bool:
+    """Whether `word` of the lowered `line` is a month: a capital tells, but not at the beginning of a sentence."""
+    before, behind = word.string[: word.start()], word.string[word.end() :]
+    if word.group() == "mars":
+        return bool(_MARS_BEFORE.search(before))
+    if _SURE_BEFORE.search(before) or _SURE_BEHIND.match(behind):
+        return True
+    dated = bool(re.match(r"\.? \d{1,2}\b", behind))
+    told = (line[word.start()].isupper() and bool(before.strip())) or bool(_ENDS.match(behind))
+    return told and (dated or bool(_LIKELY_BEFORE.search(before)))
+
+
+Relation = Literal["before", "after", "since", "until", "during"]
+
+# Expressions that say which days are meant, and how many days outside a note may still be told of them: what happens on
+# a day is often written down a day or two later. All others only lean the ranking; "last year" and "two years ago" too,
+# because they mostly speak of what is in a note and not of when it was written.
+_SLACK = {
+    "day": 3, "week": 3, "month": 7, "quarter": 14, "year": 31, "season": 14,
+    "today": 0, "yesterday": 1, "weekday": 1, "ago": 0, "rolling": 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TimeReading:
+    """A question's time.
+
+    `after` and `before` are canonical instants, both inclusive; None is open. `words` is the part of the question that
+    was read, as it stands there. `past`: it asks for what was true then, so what was written earlier and still held,
+    or no longer holds, answers it too. `event` is what `relation` relates to where that is no date ("the migration").
+    `strict`: the window, widened by `slack` days, is explicit enough to leave out what is outside; else it should only
+    lean the ranking.
+    """
+
+    after: str | None
+    before: str | None
+    words: str
+    past: bool
+    event: str | None
+    relation: Relation | None
+    strict: bool
+    slack: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    start: int
+    end: int
+    name: str
+    relation: Relation
+    named: bool
+    past: bool
+
+
+def read_time(query: str, asked: datetime) -> TimeReading | None:
+    """Reads the time that `query` speaks of; None where it speaks of none. Days are those of `asked`'s own zone."""
+    for line in lines_to_read(query):
+        if reading := _read_line(line, asked if asked.tzinfo else asked.replace(tzinfo=UTC)):
+            return reading
+    return None
+
+
+def outer_window(reading: TimeReading) -> tuple[str | None, str | None]:
+    """`after` and `before` with the slack added: the hard window of a strict reading."""
+    return _moved(reading.after, -reading.slack), _moved(reading.before, reading.slack)
+
+
+def _moved(text: str | None, days: int) -> str | None:
+    try:
+        return text and instant(moment(text) + timedelta(days=days))
+    except OverflowError:
+        return text
+
+
+def without_time(query: str, reading: TimeReading) -> str:
+    """The query without the words that were read as time; an event's name stays. Never empty: else the query itself."""
+    start = query.find(reading.words)
+    if start < 0:
+        return query
+    rest = f"{query[:start]} {reading.event or ''} {query[start + len(reading.words) :]}"
+    rest = " ".join(re.sub(r"\s['\u2019]s\b", "", rest).split())
+    rest = re.sub(r"\s([?.!,;:])", r"\1", rest).lstrip(",;:. ")
+    return rest if re.search(r"\w", rest) else query
+
+
+def day_names(words: str, *, all_of_them: bool = True) -> list[str]:
+    """Of words of time those that a note may use as well: names of weekdays; of months and seasons, dates and years."""
+    found = (token.strip(EDGES).removesuffix("'s") for token in words.lower().translate(_STRAIGHT).split())
+    return [word for word in found if word in _WEEKDAYS or (all_of_them and (word in _DAYS or _DATE.fullmatch(word)))]
+
+
+_STRAIGHT = str.maketrans("\u2019", "'")
+_WEEKDAYS = frozenset({*say.WEEKDAYS, "weekend", "weekends", "wochenende", "week-end"})
+_DAYS = frozenset({*say.MONTHS, *say.SHORT_MONTHS, *say.SEASONS})
+_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
+
+_PRONOUN = r"(?:we|i|you|they|he|she|it|somebody|someone|people)"
+_HAPPENED = r"\w+ed\b|went|got|left|began|bought|took|made|wrote|built|broke"
+_EVENTS = (
+    re.compile(
+        r"(?<![\w'-])(?:(?:right|just|shortly|soon) )?"
+        r"(?P<word>before|prior to|after|since|until|till|during|on the night of|on the day of) "
+        rf"(?:(?P<clause>{_PRONOUN} (?:had )?(?={_HAPPENED}))|(?P<article>the |our |my |his |her |their |that ))?"
+    ),
+    re.compile(
+        r"(?<![\w'-])(?P<word>vor|nach|seit|avant|après|depuis|während|pendant|durante|antes del?|después del?|desde)"
+        r"(?P<clause>\0)? (?P<article>(?<=del )|dem |der |unserem |unserer |la |le |l'|el |nuestra )"
+    ),
+)
+_STOPS = frozenset(
+    """the our my your his her their of is are was were be been has have had do does did can could will would shall
+    should may might must gets got in on at for to from with by and or but so we i you they he she it there this
+    what how why when where who which that if not as every each a an any me us them him going using morning
+    evening noon night midnight lunch now date then long ago again ist war est fue et y und""".split()  # noqa: SIM905
+)
+_DURATION = re.compile(
+    r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$"
+)
+_CLAUSE = re.compile(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
+_HABIT = re.compile(r"\w+ing\b|\W*\d")
+_TURNING_POINT = re.compile(rf"\b(?:{say.TURNING_POINTS})\b")
+_EVENT_WORDS = 6
+
+
+def _event(text: str, line: str) -> _Event | None:
+    """As in "before the migration", "after we moved to Postgres"; what is done again ("before pushing") is none.
+
+    What was before it is past where the question says so, or where the event is one that turns things.
+    """
+    for match in (found for pattern in _EVENTS for found in pattern.finditer(text)):
+        article, clause = match["article"], match["clause"]
+        name = _event_name(line[match.end() :], clause=bool(clause))
+        relation = cast("Relation", say.RELATIONS.get(match["word"], "during"))
+        named = bool(article or clause or match["word"].endswith("del"))
+        if not name or _CLAUSE.match(text, match.end() + len(name)) or _DURATION.search(text[: match.start()]):
+            continue
+        if not named and (relation == "since" or _HABIT.match(name)):
+            continue
+        end = match.end() + len(name)
+        told = _PAST_TENSE.search(text[: match.start()] + text[end:])
+        over = bool(told) or (named and bool(_TURNING_POINT.search(name.lower())))
+        whole = line[match.start("article") if article else match.end() : end]
+        past = over and relation in ("before", "until")
+        return _Event(match.start(), end, whole, relation, named=named, past=past)
+    return None
+
+
+def _event_name(line: str, *, clause: bool) -> str | None:
+    """The first words of `line` up to a verb, a preposition or a stop; a clause, or a move, may go on over "to"."""
+    end = 0
+    onward = clause
+    for count, token in enumerate(re.finditer(r"\S+", line)):
+        word = token.group().strip(EDGES)
+        stops = word.lower() in _STOPS and not (onward and word.lower() in ("to", "from", "off"))
+        if not word or stops or count == _EVENT_WORDS:
+            break
+        end = token.start() + token.group().find(word) + len(word)
+        onward |= bool(_TURNING_POINT.fullmatch(word.lower()))
+        if token.group()[-1] in "?,;:.!":
+            break
+    return line[:end] if re.search(r"\w", line[:end]) else None
+
+
+_ALWAYS = Span(None, None)
+_PAST_MARK = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
+_PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
+_LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadline|due|should)\b")
+_WAS = re.compile(r"\b(?:did|was|were|had)\b")
+_STATE = re.compile(
+    r"\b(?:what|which|who|where|how)\b.*\b(?:was|were)\b (?:the|our|my|a|an|we|i)\b|"
+    r"\bdid\b.*\b(?:run|use|have|handle|keep|store|live|cost|work|look|host|own|pay|need|like|get paid)\b"
+)
+
+_RELATIVE = re.compile(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she) \w+ $")  # "the target we set in June"
+_MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
+_DATED = 3  # the rank of a period with its year
+
+
+def _read_line(line: str, asked: datetime) -> TimeReading | None:
+    text = masked(line)
+    event = _event(text, line)
+    surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
+    window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
+    mark = _PAST_MARK.search(text)
+    if event and window and event.start <= window.start <= event.end + 1:
+        if window.start == event.start and (window.end >= event.end or window.rank == _DATED or not event.named):
+            event = None
+        else:
+            window = _around(event, window)
+    if window is None and event:
+        window = Window(event.start, event.end, _ALWAYS, _ALWAYS, "event", 0)
+    if window is None and mark:
+        window = Window(*mark.span("mark" if mark["mark"] else 0), _ALWAYS, _ALWAYS, "mark", 0)
+    return _reading(line, asked, window, event, marked=bool(mark)) if window else None
+
+
+def _around(event: _Event, window: Window) -> Window:
+    """As in "before the August move", "after the upgrade in July": the month bounds what relates to the event."""
+    first, last = window.whole.first, window.whole.last
+    span = Span(
+        None if event.relation in ("before", "until") else first,
+        None if event.relation in ("after", "since") else last,
+    )
+    return replace(window, start=event.start, end=max(event.end, window.end), span=span, kind="event")
+
+
+def _reading(line: str, asked: datetime, window: Window, event: _Event | None, *, marked: bool) -> TimeReading:
+    after, before = spans.instants(window.span, asked.tzinfo or UTC)
+    last = window.span.last
+    is_plan = _LATER.search(line.lower()) and not _WAS.search(line.lower())
+    over = last is not None and last < asked.date() and window.kind != "event" and not is_plan
+    return TimeReading(
+        after=after,
+        before=before,
+        words=line[window.start : window.end],
+        past=over or marked or (event is not None and event.past),
+        event=event.name if event else None,
+        relation=event.relation if event else None,
+        strict=_is_strict(line, window, asked.date()),
+        slack=_SLACK.get(window.kind, 0) if window.relation == "during" else 0,
+    )
+
+
+def _is_strict(line: str, window: Window, today: date) -> bool:
+    """Explicit, and asked of what was noted then: not of plans, of the state of things, or of today as such."""
+    text = line.lower()
+    if window.kind not in _SLACK or _LATER.search(text):
+        return False
+    if window.relation == "during" and (_STATE.search(text) or _RELATIVE.search(text[: window.start])):
+        return False
+    first, last = window.span.first, window.span.last
+    if first is not None and first > today:
+        return False
+    over = last is None or last < today or window.kind in ("rolling", "ago")
+    return (over and window.kind != "weekday") or window.relation == "since" or bool(_PAST_TENSE.search(text))

@@ -1,0 +1,367 @@
+"""The admin namespace on what is kept: the audit log, the index, and the erasure of a note.
+
+Admin: what waits for a person, and what was merged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastmcp import Context, FastMCP
+from fastmcp.tools import ToolResult
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from holdfast.engine.admin.gate import (
+    DEFAULT_ENTRIES,
+    MOST_ENTRIES,
+    AdminCall,
+    AuditQuery,
+    Confirmations,
+    afterwards,
+    audit_log,
+    journalled,
+    named,
+)
+from holdfast.engine.admin.health import count_notes, discard_index
+from holdfast.engine.admin.purge import Kept, Purged, WouldPurge, purge
+from holdfast.engine.maintenance.reviews import Action, Merged, list_merges, resolve_proposal
+from holdfast.engine.maintenance.verdicts import Proposal, list_proposals
+from holdfast.engine.ports import Ports
+from holdfast.model.words import counted
+from holdfast.tools.agent import Desk
+from holdfast.tools.errors import LONGEST_FAILURE, answered, read, readable
+from holdfast.tools.maintenance import ItemOutcome, outcome_of
+from holdfast.tools.results import Noted, beside, fenced, new_mark, on_one_line, schema_of
+
+AUDIT = """List what was done to the memory and by whom, newest first: changes with their change_id, feedback, admin \
+calls; never a note's text. For finding what to undo, not for searching notes."""
+
+REBUILD = """Throw the search index away and build it anew from the notes. Only when admin://health or an answer says \
+that the index is damaged: it is derived and otherwise keeps itself up to date. No note is changed."""
+
+PURGE = """Erase a note for good, so that no byte of it stays in files, history, trash, index, caches or journal; only \
+when the user wants it gone for ever. The first call says what goes and which older backups still hold it, and gives a \
+token; show that to the user, and with their consent call again with the token as `confirm`. Cannot be undone."""
+
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+DESTROYS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+
+
+class AuditEntry(TypedDict):
+    seq: int
+    at: str
+    operation: str
+    by: str
+    source: str
+    change_id: str | None
+    nodes: list[str]
+    outcome: str
+    dry_run: bool
+    undoes: str | None
+    undone_by: str | None
+
+
+class AuditResult(Noted):
+    entries: list[AuditEntry]
+
+
+class RebuildResult(Noted):
+    notes: int | None
+
+
+class PurgeResult(Noted):
+    id: str
+    dry_run: bool
+    files: int
+    history: int
+    trash: int
+    journal_lines: int
+    backups: list[str]
+    told_by: list[str]
+    confirm: str | None
+
+
+def add_record_tools(server: FastMCP[Any], desk: Desk) -> None:
+    """Put the audit log, the rebuild and the purge on a server."""
+    for add in (_add_audit_log, _add_audit, _add_rebuild, _add_purge):
+        add(server, desk)
+
+
+def _add_audit_log(server: FastMCP[Any], desk: Desk) -> None:
+    @server.tool(
+        name="admin_list_audit_log", description=AUDIT, annotations=READS, output_schema=schema_of(AuditResult)
+    )
+    async def _admin_list_audit_log(
+        context: Context,
+        limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES)] = DEFAULT_ENTRIES,
+        node_id: Annotated[str | None, Field(description="A note's id, or the beginning of it.")] = None,
+        operation: Annotated[str | None, Field(description="Such as remember, update, delete, merge, undo.")] = None,
+    ) -> ToolResult:
+        who, query = desk.caller(context), AuditQuery(limit, node_id, operation)
+        call = AdminCall(who, "admin_list_audit_log", named(node_id or ""), anywhere=True)
+        done = await answered(journalled(desk.memory, call, lambda ports: audit_log(ports, query)))
+        told = ToolResult(
+            content="\n".join(map(_line, done.answer)) or "Nothing of that kind is in the journal.",
+            structured_content={"entries": done.answer},
+        )
+        return beside(told, done.notices)
+
+
+def _add_audit(server: FastMCP[Any], desk: Desk) -> None:
+    @server.resource(
+        "admin://audit{?node,operation,limit}",
+        name="audit",
+        description="What was done to the memory and by whom, newest first.",
+        mime_type="application/json",
+    )
+    async def _audit(node: str | None = None, operation: str | None = None, limit: int = DEFAULT_ENTRIES) -> str:
+        query = AuditQuery(limit, node, operation)
+        entries = await read(desk.memory.attend_folder(lambda ports: audit_log(ports, query)))
+        return json.dumps(entries, ensure_ascii=True)
+
+
+def _add_rebuild(server: FastMCP[Any], desk: Desk) -> None:
+    @server.tool(
+        name="admin_rebuild_index", description=REBUILD, annotations=CHANGES, output_schema=schema_of(RebuildResult)
+    )
+    async def _admin_rebuild_index(context: Context) -> ToolResult:
+        who = desk.caller(context)
+        call = AdminCall(who, "admin_rebuild_index", anywhere=True)
+        done = await answered(journalled(desk.memory, call, discard_index))
+        notes, failed = await afterwards(desk.memory.attend(count_notes))
+        told = "The index is thrown away; the next request builds it anew."
+        if notes is not None:
+            told = f"The index was built anew from {counted(notes, 'note')}."
+        answer = ToolResult(content=told, structured_content=RebuildResult(notes=notes))
+        return beside(answer, (*done.notices, *failed))
+
+
+def _add_purge(server: FastMCP[Any], desk: Desk) -> None:
+    tokens = Confirmations()
+
+    @server.tool(name="admin_purge", description=PURGE, annotations=DESTROYS, output_schema=schema_of(PurgeResult))
+    async def _admin_purge(
+        context: Context,
+        node_id: Annotated[str, Field(description="A note's id, or the beginning of it; also of a deleted note.")],
+        confirm: Annotated[str | None, Field(description="The token of the first call.")] = None,
+    ) -> ToolResult:
+        who = desk.caller(context)
+
+        async def run(ports: Ports) -> WouldPurge | Purged:
+            return await purge(ports, who, tokens, node_id, confirm)
+
+        done = await answered(journalled(desk.memory, AdminCall(who, "admin_purge", named(node_id)), run, _told))
+        if isinstance(done.answer, WouldPurge):
+            return beside(_purged(done.answer.kept, done.answer.confirm), done.notices)
+        _, failed = await afterwards(desk.memory.attend(count_notes))  # whoever recalls next need not wait for it
+        return beside(_purged(done.answer.kept, None), (*done.notices, *failed))
+
+
+def _told(answer: WouldPurge | Purged) -> Mapping[str, object]:
+    dry = {"dry_run": True} if isinstance(answer, WouldPurge) else {}
+    return {"note": answer.kept.note_id, **dry}
+
+
+def _purged(kept: Kept, confirm: str | None) -> ToolResult:
+    what = (
+        f"{counted(kept.files, 'file')}, {counted(kept.history, 'earlier text')} and "
+        f"{counted(kept.trash, 'file')} in the trash, with index and "
+        f"caches, and its words in {counted(kept.journal_lines, 'line')} of the journal"
+    )
+    told = (
+        f"Erased: {kept.note_id}: {what}."
+        if confirm is None
+        else f"Nothing was changed yet. Purging {kept.note_id} erases {what}. It cannot be undone."
+    )
+    if kept.backups:
+        told += f" Backups from before still hold it, and are not changed: {', '.join(kept.backups)}."
+    if kept.told_by:
+        told += f" It was merged or consolidated into {', '.join(kept.told_by)}, which stay as they are: look at them."
+    if confirm is not None:
+        told += f" To do it, call again within five minutes with confirm={confirm}."
+    return ToolResult(
+        content=told,
+        structured_content=PurgeResult(
+            id=kept.note_id,
+            dry_run=confirm is not None,
+            files=kept.files,
+            history=kept.history,
+            trash=kept.trash,
+            journal_lines=kept.journal_lines,
+            backups=list(kept.backups),
+            told_by=list(kept.told_by),
+            confirm=confirm,
+        ),
+    )
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    parts = [entry["at"], entry["operation"], entry["change_id"] or "", *entry["nodes"][:5], f"by {entry['by']}"]
+    if entry["outcome"] != "done":
+        parts.append(f"-> {entry['outcome']}")
+    if entry["dry_run"]:
+        parts.append("(dry run)")
+    if entry["undone_by"]:
+        parts.append(f"(undone by {entry['undone_by']})")
+    return on_one_line(" ".join(part for part in parts if part))
+
+
+LIST_PROPOSALS = """List merges, consolidations and retirements that maintenance proposed and that wait for a person, \
+oldest first."""
+
+RESOLVE_PROPOSAL = """Approve a proposal, which applies it, or reject it. Only with the user's consent. It waits on \
+where its notes have changed since."""
+
+LIST_MERGES = """List the latest merges with their merge_id, for admin_undo_merge."""
+
+ACTS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+
+
+class ProposedNote(TypedDict):
+    id: str
+    title: str
+    space: str
+
+
+class ProposalItem(TypedDict):
+    id: str
+    kind: str
+    created: str
+    by: str
+    source: str
+    notes: list[ProposedNote]
+    verdict: dict[str, Any]
+
+
+class ProposalsResult(Noted):
+    proposals: list[ProposalItem]
+
+
+class ResolvedResult(ItemOutcome, Noted):
+    """How the proposal ended."""
+
+
+class MergeRow(TypedDict):
+    merge_id: str
+    at: str
+    by: str
+    kept: str
+    kept_title: str
+    discarded: str
+    undone: bool
+
+
+class MergesResult(Noted):
+    merges: list[MergeRow]
+
+
+def add_reviews(server: FastMCP[Any], desk: Desk) -> None:
+    """Put the tools and resources on the admin server."""
+    _add_proposals(server, desk)
+    _add_merges(server, desk)
+
+
+def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
+    @server.tool(
+        name="admin_list_proposals",
+        description=LIST_PROPOSALS,
+        annotations=READS,
+        output_schema=schema_of(ProposalsResult),
+    )
+    async def _admin_list_proposals(context: Context) -> ToolResult:
+        who = desk.caller(context)
+        done = await answered(journalled(desk.memory, AdminCall(who, "admin_list_proposals"), _proposals))
+        items, mark = done.answer, new_mark()
+        lines = [f"{len(items)} waiting.", *(line for item in items for line in _lines(item, mark))]
+        return beside(ToolResult(content="\n".join(lines), structured_content={"proposals": items}), done.notices)
+
+    @server.tool(
+        name="admin_resolve_proposal",
+        description=RESOLVE_PROPOSAL,
+        annotations=ACTS,
+        output_schema=schema_of(ResolvedResult),
+    )
+    async def _admin_resolve_proposal(
+        context: Context,
+        proposal_id: Annotated[str, Field(description="From admin_list_proposals.")],
+        action: Action,
+    ) -> ToolResult:
+        who = desk.caller(context)
+        done = await answered(resolve_proposal(desk.memory, who, proposal_id, action))
+        outcome = done.answer
+        told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason, LONGEST_FAILURE)}"
+        undo = f" Undo handle: {outcome.change_id}" if outcome.change_id else ""
+        return beside(ToolResult(content=told + undo, structured_content=dict(outcome_of(outcome))), done.notices)
+
+    @server.resource(
+        "admin://proposals",
+        name="proposals",
+        description="What maintenance proposed and waits for a person.",
+        mime_type="application/json",
+    )
+    async def _resource() -> str:
+        return json.dumps(await readable(desk.memory.attend(_proposals)), ensure_ascii=True)
+
+
+def _add_merges(server: FastMCP[Any], desk: Desk) -> None:
+    @server.tool(
+        name="admin_list_merges",
+        description=LIST_MERGES,
+        annotations=READS,
+        output_schema=schema_of(MergesResult),
+    )
+    async def _admin_list_merges(context: Context, limit: Annotated[int, Field(ge=1, le=500)] = 20) -> ToolResult:
+        who = desk.caller(context)
+        call = AdminCall(who, "admin_list_merges")
+        done = await answered(journalled(desk.memory, call, lambda ports: list_merges(ports, limit)))
+        lines = [_merge_line(merge) for merge in done.answer] or ["No merges."]
+        merges = [asdict(merge) for merge in done.answer]
+        return beside(ToolResult(content="\n".join(lines), structured_content={"merges": merges}), done.notices)
+
+    @server.resource(
+        "admin://merges",
+        name="merges",
+        description="The latest merges, the last one first.",
+        mime_type="application/json",
+    )
+    async def _resource() -> str:
+        merges = await readable(desk.memory.attend(lambda ports: list_merges(ports, 100)))
+        return json.dumps([asdict(merge) for merge in merges], ensure_ascii=True)
+
+
+async def _proposals(ports: Ports) -> list[ProposalItem]:
+    found = await list_proposals(ports)
+    notes = await ports.index.notes({note_id for proposal in found for note_id in proposal.hashes})
+    titles = {note_id: (item.note.title, item.note.space) for note_id, item in notes.items()}
+    return [_item(proposal, titles) for proposal in found]
+
+
+def _item(proposal: Proposal, titles: dict[str, tuple[str, str]]) -> ProposalItem:
+    shown = [(note_id, *titles.get(note_id, ("", ""))) for note_id in proposal.hashes]
+    return {
+        "id": proposal.id,
+        "kind": proposal.kind,
+        "created": proposal.created,
+        "by": proposal.by,
+        "source": proposal.source,
+        "notes": [{"id": note_id, "title": title, "space": space} for note_id, title, space in shown],
+        "verdict": asdict(proposal.verdict),
+    }
+
+
+def _lines(item: ProposalItem, mark: str) -> list[str]:
+    lines = [f"{item['id']} {item['kind']}, {item['created']}"]
+    lines += [f"  {note['id']} {on_one_line(note['title'])} (space {note['space']})" for note in item["notes"]]
+    told = {key: value for key, value in item["verdict"].items() if value is not None}
+    return [*lines, fenced(json.dumps(told, ensure_ascii=False), mark)]
+
+
+def _merge_line(merge: Merged) -> str:
+    undone = ", undone" if merge.undone else ""
+    return f"{merge.merge_id} {merge.at}: {merge.discarded} into {merge.kept} {on_one_line(merge.kept_title)}{undone}"
