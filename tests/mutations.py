@@ -636,7 +636,8 @@ MUTATIONS = (
              (f"{_LOG}test_at_info_each_request_has_one_line_with_an_id_and_nothing_of_what_was_said",)),
     # What a person behind the gate can rely on.
     Mutation("answer-replaced", "admin", "a deed is told as none where its outcome is not journalled",
-             "engine/admin/gate.py", '        log.warning("call_not', '        raise error\n        log.warning("call_not',
+             "engine/admin/gate.py",
+             '        log.warning("call_not', '        raise error\n        log.warning("call_not',
              (f"{_CALLS}test_an_answer_stands_and_says_so_where_its_outcome_cannot_be_journalled",)),
     Mutation("token-by-try", "admin", "each try of a call spends its token", "engine/admin/gate.py",
              "                self._given[token] = entry\n", "                pass\n",

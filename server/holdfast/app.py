@@ -222,16 +222,8 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     from holdfast.tools.lists import KnownLists  # noqa: PLC0415
     from holdfast.tools.log import observe  # noqa: PLC0415
     from holdfast.tools.maintenance import add_maintenance_tools  # noqa: PLC0415
-    from holdfast.tools.omi import (
-        add_checkpoint_tools,
-        add_omi_tools,
-    )
-    from holdfast.tools.server import (  # noqa: PLC0415
-        MemoryServer,
-        add_later,
-        add_security_tools,
-        spare_listing,
-    )
+    from holdfast.tools.omi import add_checkpoint_tools, add_omi_tools  # noqa: PLC0415
+    from holdfast.tools.server import MemoryServer, add_later, add_security_tools, spare_listing  # noqa: PLC0415
 
     guarded = http and settings.authenticates
     server = MemoryServer(

@@ -20,10 +20,8 @@ from holdfast.backup.export import Exported
 from holdfast.backup.vault import Effect, Restored
 from holdfast.batching import Batcher
 from holdfast.encode.provider import VectorSet
-from holdfast.engine.agent.uses import Uses
 from holdfast.engine.events import EventBus
-from holdfast.engine.maintenance.notice import DueSignal
-from holdfast.engine.state import Computing, Quota, Refusals, Tips
+from holdfast.engine.state import Computing, DueSignal, Quota, Refusals, Tips, Uses
 from holdfast.importers.files import Source
 from holdfast.index.history import ChangeRow, Known
 from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living

@@ -1,18 +1,14 @@
-"""What the user may want to know once, said with an answer.
+"""What one process keeps of a memory between requests.
 
-Texts that a provider does not take: put aside for a while, so that they hold up no other.
-
-How many notes a memory may hold, and how much they may take: looked at before a change that adds to it.
-
-What is there is asked of the index each time, which knows hand edits and deletions and is right after a restart; what
-is being written by others in this process is counted on top, so that many at once do not pass a limit together.
-
-How long the parts of a request took, for the log at level debug. Times and counts, never text.
-
-Computing that may take long is done in threads, shared fairly by those who ask; the event loop goes on meanwhile.
-
-Threads do not make Python faster: while two compute, the loop gets a third of the time. So there are few, and of these
-one principal never has all.
+* `Tips`: what the user may want to know once, said with an answer.
+* `Refusals`: texts that a provider does not take, put aside for a while so that they hold up no other.
+* `Quota`: how many notes a memory may hold, and how much they may take. What is there is asked of the index each time,
+  which knows hand edits and is right after a restart; what others in this process are writing is counted on top.
+* `Stages`: how long the parts of a request took, for the log at level debug. Times and counts, never text.
+* `Computing`: what computes long runs in threads, shared fairly by principals. Threads do not make Python faster: while
+  two compute, the event loop gets a third of the time. So there are few, and one principal never has all.
+* `DueSignal`: when the user was last told that maintenance is worthwhile.
+* `Uses`: confirmed uses that wait to be written to the journal.
 """
 
 from __future__ import annotations
@@ -22,13 +18,16 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 import structlog
 
-from holdfast.errors import QuotaExceededError, StorageError
+from holdfast.errors import HoldfastError, QuotaExceededError, StorageError
+from holdfast.index.maintenance import UseRow
+from holdfast.index.note_index import IndexLostError
+from holdfast.index.projection import Update
 from holdfast.index.sets import PendingVector
 from holdfast.model.note import SELF_ID
 from holdfast.store.stored import Change, PageChange
@@ -292,3 +291,105 @@ class Computing:
 
     def _is_free(self, principal: str) -> bool:
         return self._running.total() < self._threads and self._running[principal] < self._share
+
+
+LOOK_SECONDS = 600.0  # between two looks at how many notes wait for maintenance
+PATIENT_SECONDS = 0.05  # how long an answer waits for the line of its own use where no other is being written
+
+
+@dataclass(slots=True)
+class DueSignal:
+    """What this process knows of it."""
+
+    told_on: str = ""
+    looked_at: float = -1e9
+
+    def rests(self, today: str) -> bool:
+        return self.told_on == today or time.monotonic() - self.looked_at < LOOK_SECONDS
+
+
+class Writing(Protocol):
+    """What waiting lines are written to: see `holdfast.engine.ports.Ports`."""
+
+    @property
+    def store(self) -> Lines: ...
+    @property
+    def index(self) -> Rows: ...
+
+
+class Lines(Protocol):
+    """A journal; see `holdfast.engine.ports.Store`."""
+
+    async def record(self, record: dict[str, Any], *, flush: bool = ...) -> int: ...
+
+
+class Rows(Protocol):
+    """An index; see `holdfast.engine.ports.Index`."""
+
+    async def apply(self, update: Update) -> None: ...
+
+
+class Uses:
+    """Uses of one memory that wait to be written."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], dict[str, Any]] = {}  # by note and day, until they are written
+        self._news = anyio.Event()
+        self._written = anyio.Event()
+        self._writing = anyio.Lock()
+        self._is_followed = False
+
+    async def add(self, ports: Writing, note_id: str, line: dict[str, Any]) -> None:
+        """Have a line written; returns when it is, or others wait too, or it takes long."""
+        key = (note_id, line["at"][:10])
+        if key in self._waiting:
+            return
+        is_alone, written = not self._waiting, self._written
+        self._waiting[key] = line
+        if not self._is_followed:
+            await self.flush(ports)
+            return
+        self._news.set()
+        if is_alone:
+            with anyio.move_on_after(PATIENT_SECONDS):
+                await written.wait()
+
+    async def write_behind(self, ports: Writing) -> None:
+        """Write what comes, for as long as the memory runs."""
+        self._is_followed = True
+        try:
+            while True:
+                await self._news.wait()
+                self._news = anyio.Event()
+                with anyio.CancelScope(shield=True):  # or the last of them would be written once more
+                    await self.flush(ports)
+        finally:
+            self._is_followed = False
+
+    async def flush(self, ports: Writing) -> None:
+        """Write what waits. What cannot be written is given up: nobody is kept from reading for it."""
+        async with self._writing:
+            taken = dict(self._waiting)
+            uses: list[UseRow] = []
+            try:
+                async with anyio.create_task_group() as tasks:  # the journal takes in one go what comes at once
+                    for (note, _), line in taken.items():
+                        tasks.start_soon(_record_use, ports, note, line, uses)
+                if uses:
+                    await ports.index.apply(Update(uses=uses))
+            except (HoldfastError, OSError) as error:  # whatever it is, the memory goes on
+                log.warning("use_not_recorded", reason=str(error))
+            except IndexLostError as error:
+                log.info("index_lost", reason=str(error))  # whoever makes it anew finds the lines in the journal
+            finally:
+                self._waiting = {key: line for key, line in self._waiting.items() if key not in taken}
+                self._written.set()
+                self._written = anyio.Event()
+
+
+async def _record_use(ports: Writing, note_id: str, line: dict[str, Any], uses: list[UseRow]) -> None:
+    """Write one line, and put the use among those that the index is to know."""
+    try:
+        uses.append(UseRow(note_id, line["at"], await ports.store.record(line)))
+    except (HoldfastError, OSError) as error:
+        log.warning("use_not_recorded", reason=str(error))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 import anyio.to_thread
 
@@ -16,6 +18,8 @@ from holdfast.errors import StorageError
 from holdfast.model.note import GLOBAL_SPACE, PREFIX, is_note_id, slug, space_name
 from holdfast.model.pages import CAPSULES, DAILY, NOW_FOLDER, PROPOSALS, is_page_key
 from holdfast.store.filesystem import FileSystem
+
+Answer = TypeVar("Answer")
 
 SUFFIX = ".md"
 LONGEST_NAME = 255  # bytes, on most file systems
@@ -187,3 +191,22 @@ class Writable:
                 where = "the memory folder" if part != folder.derived else f"{part.name}/ in the memory folder"
                 return f"{where} cannot be written: {error.strerror or type(error).__name__}"
         return ""
+
+
+async def on_disk(call: Callable[..., Answer], *arguments: object) -> Answer:
+    """What blocks, in a thread.
+
+    Raises:
+        StorageError: the system refused it.
+    """
+    try:
+        return await anyio.to_thread.run_sync(call, *arguments)
+    except OSError as error:
+        raise unreadable(error) from error
+
+
+def unreadable(error: OSError) -> StorageError:
+    return StorageError(
+        f"The memory folder cannot be used: {error.strerror or type(error).__name__}.",
+        "Nothing was changed. Check that it is there, its permissions and the free space.",
+    )

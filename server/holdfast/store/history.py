@@ -7,23 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio.to_thread
 
-from holdfast.errors import IntegrityError, StorageError
+from holdfast.errors import IntegrityError
 from holdfast.model.note import Note
 from holdfast.model.times import instant, moment
 from holdfast.store.codec import Surroundings, content_hash, note_of
 from holdfast.store.erasure import NO_HASH, Erasure, Remains, carry_out, remains_of, write_plan
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.folder import Folder
+from holdfast.store.folder import Folder, on_disk
 from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import PlannedFile, intent_of
 from holdfast.store.journal import Journal, Record
 from holdfast.store.restore import going_forward
-
-Answer = TypeVar("Answer")
 
 _DELETIONS = (b'"after":null', b'"void":')
 
@@ -64,7 +62,7 @@ class Past:
     async def told(self, words: Sequence[str]) -> list[Record]:
         """The lines of the journal that hold one of these words, in order."""
         holding = [word.encode() for word in words]
-        return await _on_disk(lambda: list(self._journal.records(holding)))
+        return await on_disk(lambda: list(self._journal.records(holding)))
 
     async def since(self, seq: int) -> list[Record]:
         """The lines of the journal from this number on, in order. Nothing before them is read."""
@@ -72,7 +70,7 @@ class Past:
         def look() -> list[Record]:
             return list(itertools.takewhile(lambda record: int(record["seq"]) >= seq, self._journal.backwards()))[::-1]
 
-        return await _on_disk(look)
+        return await on_disk(look)
 
     async def latest(self, most: int, wanted: Callable[[Record], Mapping[str, Any] | None]) -> list[Mapping[str, Any]]:
         """What `wanted` makes of the journal's lines, the newest first; of each line it is told once.
@@ -86,11 +84,11 @@ class Past:
             made = (wanted(record) for record in self._journal.backwards())
             return list(itertools.islice((item for item in made if item is not None), most))
 
-        return await _on_disk(look)
+        return await on_disk(look)
 
     async def trashed(self) -> dict[str, Deletion]:
         """The last deletion of every note that was ever deleted and not purged, by id."""
-        records = await _on_disk(lambda: list(self._journal.records(_DELETIONS)))
+        records = await on_disk(lambda: list(self._journal.records(_DELETIONS)))
         void = void_changes(records)
         return {
             file.note: Deletion(intent.change, record["op"], record["at"], file)
@@ -110,15 +108,15 @@ class Past:
         Raises:
             IntegrityError: it is not kept any more.
         """
-        return await _on_disk(self._replaced, file, created)
+        return await on_disk(self._replaced, file, created)
 
     async def drop(self, deletion: PlannedFile) -> None:
         """Take a file out of the trash, if it is still the one that was put there."""
-        await _on_disk(self._drop, deletion)
+        await on_disk(self._drop, deletion)
 
     async def remains(self, note: str, paths: Sequence[str]) -> Remains:
         """Everything that is kept of a note; `paths` are its files below `memories/`."""
-        return await _on_disk(remains_of, note, paths, self._folder, self._files, self._journal)
+        return await on_disk(remains_of, note, paths, self._folder, self._files, self._journal)
 
     async def erase(self, erasure: Erasure) -> None:
         """Erase a note from files, history, trash and journal. The caller is alone and owns every key.
@@ -178,13 +176,3 @@ def _nanoseconds(created: str) -> int | None:
 
 def _date(modified_ns: int | None, default: str) -> str:
     return default if modified_ns is None else instant(datetime.fromtimestamp(modified_ns / 1e9, UTC))
-
-
-async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
-    try:
-        return await anyio.to_thread.run_sync(call, *arguments)
-    except OSError as error:
-        raise StorageError(
-            f"The memory folder cannot be used: {error.strerror or type(error).__name__}.",
-            "Check that it is there, its permissions and the free space, then repeat the call.",
-        ) from error

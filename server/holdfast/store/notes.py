@@ -9,7 +9,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
 
 import anyio.to_thread
 
@@ -19,7 +18,7 @@ from holdfast.model.pages import is_page, is_page_key
 from holdfast.store import erasure as erasing
 from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
-from holdfast.store.folder import SUFFIX, Folder, Writable
+from holdfast.store.folder import SUFFIX, Folder, Writable, on_disk, unreadable
 from holdfast.store.history import Past
 from holdfast.store.intents import Intent, OpenIntents, PlannedFile, discard, hash_of, intent_of, laid_aside
 from holdfast.store.journal import Journal, Record
@@ -43,8 +42,6 @@ from holdfast.store.stored import (
 from holdfast.store.swapped import LOOK_SECONDS, Stillness, SwappedOut, change_named, conflict_report
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
-
-Answer = TypeVar("Answer")
 
 BRIEF_SECONDS = 0.1  # how long looking again waits for a note that somebody else holds
 MARK_AFTER = 500  # records; then the next start need not read them again
@@ -143,7 +140,7 @@ class NoteFiles:
         try:
             return self._folder.memories.is_dir()
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
     async def aclose(self) -> None:
         """Tell the journal what is whole, then let go of the folder.
@@ -263,7 +260,7 @@ class NoteFiles:
             if self._files.exists(self._folder.purge_plan):
                 await erasing.carry_out(self._folder, self._files, self._journal)
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
     async def finish_restore(self) -> None:
         """Wait for a restore or purge that is under way, or carry on one whose process died in the middle."""
@@ -276,7 +273,7 @@ class NoteFiles:
         try:
             return any(map(self._files.exists, (self._folder.restore_plan, self._folder.purge_plan)))
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
     def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
         """Be the only process that encodes the queue, with its own model or a remote one; yields whether it is."""
@@ -307,17 +304,17 @@ class NoteFiles:
         Raises:
             StorageError: one of them cannot be read, or is too long.
         """
-        found = await _on_disk(lambda: [read_page(self._folder, self._files, path) for path in paths])
+        found = await on_disk(lambda: [read_page(self._folder, self._files, path) for path in paths])
         return {page.path: page for page in found if page is not None}
 
     async def list_pages(self, folder: str) -> list[str]:
         """The pages of one folder, in order."""
-        names = await _on_disk(self._files.list_folder, self._folder.inside(folder))
+        names = await on_disk(self._files.list_folder, self._folder.inside(folder))
         return [path for name in names if is_page(path := f"{folder}/{name}")]
 
     async def page_marks(self, paths: Iterable[str]) -> dict[str, Mark]:
         """Hash and bytes of pages, by path; those that are not there are left out, what cannot be read has no hash."""
-        return await _on_disk(weigh_pages, self._folder, self._files, paths)
+        return await on_disk(weigh_pages, self._folder, self._files, paths)
 
     def pages_in_change(self) -> dict[str, PlannedFile]:
         """The pages that this process is changing just now, by path: each is as before that, or as after it."""
@@ -325,12 +322,12 @@ class NoteFiles:
 
     async def note_hashes(self, paths: Iterable[str]) -> dict[str, str]:
         """The content hashes of note files as they are now, by path."""
-        return await _on_disk(weigh_notes, self._folder, self._files, paths)
+        return await on_disk(weigh_notes, self._folder, self._files, paths)
 
     async def drop_page(self, path: str) -> None:
         """Take away a page that is one of many and worth no history."""
         self.check_writing()
-        await _on_disk(self._files.remove, self._folder.inside(path))
+        await on_disk(self._files.remove, self._folder.inside(path))
 
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
         """Read files; one that is gone is left out.
@@ -340,12 +337,12 @@ class NoteFiles:
             known_ids: ids by path for files whose frontmatter has none yet; they must cover all such files that
                 are to be read, the others are told as unreadable.
         """
-        return await _on_disk(self._load_all, paths, known_ids)
+        return await on_disk(self._load_all, paths, known_ids)
 
     async def scan(self) -> dict[str, Entry]:
         """Everything in `memories/` that is or looks like a note, by path; `news` goes on from here."""
         self._watch.begin()
-        return await _on_disk(self._scan)
+        return await on_disk(self._scan)
 
     @property
     def watches(self) -> bool:
@@ -364,11 +361,11 @@ class NoteFiles:
             return None
         if not news.folders and len(news.paths) <= FEW_PATHS:
             return self._looked_at(news)
-        return await _on_disk(self._looked_at, news)
+        return await on_disk(self._looked_at, news)
 
     async def look(self, paths: Iterable[str]) -> dict[str, Entry]:
         """What a scan would find at these paths."""
-        found = await _on_disk(lambda: {path: self._look(str(self._folder.absolute(path))) for path in paths})
+        found = await on_disk(lambda: {path: self._look(str(self._folder.absolute(path))) for path in paths})
         return {path: entry for path, entry in found.items() if entry is not None}
 
     async def adopt(self, stored: Stored) -> Stored | None:
@@ -381,9 +378,9 @@ class NoteFiles:
         """
         self.check_writing()
         path = self._folder.absolute(stored.path)
-        if await _on_disk(hash_of, self._files, path) != stored.hash:
+        if await on_disk(hash_of, self._files, path) != stored.hash:
             return None
-        data = await _on_disk(self._files.read, path)
+        data = await on_disk(self._files.read, path)
         change = Change(stored, stored.note, with_id(data, stored.document, stored.note.id))
         async with self._writer.commit("adopt", [change], {}) as done:
             return replace(done.stored[0], has_id=True)
@@ -398,7 +395,7 @@ class NoteFiles:
         try:
             self._stillness.check(self._folder.absolute(stored.path), stored.hash)
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
     async def look_again(self) -> float | None:
         """Look at what changes took away while an editor had it open; returns seconds until that is worth while again.
@@ -407,10 +404,10 @@ class NoteFiles:
             StorageError: the disk refused; it is looked at again.
         """
         for path, plan in () if self._writable.obstacle else self._swapped.waiting:
-            if await _on_disk(self._swapped.is_due, path, plan):
+            if await on_disk(self._swapped.is_due, path, plan):
                 async with self.hold_free({plan.note}, BRIEF_SECONDS) as held:
                     if not held:
-                        await _on_disk(self._look_again, path, plan)
+                        await on_disk(self._look_again, path, plan)
         return LOOK_SECONDS if self._swapped.waiting else None
 
     def take_reports(self) -> list[str]:
@@ -430,7 +427,7 @@ class NoteFiles:
             StorageError: the disk refused.
         """
         self.check_writing()
-        kept = await _on_disk(self._keep_text, note, text)
+        kept = await on_disk(self._keep_text, note, text)
         report = f"memories/{path} is empty or no note any more; its last text is in {self._folder.told(kept)}."
         self._swapped.reports.append(report)
 
@@ -477,7 +474,7 @@ class NoteFiles:
                 return None
             return list(itertools.islice(self._journal.reads_since(position), most))
 
-        return await _on_disk(look)
+        return await on_disk(look)
 
     async def page_records(self, known: str) -> tuple[list[Record], str] | None:
         """The records behind a place that tell of pages, or of what never happened; and the place behind them.
@@ -492,7 +489,7 @@ class NoteFiles:
             records, end = self._journal.records_since(position, _OF_PAGES)
             return records, end.render()
 
-        return await _on_disk(look)
+        return await on_disk(look)
 
     async def damaged_lines(self) -> tuple[int, tuple[str, ...]]:
         """How many lines of the whole journal cannot be read, and where the first of them are."""
@@ -501,7 +498,7 @@ class NoteFiles:
             newest = deque(self._journal.reads_since(START), maxlen=1)
             return (newest[0].damaged, newest[0].harmed) if newest else (0, ())
 
-        return await _on_disk(look)
+        return await on_disk(look)
 
     def _make_folders(self) -> None:
         for path in self._folder.all:
@@ -513,23 +510,23 @@ class NoteFiles:
                 self._intents.learn(records)
                 self._stillness.learn(records)
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
     async def _sweep(self) -> None:
         """Remove what dead processes laid aside and no intent speaks of: they died before they announced it."""
-        if not await _on_disk(laid_aside, self._folder, self._files):
+        if not await on_disk(laid_aside, self._folder, self._files):
             return
         async with self._stripes.hold_all():  # whatever lies aside while nobody changes anything is nobody's
             await self._learn()
             spoken_of = {file.aside for intent in self._intents.all() for file in intent.files}
-            left = await _on_disk(laid_aside, self._folder, self._files)
-            plans = await _on_disk(self._plans_of, left)
+            left = await on_disk(laid_aside, self._folder, self._files)
+            plans = await on_disk(self._plans_of, left)
             for path in left:
                 if path in plans:
                     self._swapped.found(path, plans[path])
-                    await _on_disk(self._look_again, path, plans[path])
+                    await on_disk(self._look_again, path, plans[path])
                 elif self._folder.told(path) not in spoken_of:
-                    await _on_disk(discard, path, self._folder, self._files)
+                    await on_disk(discard, path, self._folder, self._files)
 
     def _plans_of(self, paths: Iterable[Path]) -> dict[Path, PlannedFile]:
         """What the journal says of files that changes took away and that wait; of others nothing."""
@@ -552,7 +549,7 @@ class NoteFiles:
 
     async def _settle(self, intent: Intent) -> Iterable[str]:
         """Carry a change through or call it void; returns the notes that it made or changed."""
-        outcome = await _on_disk(settle, intent, self._folder, self._files, self._swapped)
+        outcome = await on_disk(settle, intent, self._folder, self._files, self._swapped)
         self._intents.forget(intent.change)
         self._swapped.reports += [conflict_report("a note or page", kept) for kept in outcome.conflicts]
         word = "done" if outcome.done else "void"
@@ -587,17 +584,3 @@ class NoteFiles:
     def _load_all(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
         found = (read_note(self._folder, self._files, path, known_ids.get(path)) for path in paths)
         return [item for item in found if item is not None]
-
-
-async def _on_disk(call: Callable[..., Answer], *arguments: Any) -> Answer:
-    try:
-        return await anyio.to_thread.run_sync(call, *arguments)
-    except OSError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: OSError) -> StorageError:
-    return StorageError(
-        f"The memory folder cannot be used: {error.strerror or type(error).__name__}.",
-        "Nothing was changed. Check that it is there, its permissions and the free space.",
-    )

@@ -5,19 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TypeVar
 
-import anyio.to_thread
-
-from holdfast.errors import StorageError
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.folder import Folder
+from holdfast.store.folder import Folder, on_disk
 from holdfast.store.locks import Lock
-
-Answer = TypeVar("Answer")
 
 LEFT_SECONDS = 7 * 86_400.0  # how long an index that could not be read is kept, for whoever wants to see why
 _UNREADABLE = "*.unreadable"
@@ -47,13 +41,13 @@ class Upkeep:
         parts = {path.name: path for path in (*self._folder.all, self._folder.history, self._folder.vault)}
         parts.pop(self._folder.conflicts.name)
         parts |= {path.name: path for path in (self._folder.trash, *self._folder.pages)}
-        return await _on_disk(lambda: {name: _bytes_in(path) for name, path in sorted(parts.items())})
+        return await on_disk(lambda: {name: _bytes_in(path) for name, path in sorted(parts.items())})
 
     async def free_bytes(self) -> int | None:
         """What the disk has left; None where that would tell how much others write."""
         if not self._alone:
             return None
-        return await _on_disk(lambda: shutil.disk_usage(self._folder.home).free)
+        return await on_disk(lambda: shutil.disk_usage(self._folder.home).free)
 
     async def purge_trash(self, texts: Mapping[str, Collection[str]]) -> int:
         """Take away what some changes put into the trash; returns how many files went.
@@ -62,11 +56,11 @@ class Upkeep:
             texts: for each change the hashes of what it put there. They leave the history too, but only with the
                 file: who took that out of the trash may still need its past.
         """
-        return await _on_disk(self._purge, texts)
+        return await on_disk(self._purge, texts)
 
     async def sweep(self) -> int:
         """Take away unreadable indexes that were put aside long ago; returns how many."""
-        return await _on_disk(self._sweep)
+        return await on_disk(self._sweep)
 
     def close(self) -> None:
         self._lock.close()
@@ -100,10 +94,3 @@ def _bytes_in(top: Path) -> int:
             except OSError:
                 continue  # gone between listing and looking
     return total
-
-
-async def _on_disk(call: Callable[..., Answer], *arguments: object) -> Answer:
-    try:
-        return await anyio.to_thread.run_sync(call, *arguments)
-    except OSError as error:
-        raise StorageError(f"The memory folder cannot be read: {error.strerror or type(error).__name__}.") from error

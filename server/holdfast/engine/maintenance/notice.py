@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import StorageError
@@ -24,18 +23,6 @@ MAINTENANCE = "maintenance"
 LEAST = 20  # notes; fewer are not worth a word
 MOST_COUNTED = 1000
 _SECOND = 1000  # milliseconds: the journal tells whole seconds, and what was stored in that one was there to see
-LOOK_SECONDS = 600.0  # between two looks at how many there are
-
-
-@dataclass(slots=True)
-class DueSignal:
-    """What this process knows of it."""
-
-    told_on: str = ""
-    looked_at: float = -1e9
-
-    def rests(self, today: str) -> bool:
-        return self.told_on == today or time.monotonic() - self.looked_at < LOOK_SECONDS
 
 
 async def due_notice(ports: Ports) -> str:
