@@ -60,7 +60,7 @@ def test_nothing_is_left_unfinished() -> None:
 
 
 def test_nothing_suppresses_every_exception() -> None:
-    """ruff sees `except Exception`, and not this."""
+    """Ruff sees `except Exception`, and not this."""
     assert not [
         relative(path) for path in MODULES if re.search(r"suppress\((Base)?Exception\b", path.read_text("utf-8"))
     ]
