@@ -31,7 +31,7 @@ from holdfast.engine.runtime import Memory
 from holdfast.model.maintenance import FIRST_TO_LAST, Candidate
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
-from holdfast.tools.maintenance import told_batch
+from holdfast.tools.maintenance import batch_text
 from maintain import AGENT, store
 
 LABELS = Path(__file__).parent / "data" / "tending.json"
@@ -68,7 +68,7 @@ class Run:
 
     def take(self, batch: Batch) -> None:
         self.batches += 1
-        self.tokens += len(told_batch(batch)) // CHARACTERS_PER_TOKEN
+        self.tokens += len(batch_text(batch)) // CHARACTERS_PER_TOKEN
         for kind, items in batch.items.items():
             for item in items:
                 self._take(kind, item)

@@ -16,20 +16,20 @@ from holdfast.app import build_memory
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.jobs import scheduler as housekeeping
 from holdfast.engine.jobs.daily import JOBS
-from holdfast.engine.jobs.scheduler import House, Job
+from holdfast.engine.jobs.scheduler import Job, JobContext
 from holdfast.engine.ports import Caller
 from holdfast.settings import load_settings
-from holdfast.store.upkeep import Upkeep
+from holdfast.store.upkeep import FolderUpkeep
 
 
-async def _stall(_house: House) -> int:
+async def _stall(_house: JobContext) -> int:
     print("at work", flush=True)  # noqa: T201 - its parent listens
     await anyio.sleep_forever()
     return 0
 
 
 @asynccontextmanager
-async def _telling(upkeep: Upkeep) -> AsyncIterator[bool]:
+async def _telling(upkeep: FolderUpkeep) -> AsyncIterator[bool]:
     async with upkeep._lock.hold_if_free() as mine:
         yield mine
         if not mine:
@@ -48,6 +48,6 @@ async def main(home: str, *, stall: bool) -> None:
 if __name__ == "__main__":
     with (
         patch.multiple(housekeeping, START_SECONDS=0.0, LOOK_SECONDS=0.02, ELSEWHERE_SECONDS=0.02),
-        patch.object(Upkeep, "turn", _telling),
+        patch.object(FolderUpkeep, "turn", _telling),
     ):
         anyio.run(lambda: main(sys.argv[1], stall="stall" in sys.argv))

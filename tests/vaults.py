@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.app import new_change_id, now
-from holdfast.backup.vault import Vault
+from holdfast.backup.vault import FolderVault
 from holdfast.model.note import note_id
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
@@ -39,7 +39,7 @@ class Store:
 
     folder: Folder
     notes: NoteFiles
-    vault: Vault
+    vault: FolderVault
 
 
 @asynccontextmanager
@@ -48,7 +48,7 @@ async def opened(
 ) -> AsyncIterator[Store]:
     folder, disk = Folder(home), files or FileSystem()
     notes = NoteFiles(folder, disk, clock, new_change_id)
-    vault = Vault(folder, disk, notes, clock, retention_days)
+    vault = FolderVault(folder, disk, notes, clock, retention_days)
     await notes.open()
     try:
         yield Store(folder, notes, vault)

@@ -21,7 +21,7 @@ from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.agent.node import Node, recall_node
 from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.agent.remember import Outcome, Remember, remember
-from holdfast.engine.ports import Caller, Encoder, Kept, Ports
+from holdfast.engine.ports import Caller, Encoder, EncodingCache, Ports
 from holdfast.engine.runtime import Memory
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
@@ -39,7 +39,7 @@ PATIENCE = 60.0
 
 
 def memory_on(
-    home: Path, *, encoder: Encoder | None = None, kept: Kept | None = None, files: FileSystem | None = None
+    home: Path, *, encoder: Encoder | None = None, kept: EncodingCache | None = None, files: FileSystem | None = None
 ) -> Memory:
     """A memory that is not running yet; without an encoder unless one is given."""
     folder = Folder(home)
@@ -51,7 +51,7 @@ def memory_on(
             encoder=encoder,
             clock=now,
             new_id=new_note_id,
-            door=redact,
+            redact=redact,
             is_ordinary=is_ordinary,
             kept=kept,
         )
@@ -60,7 +60,7 @@ def memory_on(
 
 @asynccontextmanager
 async def living(
-    home: Path, *, encoder: Encoder | None = None, kept: Kept | None = None, files: FileSystem | None = None
+    home: Path, *, encoder: Encoder | None = None, kept: EncodingCache | None = None, files: FileSystem | None = None
 ) -> AsyncIterator[Memory]:
     """A memory that runs until the block ends."""
     memory = memory_on(home, encoder=encoder, kept=kept, files=files)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
-from holdfast.backup.vault import Vault
+from holdfast.backup.vault import FolderVault
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder, forget
 from holdfast.encode.ollama import MODEL, OllamaEndpoint, local_model
@@ -30,7 +30,7 @@ from holdfast.engine.runtime import Memory
 from holdfast.engine.state import Computing, Quota
 from holdfast.engine.tenants import Memories, Tenants
 from holdfast.errors import SettingsError
-from holdfast.importers.open import Moving
+from holdfast.importers.open import FolderTransfers
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.model.access import is_this_machine
@@ -40,12 +40,12 @@ from holdfast.settings import Settings, quieten_framework, share_processor, spar
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
-from holdfast.store.upkeep import Upkeep
+from holdfast.store.upkeep import FolderUpkeep
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
 
-    from holdfast.tools.agent import Desk
+    from holdfast.tools.agent import ServedMemory
 
 INSTRUCTIONS = """Holdfast is the user's long-term memory, kept as markdown files. Start a session with now_read. \
 Recall before you answer anything that earlier sessions may have settled, and when you start on a task. Remember what \
@@ -164,7 +164,7 @@ def _memory(
             encoder=CachedEncoder(provider, cache) if provider is not None else None,
             clock=now,
             new_id=new_note_id,
-            door=redact,
+            redact=redact,
             is_ordinary=is_ordinary,
             secrets=settings.secrets,
             asked_at=settings.now,
@@ -173,10 +173,10 @@ def _memory(
             recency_days=settings.recency_half_life_days,
             review=settings.review,
             check_on_start=settings.integrity_check_on_start,
-            vault=Vault(folder, files, store, now, settings.vault_retention_days),
-            moving=Moving(folder, files, store, now),
+            vault=FolderVault(folder, files, store, now, settings.vault_retention_days),
+            moving=FolderTransfers(folder, files, store, now),
             daily_backups=settings.vault_enabled,
-            upkeep=Upkeep(folder, files, alone=alone),
+            upkeep=FolderUpkeep(folder, files, alone=alone),
             jobs=settings.jobs,
             forgetting=settings.forgetting,
             kept=KeptEncoders(cached) if provider is not None else None,
@@ -214,7 +214,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         admin: without HTTP, the admin namespace is to be there.
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
-    from holdfast.tools.agent import Desk, add_agent_tools  # noqa: PLC0415
+    from holdfast.tools.agent import ServedMemory, add_agent_tools  # noqa: PLC0415
     from holdfast.tools.arguments import ReadTexts  # noqa: PLC0415
     from holdfast.tools.auth import Scopes, principal  # noqa: PLC0415
     from holdfast.tools.errors import PlainErrors  # noqa: PLC0415
@@ -237,14 +237,14 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         space, how = settings.space, "HOLDFAST_SPACE" if settings.space else "none named over HTTP"
     else:
         space, how = place(settings)
-    desk = Desk(memory, space, how, guarded, settings)
-    add_agent_tools(server, desk)
-    add_maintenance_tools(server, desk)
-    add_omi_tools(server, desk)
-    add_checkpoint_tools(server, desk)
-    add_security_tools(server, desk)
-    behind = _behind_the_gate(server, desk) if guarded or (admin and not http) else None
-    add_later(server, desk, behind)
+    served = ServedMemory(memory, space, how, guarded, settings)
+    add_agent_tools(server, served)
+    add_maintenance_tools(server, served)
+    add_omi_tools(server, served)
+    add_checkpoint_tools(server, served)
+    add_security_tools(server, served)
+    behind = _behind_the_gate(server, served) if guarded or (admin and not http) else None
+    add_later(server, served, behind)
     for each, shown in ((server, behind), (behind, None)):
         if each is not None:
             observe(each, principal)
@@ -253,16 +253,16 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     return Servers(server, behind)
 
 
-def _behind_the_gate(server: FastMCP[Any], desk: Desk) -> FastMCP[Any]:
+def _behind_the_gate(server: FastMCP[Any], served: ServedMemory) -> FastMCP[Any]:
     """The admin namespace, put into a server; where requests have tokens, for those of administrators alone."""
     from fastmcp.server.providers import FastMCPProvider  # noqa: PLC0415 - as below
 
     from holdfast.tools.admin.server import admin_server  # noqa: PLC0415 - what is not there cannot leak
     from holdfast.tools.auth import Gate  # noqa: PLC0415
 
-    admin = admin_server(desk, __version__, listed=server.list_tools)
+    admin = admin_server(served, __version__, listed=server.list_tools)
     provider = FastMCPProvider(admin)
-    server.add_provider(provider.wrap_transform(Gate()) if desk.guarded else provider)
+    server.add_provider(provider.wrap_transform(Gate()) if served.guarded else provider)
     return admin
 
 

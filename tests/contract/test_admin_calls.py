@@ -136,7 +136,7 @@ async def test_a_note_is_back_although_its_file_cannot_be_taken_out_of_the_trash
     crane = await admin.remember("The crane lifts.")
     deleted = await admin.confirmed("admin_delete_memory", node_id=crane)
     stuck = StorageError("The memory folder cannot be used: Input/output error.", "Nothing was changed.")
-    with patch("holdfast.store.history.Past.drop", side_effect=stuck):
+    with patch("holdfast.store.history.FolderHistory.drop", side_effect=stuck):
         assert (await admin.call("admin_undo", change_id=deleted["change_id"]))["status"] == "undone"
         await admin.confirmed("admin_delete_memory", node_id=crane)
         assert (await admin.call("admin_restore_memory", node_id=crane))["id"] == crane

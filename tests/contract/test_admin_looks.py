@@ -21,7 +21,7 @@ from holdfast.app import build_memory, build_server, build_servers
 from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError, StorageError
 from holdfast.settings import SETTINGS, load_settings
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.subscriptions import Subscriptions
 from worlds import WordBag
 
@@ -311,7 +311,7 @@ async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_bac
     settings = load_settings({"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_ENCODER": "none"})
     memory = build_memory(settings)
     servers = build_servers(settings, memory, admin=True)
-    watching = Subscriptions(Desk(memory, None, "", guarded=False, settings=settings), servers.admin)
+    watching = Subscriptions(ServedMemory(memory, None, "", guarded=False, settings=settings), servers.admin)
     async with memory.running(), Client(servers.main, mode="legacy") as client:
         await client.read_resource("admin://jobs")
         versions = {await watching._admin_version("admin://stats") for _ in range(3)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.store.history import Past
+from holdfast.store.history import FolderHistory
 from holdfast.store.journal import line_of
 from served import Agent, Answer, serving
 
@@ -183,14 +183,14 @@ async def test_a_merge_is_listed_unless_it_never_happened_and_only_lines_of_merg
     [done] = await judge(admin, merges=[{"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes."}])
     await keep(admin, *(f"The buoy number {number} is out." for number in range(20)))
     taken: list[dict[str, Any]] = []
-    told = Past.told
+    told = FolderHistory.told
 
-    async def counted(past: Past, words: Sequence[str]) -> list[dict[str, Any]]:
+    async def counted(past: FolderHistory, words: Sequence[str]) -> list[dict[str, Any]]:
         found = await told(past, words)
         taken.extend(found)
         return found
 
-    monkeypatch.setattr(Past, "told", counted)
+    monkeypatch.setattr(FolderHistory, "told", counted)
     assert [merge["merge_id"] for merge in await merges(admin)] == [done["change_id"]]
     assert len(taken) < 10
     last = journal(admin)[-1]["seq"]

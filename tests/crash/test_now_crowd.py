@@ -19,7 +19,7 @@ from holdfast.engine.agent import browse
 from holdfast.engine.agent.browse import now_text
 from holdfast.engine.omi import now
 from holdfast.engine.omi import now as daily
-from holdfast.engine.omi.integrity import Report, integrity_check
+from holdfast.engine.omi.integrity import IntegrityReport, integrity_check
 from holdfast.engine.omi.now import Context, NowUpdate, NowUpdated, now_read, now_update, read_daily
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
@@ -96,7 +96,7 @@ async def read(memory: Memory) -> Context:
     return found
 
 
-async def check(memory: Memory) -> Report:
+async def check(memory: Memory) -> IntegrityReport:
     return await memory.attend(integrity_check)
 
 
@@ -147,7 +147,7 @@ async def test_a_foreign_change_is_found_in_the_middle_of_the_update_that_kept_i
         page = tmp_path / "NOW.md"
         page.write_text(page.read_text("utf-8") + "\nBy hand.\n", "utf-8")
 
-    reports: list[Report] = []
+    reports: list[IntegrityReport] = []
 
     async def look(memory: Memory) -> None:
         reports.append(await check(memory))

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.importers.markdown import Names
+from holdfast.importers.markdown import LinkTargets
 from holdfast.model.moving import edge_type, imported_id
 from moves import moving, ormah_node, write
 
@@ -146,7 +146,7 @@ async def test_what_only_has_the_name_of_a_source_is_refused_as_a_whole(tmp_path
 
 
 def test_a_link_is_looked_for_beside_it_then_from_the_top_then_by_name() -> None:
-    names = Names(["a/Note.md", "b/Note.md", "b/c/Other.md", "Top.md"])
+    names = LinkTargets(["a/Note.md", "b/Note.md", "b/c/Other.md", "Top.md"])
     assert names.find("Note", "a/x.md") == "a/Note.md"
     assert names.find("note", "b/x.md") == "b/Note.md"
     assert names.find("b/Note", "a/x.md") == "b/Note.md"

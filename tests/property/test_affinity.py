@@ -14,9 +14,9 @@ from holdfast.model.ranking import (
     FORGOTTEN_DAYS,
     HALF_LIFE_DAYS,
     IMPLICIT,
-    Candidate,
     Found,
     Question,
+    RankCandidate,
     Signal,
     affinity,
     by_meaning,
@@ -142,7 +142,7 @@ def test_it_moves_notes_and_takes_none_away_and_adds_none(
 ) -> None:
     found = Found(
         tuple(
-            Candidate(
+            RankCandidate(
                 rowid=place,
                 id=f"mem_{place}",
                 space="work",

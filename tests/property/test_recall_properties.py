@@ -235,7 +235,7 @@ def test_a_budget_holds_and_every_hit_is_shown_or_named(
     assert len(omitted["ids"]) <= omitted["count"]
 
 
-def as_json(told: render.Told) -> str:
+def as_json(told: render.Rendered) -> str:
     return json.dumps(told.structured, ensure_ascii=False, separators=(",", ":"))
 
 

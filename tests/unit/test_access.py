@@ -14,7 +14,7 @@ from fastmcp.tools import Tool
 
 import holdfast.tools.auth
 from holdfast.errors import SettingsError
-from holdfast.http.connections import Connection, Places, network_of
+from holdfast.http.connections import HttpConnection, Places, network_of
 from holdfast.http.limits import GUESSES, Guesses
 from holdfast.model.access import ADMIN, READ, SHORTEST_TOKEN, WRITE, allows, read_tokens, signed_principal
 from holdfast.settings import Settings, load_settings
@@ -130,11 +130,11 @@ def test_who_guesses_waits_and_who_shares_the_address_does_not() -> None:
 
 def test_a_connection_that_is_gone_takes_no_place() -> None:
     """Whoever hangs up before the request of a proxy is looked at must not count for ever."""
-    places, gone = Places(1, lambda _address: True), cast("Connection", object())
+    places, gone = Places(1, lambda _address: True), cast("HttpConnection", object())
     assert places.refused(gone, "192.0.2.1") == ""
     places.leave(gone)
     assert places.hand_over(gone, "192.0.2.2")
-    assert places.refused(cast("Connection", object()), "192.0.2.1") == ""
+    assert places.refused(cast("HttpConnection", object()), "192.0.2.1") == ""
 
 
 class Busy:
@@ -145,7 +145,7 @@ class Busy:
 
 def test_all_addresses_together_have_no_more_places_than_there_are() -> None:
     places = Places(200, lambda _address: False)
-    told = [places.refused(cast("Connection", Busy()), f"192.0.2.{number % 5}") for number in range(260)]
+    told = [places.refused(cast("HttpConnection", Busy()), f"192.0.2.{number % 5}") for number in range(260)]
     assert told[:200] == [""] * 200
     assert set(told[200:]) == {"The server has 200 connections already."}
 

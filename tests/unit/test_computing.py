@@ -98,7 +98,7 @@ async def test_the_loop_goes_on_while_a_long_text_is_looked_at(tool: str, tmp_pa
 
     async with living(tmp_path) as memory:
         kept = await memory.attend(lambda ports: remember(ports, CALLER, Remember("a first note")))
-        memory.ports = replace(memory.ports, door=door)
+        memory.ports = replace(memory.ports, redact=door)
 
         async def watch() -> None:
             while not begun.is_set():  # noqa: ASYNC110 - it is set in a thread

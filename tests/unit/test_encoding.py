@@ -17,7 +17,7 @@ from holdfast.encode.cache import CachedEncoder
 from holdfast.encode.provider import VectorSet
 from holdfast.engine import encoding
 from holdfast.engine import runtime as memory
-from holdfast.engine.agent.remember import Stored
+from holdfast.engine.agent.remember import NoteStored
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError
 from worlds import CALLER, ask, found, keep, living, until
@@ -133,7 +133,7 @@ async def test_a_note_is_kept_and_found_by_its_words_whatever_the_encoder_does(
     patience(0.05)
     async with living(tmp_path, encoder=fake) as world:
         stored = await keep(world, "The winch needs oil.")
-        assert isinstance(stored, Stored)
+        assert isinstance(stored, NoteStored)
         assert stored.vector == "pending"
         assert any("words" in notice for notice in stored.notices)
         answer = await ask(world, "winch oil")

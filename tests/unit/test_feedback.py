@@ -22,7 +22,7 @@ from holdfast.errors import EncoderError, EventNotFoundError
 from holdfast.index import recalls
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import Update
-from holdfast.index.recalls import EVENT_PREFIX, FeedbackRow, Question, QuestionVector
+from holdfast.index.recalls import EVENT_PREFIX, FeedbackRow, QuestionVector, RatedQuestion
 from holdfast.model.note import PREFIX, note_id
 from holdfast.model.ranking import QueryVector, question_key
 from worlds import CALLER, PATIENCE, ask, keep, living
@@ -39,8 +39,8 @@ def unit(*numbers: float) -> bytes:
     return bytes((vector / np.linalg.norm(vector)).tobytes())
 
 
-def question(text: str, embedded: str | None = None) -> Question:
-    return Question(question_key(text), text, embedded or text)
+def question(text: str, embedded: str | None = None) -> RatedQuestion:
+    return RatedQuestion(question_key(text), text, embedded or text)
 
 
 def given(
@@ -64,7 +64,7 @@ async def affinities(
     return await index.read(lambda view: view.affinities(ids, query, asked, NOW))
 
 
-async def pending(index: NoteIndex, key: str, since: str, most: int = 9) -> list[Question]:
+async def pending(index: NoteIndex, key: str, since: str, most: int = 9) -> list[RatedQuestion]:
     return await index.read(lambda view: view.pending_questions(key, since, most))
 
 
@@ -330,7 +330,7 @@ def test_a_line_of_the_journal_says_all_that_a_rebuilt_index_needs() -> None:
         "op": "feedback",
         "feedback": told | {"question": "k", "asked": "who", "embedded": "w"},
     }
-    row = FeedbackRow(NOTE, "evt_1", 7, -1, False, NOW, Question("k", "who", "w"))  # noqa: FBT003
+    row = FeedbackRow(NOTE, "evt_1", 7, -1, False, NOW, RatedQuestion("k", "who", "w"))  # noqa: FBT003
     assert feedback_row(line) == row
     assert feedback_row(line | {"feedback": told}) == replace(row, question=None)
     assert feedback_row(line | {"op": "remember"}) is None

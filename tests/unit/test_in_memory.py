@@ -13,9 +13,9 @@ import pytest
 from holdfast.index import projection
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import Update
-from holdfast.index.recalls import FeedbackRow, Question
+from holdfast.index.recalls import FeedbackRow, RatedQuestion
 from holdfast.index.search import finder as search
-from holdfast.index.search.feedback import Feedback
+from holdfast.index.search.feedback import FeedbackIndex
 from holdfast.index.search.finder import Finder
 from holdfast.index.search.vectors import Background, VectorTable
 from holdfast.model.ranking import QueryVector, question_key
@@ -119,14 +119,14 @@ async def test_a_background_measured_on_an_earlier_state_is_measured_again_on_th
 
 async def test_weights_of_words_counted_on_an_earlier_state_are_counted_again_on_the_later(tmp_path: Path) -> None:
     rated = "how much oil does the winch on the quay take"
-    question = Question(question_key(rated), rated, rated)
+    question = RatedQuestion(question_key(rated), rated, rated)
     async with opened(tmp_path / "index.db", extension=False) as index:
         await index.apply(Update(notes=[row(1, "winch oil"), *(row(number, "crane") for number in range(10, 14))]))
         signal = FeedbackRow(an_id(1), "evt_1", 1, 1, explicit=True, at="2026-11-20T11:00:00Z", question=question)
         await index.apply(Update(feedback=[signal]))
-        ratings = Feedback()
+        ratings = FeedbackIndex()
 
-        def affinity(by: Feedback, connection: sqlite3.Connection) -> dict[str, float]:
+        def affinity(by: FeedbackIndex, connection: sqlite3.Connection) -> dict[str, float]:
             return by.affinities(connection, [an_id(1)], "how much oil does a winch take", None, NOW)
 
         with two_readers(tmp_path / "index.db") as (earlier, later):
@@ -135,7 +135,7 @@ async def test_weights_of_words_counted_on_an_earlier_state_are_counted_again_on
             await index.apply(Update(notes=[row(number, "oil oil") for number in range(20, 60)]))
             ratings.affinities(later, [an_id(99)], "anything", None, NOW)  # takes the commit in, and counts no word
             affinity(ratings, earlier)
-            assert affinity(ratings, later) == affinity(Feedback(), later) != {}
+            assert affinity(ratings, later) == affinity(FeedbackIndex(), later) != {}
 
 
 async def test_replaced_vectors_leave_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

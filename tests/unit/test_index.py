@@ -29,7 +29,7 @@ from holdfast.index.search import snapshot, words
 from holdfast.index.search.finder import Finder
 from holdfast.index.search.vectors import Background, VectorTable
 from holdfast.model.note import Link, Note, note_id
-from holdfast.model.ranking import Candidate, Filter, QueryVector
+from holdfast.model.ranking import Filter, QueryVector, RankCandidate
 from indexes import ANY, NOW, SET, WIDTH, an_id, made, opened, random_units, row, unit
 from worlds import ask, found, keep, living, show
 
@@ -529,7 +529,7 @@ async def test_outdated_notes_come_back_when_they_are_asked_for(index: NoteIndex
 # Vectors
 
 
-async def compared(tmp_path: Path, wanted: Filter = ANY) -> tuple[list[Candidate], list[Candidate]]:
+async def compared(tmp_path: Path, wanted: Filter = ANY) -> tuple[list[RankCandidate], list[RankCandidate]]:
     """The same 400 notes with one to three chunks each, searched with the extension and with numpy."""
     answers = []
     blobs = random_units(1200, seed=7)

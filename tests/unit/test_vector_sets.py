@@ -18,7 +18,7 @@ from holdfast.encode.provider import KeptEncoders, VectorSet
 from holdfast.encode.remote import RemoteEncoder
 from holdfast.engine import encoding
 from holdfast.engine import runtime as memory
-from holdfast.engine.agent.remember import Stored
+from holdfast.engine.agent.remember import NoteStored
 from holdfast.engine.encoding import Progress, drop, progress
 from holdfast.engine.ports import Encoder
 from holdfast.engine.runtime import Memory
@@ -378,7 +378,7 @@ async def test_in_an_outage_the_kept_set_answers_and_says_so_and_learns_what_is_
         assert found(await ask(world, "hound")) == []
         ollama.trouble = "fails with 500"
         stored = await keep(world, "A cat sleeps on the winch.")
-        assert isinstance(stored, Stored)
+        assert isinstance(stored, NoteStored)
         assert stored.vector == "pending"
         await whole(world, "test")
         answer = await ask(world, "hound")

@@ -21,7 +21,7 @@ from anyio.to_thread import run_sync
 
 from holdfast import __version__
 from holdfast.backup.archive import CHUNK, ArchiveWriter
-from holdfast.backup.snapshot import Picture, add_history, take_picture
+from holdfast.backup.snapshot import FolderSnapshot, add_history, take_snapshot
 from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.model.secrets import redact
 from holdfast.model.times import instant
@@ -129,7 +129,7 @@ class Exporter:
             await _on_disk(self._files.make_folder, staging)
             await self._notes.finish_restore()
             async with self._notes.quiet():
-                picture = await _on_disk(take_picture, self._folder, self._files, staging)
+                picture = await _on_disk(take_snapshot, self._folder, self._files, staging)
             await _on_disk(add_history, self._folder, self._files, picture)
             manifest = await _on_disk(self._weigh, picture, instant(now))
             write = self._write_archive if chosen.endswith(ARCHIVE) else self._write_folder
@@ -138,7 +138,7 @@ class Exporter:
         finally:
             with anyio.CancelScope(shield=True), suppress(StorageError):  # the next export a day later takes it away
                 await _on_disk(self._files.remove_tree, staging)
-        return Exported(self._folder.told(target), manifest)
+        return Exported(self._folder.below_home(target), manifest)
 
     def _keep(self, made: Path, target: Path) -> None:
         self._files.move(made, target)
@@ -154,7 +154,7 @@ class Exporter:
                 ) from error
             raise
 
-    def _weigh(self, picture: Picture, created: str) -> Manifest:
+    def _weigh(self, picture: FolderSnapshot, created: str) -> Manifest:
         """The manifest of what the picture shows; what cannot be read is left out of both."""
         files: dict[str, Packed] = {}
         left_out = list(picture.left_out)
@@ -182,7 +182,7 @@ class Exporter:
         )
         return Manifest(head, files)
 
-    def _mask_config(self, picture: Picture, source: Path) -> bool:
+    def _mask_config(self, picture: FolderSnapshot, source: Path) -> bool:
         """Have the settings without keys in the place of those with them; whether that is a difference."""
         data = self._files.read(source)
         changed = masked(data)
@@ -192,21 +192,21 @@ class Exporter:
             picture.sources[CONFIG] = aside
         return changed != data
 
-    def _packed(self, picture: Picture, path: str) -> Packed:
+    def _packed(self, picture: FolderSnapshot, path: str) -> Packed:
         total, size = hashlib.sha256(), 0
         for data in self._pieces(picture, path):
             total.update(data)
             size += len(data)
         return Packed(total.hexdigest(), size, picture.sources[path].lstat().st_mtime_ns)
 
-    def _pieces(self, picture: Picture, path: str) -> Iterator[bytes]:
+    def _pieces(self, picture: FolderSnapshot, path: str) -> Iterator[bytes]:
         left = picture.lengths.get(path)
         with self._files.open(picture.sources[path]) as file:
             while data := file.read(CHUNK if left is None else min(CHUNK, left)):
                 left = None if left is None else left - len(data)
                 yield data
 
-    def _write_archive(self, picture: Picture, manifest: Manifest, path: Path) -> None:
+    def _write_archive(self, picture: FolderSnapshot, manifest: Manifest, path: Path) -> None:
         writer = ArchiveWriter(self._files, path)
         try:
             writer.add_first(MANIFEST, manifest.render())
@@ -216,7 +216,7 @@ class Exporter:
         finally:
             writer.abandon()
 
-    def _write_folder(self, picture: Picture, manifest: Manifest, path: Path) -> None:
+    def _write_folder(self, picture: FolderSnapshot, manifest: Manifest, path: Path) -> None:
         for name, packed in manifest.files.items():
             self._files.make_folder((path / name).parent)
             with self._files.begin(path / name) as target:

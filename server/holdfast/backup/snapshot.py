@@ -22,7 +22,7 @@ Marks = dict[str, tuple[int, int, int]]  # by path: time of change in ns, size, 
 
 
 @dataclass(slots=True)
-class Picture:
+class FolderSnapshot:
     """What a backup will hold. `sources` lead from paths in the folder to where their bytes are now.
 
     Of the journal's files, which only grow, the first `lengths` bytes count. `left_out` are things that are no files.
@@ -34,7 +34,9 @@ class Picture:
     marks: Marks = field(default_factory=dict)
 
 
-def take_picture(folder: Folder, disk: FileSystem, staging: Path, earlier: Picture | None = None) -> Picture:
+def take_snapshot(
+    folder: Folder, disk: FileSystem, staging: Path, earlier: FolderSnapshot | None = None
+) -> FolderSnapshot:
     """Give every file a second name in `staging`. The caller holds every lock of the folder.
 
     Args:
@@ -44,16 +46,16 @@ def take_picture(folder: Folder, disk: FileSystem, staging: Path, earlier: Pictu
         earlier: a picture that was taken just before without any lock: of it stays what is still as it was, so that
             the locks are held for a look at the folder only.
     """
-    picture = Picture()
+    picture = FolderSnapshot()
     for _ in picturing(folder, disk, staging, picture, earlier):
         pass
     return picture
 
 
 def picturing(
-    folder: Folder, disk: FileSystem, staging: Path, picture: Picture, earlier: Picture | None = None
+    folder: Folder, disk: FileSystem, staging: Path, picture: FolderSnapshot, earlier: FolderSnapshot | None = None
 ) -> Iterator[None]:
-    """Fill a picture, file by file; see `take_picture`."""
+    """Fill a picture, file by file; see `take_snapshot`."""
     known = earlier.marks if earlier else {}
     for number, (path, status) in enumerate(_files(folder, picture.left_out)):
         mark = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -70,7 +72,7 @@ def picturing(
             picture.lengths[f"journal/{month}"] = disk.size(folder.journal / month)
 
 
-def add_history(folder: Folder, disk: FileSystem, picture: Picture) -> None:
+def add_history(folder: Folder, disk: FileSystem, picture: FolderSnapshot) -> None:
     """Add replaced texts: they never change, and what the journal names is there before it does."""
     for name in disk.list_folder(folder.history):
         if not name.startswith("."):

@@ -24,7 +24,7 @@ from anyio.to_thread import run_sync
 
 from holdfast.backup.archive import CHUNK, ArchiveWriter, Taker, UnreadableError, check_sum, unpacking
 from holdfast.backup.export import masked
-from holdfast.backup.snapshot import Picture, add_history, marks, picturing, replaced, take_picture
+from holdfast.backup.snapshot import FolderSnapshot, add_history, marks, picturing, replaced, take_snapshot
 from holdfast.errors import BackupNotFoundError, IntegrityError, StorageError
 from holdfast.model.times import instant, moment
 from holdfast.store.filesystem import FileSystem
@@ -42,12 +42,12 @@ from holdfast.store.manifest import (
     read_manifest,
 )
 from holdfast.store.notes import NoteFiles
-from holdfast.store.restore import ADDED, NEW, STAGING, Plan, going_forward
+from holdfast.store.restore import ADDED, NEW, STAGING, RestorePlan, going_forward
 
 _DEAD = re.compile(r"\.(omi_backup_full_[0-9a-f_]+)\.tmp")
 
 
-class Shelf:
+class BackupFolder:
     """The finished backups of a folder."""
 
     def __init__(self, folder: Folder, files: FileSystem) -> None:
@@ -176,7 +176,7 @@ class Restored:
     files: int
 
 
-class Vault:
+class FolderVault:
     """Backups of one folder, in its `vault/`.
 
     Args:
@@ -198,7 +198,7 @@ class Vault:
         self._folder = folder
         self._files = files
         self._notes = notes
-        self._shelf = Shelf(folder, files)
+        self._shelf = BackupFolder(folder, files)
         self._clock = clock
         self._days = retention_days
         self._lock = Lock(folder.locks / "vault", LONG_PATIENCE_SECONDS)
@@ -317,9 +317,9 @@ class Vault:
             return Restored(manifest.backup, safety, manifest.backup.file_count)
         raise AssertionError("unreachable: the last attempt is made with every lock held")
 
-    def _plan(self, manifest: Manifest, safety: Backup, staging: Path, said: dict[str, Any]) -> Plan:
+    def _plan(self, manifest: Manifest, safety: Backup, staging: Path, said: dict[str, Any]) -> RestorePlan:
         there = {path.partition("/")[0] for path in manifest.files} | {self._folder.memories.name}
-        return Plan(
+        return RestorePlan(
             backup_id=manifest.backup.backup_id,
             safety_id=safety.backup_id,
             staging=staging.name,
@@ -329,7 +329,7 @@ class Vault:
             keep_old=bool(safety.left_out),
         )
 
-    def _write_plan(self, plan: Plan) -> None:
+    def _write_plan(self, plan: RestorePlan) -> None:
         fresh = self._folder.vault / plan.staging / "plan"
         self._files.create(fresh, plan.render())
         self._files.move(fresh, self._folder.restore_plan)
@@ -400,7 +400,7 @@ class Vault:
         await _tidied(self._shelf.prune, instant(self._clock() - timedelta(days=self._days)))
         return backup
 
-    async def _make(self, reason: str, pause: float, *, is_quiet: bool = False) -> tuple[Backup, Picture]:
+    async def _make(self, reason: str, pause: float, *, is_quiet: bool = False) -> tuple[Backup, FolderSnapshot]:
         now = self._clock()
         backup_id = f"omi_backup_full_{now:%Y%m%d_%H%M%S_%f}_{secrets.token_hex(4)}"
         staging = self._folder.vault / f".{backup_id}.tmp"
@@ -408,7 +408,7 @@ class Vault:
         try:
             ahead = None if is_quiet else await self._look_ahead(staging, pause)
             async with nullcontext() if is_quiet else self._notes.quiet():
-                picture = await _on_disk(take_picture, self._folder, self._files, staging, ahead)
+                picture = await _on_disk(take_snapshot, self._folder, self._files, staging, ahead)
             await _on_disk(add_history, self._folder, self._files, picture)
             backup = await self._pack(backup_id, instant(now), reason, picture, pause)
             await self._clear(staging, pause)
@@ -422,9 +422,9 @@ class Vault:
             names = iter(await _on_disk(self._files.list_folder, staging))
             await _in_slices(lambda: self._remove_next(staging, names), pause)
 
-    async def _look_ahead(self, staging: Path, pause: float) -> Picture:
+    async def _look_ahead(self, staging: Path, pause: float) -> FolderSnapshot:
         """A picture that is taken while others write, so that the true one takes the locks for little more."""
-        picture = Picture()
+        picture = FolderSnapshot()
         steps = picturing(self._folder, self._files, staging, picture)
         await _in_slices(lambda: next(steps, self) is not self, pause)
         return picture
@@ -435,7 +435,7 @@ class Vault:
             self._files.remove(staging / name)
         return name is not None
 
-    async def _pack(self, backup_id: str, created: str, reason: str, picture: Picture, pause: float) -> Backup:
+    async def _pack(self, backup_id: str, created: str, reason: str, picture: FolderSnapshot, pause: float) -> Backup:
         aside = self._folder.vault / f".{backup_id}.tmp" / "archive"
         writer = await _on_disk(ArchiveWriter, self._files, aside)
         try:
@@ -463,7 +463,7 @@ class Vault:
         return backup
 
     def _pack_one(
-        self, writer: ArchiveWriter, picture: Picture, waiting: Iterator[tuple[str, Path]], changed: list[bool]
+        self, writer: ArchiveWriter, picture: FolderSnapshot, waiting: Iterator[tuple[str, Path]], changed: list[bool]
     ) -> bool:
         path, source = next(waiting, ("", self._folder.home))
         if not path:

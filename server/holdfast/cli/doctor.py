@@ -28,7 +28,7 @@ from holdfast.cli.install import START_SECONDS, Client, clients
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, caller_in, clean, out, run, settings_here
 from holdfast.engine.admin.health import DAMAGED_REMEDY, read_vectors
 from holdfast.engine.agent.browse import Stats, stats
-from holdfast.engine.omi.integrity import Problem, Report, accept_integrity, integrity_check, note_sights
+from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, note_sights
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, HoldfastError, SettingsError
@@ -46,7 +46,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What was found of one thing, and what to do about it where it is not ok."""
 
     what: str
@@ -55,85 +55,87 @@ class Finding:
     remedy: str = ""
 
 
-def check_folder(home: Path) -> Iterator[Finding]:
+def check_folder(home: Path) -> Iterator[CheckResult]:
     """The memory folder as such."""
     if not home.is_dir():
         if home.exists():
-            yield Finding("folder", "fail", f"{home} is no folder", "Set HOLDFAST_HOME to another place.")
+            yield CheckResult("folder", "fail", f"{home} is no folder", "Set HOLDFAST_HOME to another place.")
         else:
             yield _not_there(home)
         return
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("folder", "fail", f"{home} cannot be written to", "Give yourself its permissions.")
+        yield CheckResult("folder", "fail", f"{home} cannot be written to", "Give yourself its permissions.")
         return
-    yield Finding("folder", "ok", str(home))
+    yield CheckResult("folder", "ok", str(home))
     if sys.platform != "win32" and home.stat().st_mode & _OTHERS:
-        yield Finding("permissions", "warn", "other users may look into the folder", f"chmod 700 {home}")
+        yield CheckResult("permissions", "warn", "other users may look into the folder", f"chmod 700 {home}")
     if sys.platform == "linux" and not is_local(home):
-        yield Finding(
+        yield CheckResult(
             "disk", "warn", "the folder is not on a disk that is known to be local",
             "Locks may not hold between machines: keep servers on one, and sync the notes alone.",
         )  # fmt: skip
 
 
-def _not_there(home: Path) -> Finding:
+def _not_there(home: Path) -> CheckResult:
     above = next(place for place in home.parents if place.exists())
     if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
-        return Finding("folder", "warn", f"{home} is not there yet", "The first note makes it.")
+        return CheckResult("folder", "warn", f"{home} is not there yet", "The first note makes it.")
     remedy = "Give yourself its permissions, or set HOLDFAST_HOME to another place."
-    return Finding("folder", "fail", f"{home} cannot be made: nothing can be put into {above}", remedy)
+    return CheckResult("folder", "fail", f"{home} cannot be made: nothing can be put into {above}", remedy)
 
 
-def check_sqlite() -> Iterator[Finding]:
+def check_sqlite() -> Iterator[CheckResult]:
     """What SQLite can do here."""
     try:
         with closing(sqlite3.connect(":memory:")) as connection:
             connection.execute("CREATE VIRTUAL TABLE words USING fts5(body)")
     except sqlite3.Error:
-        yield Finding("sqlite", "fail", "SQLite has no full-text search (FTS5)", "Use another build of Python.")
+        yield CheckResult("sqlite", "fail", "SQLite has no full-text search (FTS5)", "Use another build of Python.")
         return
-    yield Finding("sqlite", "ok", f"SQLite {sqlite3.sqlite_version} with FTS5")
+    yield CheckResult("sqlite", "ok", f"SQLite {sqlite3.sqlite_version} with FTS5")
     how = {"official": "loaded as an extension", "auto": "registered through ctypes"}.get(vector_extension())
     if how:
-        yield Finding("vectors", "ok", f"sqlite-vec, {how}")
+        yield CheckResult("vectors", "ok", f"sqlite-vec, {how}")
     else:
-        yield Finding("vectors", "warn", "sqlite-vec cannot be loaded", "numpy compares vectors instead, more slowly.")
+        yield CheckResult(
+            "vectors", "warn", "sqlite-vec cannot be loaded", "numpy compares vectors instead, more slowly."
+        )
 
 
-async def check_encoder(settings: Settings) -> Finding:
+async def check_encoder(settings: Settings) -> CheckResult:
     """One text encoded for real: by a loaded model, or by the provider over the network."""
     encoder = build_memory(settings).ports.encoder
     if encoder is None:
-        return Finding("encoder", "ok", "none: notes are found by their words alone")
+        return CheckResult("encoder", "ok", "none: notes are found by their words alone")
     try:
         with anyio.fail_after(ENCODER_SECONDS):
             made = await encoder.identify()
             await encoder.encode_query("Does it encode?")
     except EncoderError as error:
-        return Finding("encoder", "fail", f"{settings.encoder}: {error.sentence}", error.remedy)
+        return CheckResult("encoder", "fail", f"{settings.encoder}: {error.sentence}", error.remedy)
     except TimeoutError:
-        return Finding(
+        return CheckResult(
             "encoder", "fail", f"{settings.encoder} does not answer", "Start the provider, or check its URL."
         )
     finally:
         with anyio.CancelScope(shield=True):
             await encoder.aclose()
-    return Finding("encoder", "ok", f"{made.provider}, {made.model}, {made.dimension} dimensions: encoded a text")
+    return CheckResult("encoder", "ok", f"{made.provider}, {made.model}, {made.dimension} dimensions: encoded a text")
 
 
-def check_settings(settings: Settings) -> Iterator[Finding]:
+def check_settings(settings: Settings) -> Iterator[CheckResult]:
     """Keys and variables that nobody reads, and values that are not followed."""
     if settings.unknown:
         names = ", ".join(settings.unknown)
         told = f"config.yaml or the environment has what nobody reads: {names}"
-        yield Finding("settings", "warn", told, "It may be misspelt.")
+        yield CheckResult("settings", "warn", told, "It may be misspelt.")
     for remark in settings.remarks:
-        yield Finding("settings", "warn", remark)
+        yield CheckResult("settings", "warn", remark)
     if not settings.unknown and not settings.remarks:
-        yield Finding("settings", "ok", "all are known")
+        yield CheckResult("settings", "ok", "all are known")
 
 
-def check_clients(environ: Mapping[str, str], home: Path) -> Iterator[Finding]:
+def check_clients(environ: Mapping[str, str], home: Path) -> Iterator[CheckResult]:
     """Every entry of Holdfast in a client's file, for all projects and for this folder's."""
     count = 0
     for name, client in clients(environ, home).items():
@@ -142,17 +144,17 @@ def check_clients(environ: Mapping[str, str], home: Path) -> Iterator[Finding]:
                 count += 1
                 yield finding
     if not count:
-        yield Finding("clients", "warn", "no client has Holdfast yet", "holdfast install claude-code, say")
+        yield CheckResult("clients", "warn", "no client has Holdfast yet", "holdfast install claude-code, say")
 
 
-def _check_file(name: str, client: Client, path: Path | None, *, own: bool) -> Iterator[Finding]:
+def _check_file(name: str, client: Client, path: Path | None, *, own: bool) -> Iterator[CheckResult]:
     """Findings on a file; what it starts is tried where it is the user's `own`, a project's may be anybody's."""
     if path is None or not path.is_file():
         return
     try:
         servers = entries.read(client, path.read_text("utf-8-sig")).get(client.key, {})
     except (HoldfastError, OSError, ValueError):
-        yield Finding(name, "warn", f"{path} cannot be read", "Mend it; then look again.")
+        yield CheckResult(name, "warn", f"{path} cannot be read", "Mend it; then look again.")
         return
     for key, entry in servers.items():
         if isinstance(entry, dict) and _is_ours(key, entry):
@@ -165,27 +167,27 @@ def _is_ours(key: str, entry: Mapping[str, Any]) -> bool:
     return "holdfast" in parts
 
 
-def _check_entry(name: str, key: str, entry: Mapping[str, Any], path: Path) -> Finding:
+def _check_entry(name: str, key: str, entry: Mapping[str, Any], path: Path) -> CheckResult:
     command = entry.get("command")
     if command is None:
-        return Finding(name, "ok", f"{key} in {path} leads to an address")
+        return CheckResult(name, "ok", f"{key} in {path} leads to an address")
     if shutil.which(str(command)) is None:
-        return Finding(
+        return CheckResult(
             name, "fail", f"{key} in {path} starts a command that is not there", f"holdfast install {name} mends it."
         )
     if not Path(str(command)).is_absolute():
-        return Finding(
+        return CheckResult(
             name, "warn", f"{key} in {path} has no absolute path", "Clients started from a desktop may not find it."
         )
     if name == "codex" and entry.get("required") is not True:
-        return Finding(
+        return CheckResult(
             name, "warn", f"{key} in {path} is not required: the first turn may have no memory",
             "holdfast install codex mends it.",
         )  # fmt: skip
-    return Finding(name, "ok", f"{key} in {path}")
+    return CheckResult(name, "ok", f"{key} in {path}")
 
 
-def _started(finding: Finding, name: str, entry: Mapping[str, Any]) -> Finding:
+def _started(finding: CheckResult, name: str, entry: Mapping[str, Any]) -> CheckResult:
     """The finding, unless the entry's command is ours and does not so much as tell its version."""
     command, arguments = str(entry.get("command")), [str(argument) for argument in entry.get("args") or ()]
     if Path(command).stem != "holdfast" and arguments[:2] != ["-m", "holdfast"]:
@@ -194,7 +196,9 @@ def _started(finding: Finding, name: str, entry: Mapping[str, Any]) -> Finding:
         tried = [command, *arguments, "--version"]
         subprocess.run(tried, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_SECONDS, check=True)  # noqa: S603 - as the client does
         return finding
-    return Finding(name, "fail", f"{finding.said}: its command does not start", f"holdfast install {name} mends it.")
+    return CheckResult(
+        name, "fail", f"{finding.said}: its command does not start", f"holdfast install {name} mends it."
+    )
 
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -206,7 +210,7 @@ class _Looked:
     """What an open memory told of itself."""
 
     numbers: Stats
-    report: Report
+    report: IntegrityReport
     quarantined: tuple[tuple[str, str], ...]
     accepted: tuple[str, ...]
     open_changes: int
@@ -228,19 +232,19 @@ def run_doctor(options: argparse.Namespace) -> int:
     return NOTHING if failed else DONE
 
 
-def _tell(screen: Screen, finding: Finding) -> None:
+def _tell(screen: Screen, finding: CheckResult) -> None:
     status = screen.paint(f"{finding.status:4}", _COLOURS[finding.status])
     remedy = f" -> {finding.remedy}" if finding.remedy else ""
     screen.say(f"{status}  {finding.what}: {clean(finding.said)}{clean(remedy)}")
 
 
-def _all(*, accept: bool) -> Iterator[Finding]:
-    yield Finding("holdfast", "ok", f"{__version__}, Python {platform.python_version()}")
+def _all(*, accept: bool) -> Iterator[CheckResult]:
+    yield CheckResult("holdfast", "ok", f"{__version__}, Python {platform.python_version()}")
     yield from check_sqlite()
     try:
         settings = settings_here(warn=False)
     except SettingsError as error:
-        yield Finding("settings", "fail", error.sentence, error.remedy)
+        yield CheckResult("settings", "fail", error.sentence, error.remedy)
     else:
         yield from check_settings(settings)
         yield from check_folder(settings.home)
@@ -250,18 +254,18 @@ def _all(*, accept: bool) -> Iterator[Finding]:
     yield from check_clients(os.environ, Path.home())
 
 
-def _memory(settings: Settings, *, accept: bool) -> Iterator[Finding]:
+def _memory(settings: Settings, *, accept: bool) -> Iterator[CheckResult]:
     """What is in the folder, by opening it as a server would."""
     who = caller_in(settings)
     try:
         looked = run(settings, lambda memory: _look(memory, who, accept=accept))
     except HoldfastError as error:
-        yield Finding("notes", "fail", error.sentence, error.remedy)
+        yield CheckResult("notes", "fail", error.sentence, error.remedy)
         return
     numbers = looked.numbers
-    yield Finding("notes", "ok", f"{counted(numbers.notes, 'note')} in {counted(len(numbers.spaces), 'space')}")
+    yield CheckResult("notes", "ok", f"{counted(numbers.notes, 'note')} in {counted(len(numbers.spaces), 'space')}")
     if looked.accepted:
-        yield Finding("pages", "ok", f"taken for right: {', '.join(looked.accepted)}")
+        yield CheckResult("pages", "ok", f"taken for right: {', '.join(looked.accepted)}")
     yield from _pages(looked.report)
     yield from _files(looked)
     yield _vectors(looked.vectors)
@@ -269,11 +273,11 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[Finding]:
     if looked.damaged:
         places = ", ".join(f"journal/{place}" for place in looked.damaged_at)
         more = " and more" if looked.damaged > len(looked.damaged_at) else ""
-        yield Finding("journal lines", "warn", f"{looked.damaged:,} cannot be read: {places}{more}", DAMAGED_REMEDY)
+        yield CheckResult("journal lines", "warn", f"{looked.damaged:,} cannot be read: {places}{more}", DAMAGED_REMEDY)
     else:
-        yield Finding("journal lines", "ok", "every line can be read")
+        yield CheckResult("journal lines", "ok", "every line can be read")
     if settings.vault_enabled and numbers.notes and numbers.last_backup is None:
-        yield Finding("backup", "warn", "there is none yet", "A running server makes one each day.")
+        yield CheckResult("backup", "warn", "there is none yet", "A running server makes one each day.")
 
 
 async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
@@ -290,30 +294,32 @@ async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
     return _Looked(numbers, report, tuple(quarantined), accepted, store.open_changes, vectors, damaged, places)
 
 
-def _pages(report: Report) -> Iterator[Finding]:
+def _pages(report: IntegrityReport) -> Iterator[CheckResult]:
     changed = [problem for problem in report.problems if is_page(problem.where)]
     for problem in changed[:MOST_NAMED]:
-        yield Finding("pages", "warn", f"{problem.where}: {problem.what}", "holdfast doctor --accept, if it is right.")
+        yield CheckResult(
+            "pages", "warn", f"{problem.where}: {problem.what}", "holdfast doctor --accept, if it is right."
+        )
     if not changed:
-        yield Finding("pages", "ok", "NOW files, MEMORY.md and logs are as they were left")
+        yield CheckResult("pages", "ok", "NOW files, MEMORY.md and logs are as they were left")
 
 
-def _files(looked: _Looked) -> Iterator[Finding]:
+def _files(looked: _Looked) -> Iterator[CheckResult]:
     for path, reason in looked.quarantined[:MOST_NAMED]:
-        yield Finding("quarantine", "warn", f"memories/{path}: {reason}", "Mend the file; it is read again then.")
+        yield CheckResult("quarantine", "warn", f"memories/{path}: {reason}", "Mend the file; it is read again then.")
     if len(looked.quarantined) > MOST_NAMED:
-        yield Finding(
+        yield CheckResult(
             "quarantine", "warn", f"{counted(len(looked.quarantined), 'file')} in all", "holdfast doctor, when mended."
         )
     if not looked.quarantined:
-        yield Finding("quarantine", "ok", "every file can be read as a note")
+        yield CheckResult("quarantine", "ok", "every file can be read as a note")
     topology = looked.report.topology
     if topology.sudden_cores or topology.orphan_nodes > MOST_ORPHANS:
         alone, many = f"{topology.orphan_nodes:,}", f"{topology.sudden_cores:,}"
         told = f"notes without a link: {alone}; notes that got {CORE_LINKS} links within a day: {many}"
-        yield Finding("links", "warn", told, "The tool integrity_check names them.")
+        yield CheckResult("links", "warn", told, "The tool integrity_check names them.")
     for problem in _broken(looked)[:MOST_NAMED]:
-        yield Finding("integrity", "fail", f"{problem.where}: {problem.what}", "Look at it, or restore a backup.")
+        yield CheckResult("integrity", "fail", f"{problem.where}: {problem.what}", "Look at it, or restore a backup.")
 
 
 def _broken(looked: _Looked) -> list[Problem]:
@@ -328,29 +334,29 @@ def _broken(looked: _Looked) -> list[Problem]:
     return broken
 
 
-def _vectors(read: tuple[int, int] | None) -> Finding:
+def _vectors(read: tuple[int, int] | None) -> CheckResult:
     """Whether this process gets all vectors of the index into memory; what other processes have nobody can tell."""
     what = "vectors in memory"
     if read is None:
-        return Finding(what, "ok", "no vector set is ready, so there are none to count")
+        return CheckResult(what, "ok", "no vector set is ready, so there are none to count")
     here, there = read
     if here != there:
         said = f"{here:,} of {there:,} in the index were read: some notes are not found by meaning"
-        return Finding(what, "fail", said, "Delete .holdfast/: it is rebuilt from the notes.")
-    return Finding(
+        return CheckResult(what, "fail", said, "Delete .holdfast/: it is rebuilt from the notes.")
+    return CheckResult(
         what, "ok", f"all {there:,} in the index were read; a running server tells its own in admin://health"
     )
 
 
-def _left_open(changes: int, home: Path) -> Iterator[Finding]:
+def _left_open(changes: int, home: Path) -> Iterator[CheckResult]:
     if changes:
         told = f"{counted(changes, 'change')} without an outcome"
-        yield Finding("journal", "warn", told, "Another process is at it, or holds their locks; look again.")
+        yield CheckResult("journal", "warn", told, "Another process is at it, or holds their locks; look again.")
     else:
-        yield Finding("journal", "ok", "no change is left open")
+        yield CheckResult("journal", "ok", "no change is left open")
     lost = sum(1 for _ in (home / "trash" / "conflicts").glob("*"))
     if lost:
-        yield Finding(
+        yield CheckResult(
             "conflicts",
             "warn",
             f"{counted(lost, 'text')} that lost a race in trash/conflicts",

@@ -12,7 +12,7 @@ import anyio
 
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, caller_in, clean, err, out, run, settings_here
 from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.imports import ImportFrom, Report, import_memory
+from holdfast.engine.admin.imports import ImportFrom, ImportReport, import_memory
 from holdfast.engine.agent.browse import stats
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
@@ -50,7 +50,7 @@ def _checked(path: Path, home: Path) -> Path:
     return path
 
 
-async def _ingest(memory: Memory, who: Caller, asked: Sequence[ImportFrom], *, dry: bool) -> list[Report]:
+async def _ingest(memory: Memory, who: Caller, asked: Sequence[ImportFrom], *, dry: bool) -> list[ImportReport]:
     tokens, screen, reports = Confirmations(), err(), []
 
     async def progress(done: int, total: int) -> None:
@@ -84,7 +84,7 @@ async def _encode(memory: Memory, screen: Screen) -> None:
         tasks.cancel_scope.cancel()
 
 
-def _tell(screen: Screen, told: Mapping[str, Report], *, dry: bool) -> None:
+def _tell(screen: Screen, told: Mapping[str, ImportReport], *, dry: bool) -> None:
     for path, report in told.items():
         verb = "would be stored" if dry else "stored"
         screen.say(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Result = TypeVar("Result")
-Window = list[int]
+TokenWindow = list[int]
 State = Literal["cold", "loading", "ready", "failed"]
 
 MODEL: Final = "all-MiniLM-L6-v2-int8"
@@ -63,7 +63,7 @@ class BuiltinEncoder:
         self._backlog = 0
         # The line before the worker is first come, first served, and documents never take two places in it.
         self._worker = CapacityLimiter(1)
-        self._documents: Batcher[list[Window], list[bytes]] = Batcher(self._encode_runs, most=_RUNS_TOGETHER)
+        self._documents: Batcher[list[TokenWindow], list[bytes]] = Batcher(self._encode_runs, most=_RUNS_TOGETHER)
         self._queries: Batcher[str, bytes] = Batcher(self._encode_queries, most=_RUN_TEXTS)
         self.vector_set = VectorSet(
             provider="builtin",
@@ -148,11 +148,11 @@ class BuiltinEncoder:
         vectors = await _in_runs([window for windows in chunks for window in windows], self._documents.submit)
         return _regrouped(vectors, chunks)
 
-    async def _encode_runs(self, submitted: Sequence[list[Window]]) -> list[list[bytes]]:
+    async def _encode_runs(self, submitted: Sequence[list[TokenWindow]]) -> list[list[bytes]]:
         vectors = await _in_runs([window for windows in submitted for window in windows], self._encode_run)
         return _regrouped(vectors, submitted)
 
-    async def _encode_run(self, windows: list[Window]) -> list[bytes]:
+    async def _encode_run(self, windows: list[TokenWindow]) -> list[bytes]:
         return await self._on_worker(lambda: self._loaded().vectors(windows))
 
     async def _encode_queries(self, texts: Sequence[str]) -> list[bytes]:
@@ -184,7 +184,7 @@ class _Model:
         self._session = session
         self._wordpiece = WordPiece()
 
-    def chunks(self, texts: Sequence[str]) -> list[list[Window]]:
+    def chunks(self, texts: Sequence[str]) -> list[list[TokenWindow]]:
         windows = (self._wordpiece.windows(text, most=MOST_CHUNKS) for text in texts)
         return [[window for window in map(self._wordpiece.readable, each) if window] for each in windows]
 
@@ -193,7 +193,7 @@ class _Model:
         windows = [self._wordpiece.readable(self._wordpiece.encode(text)) for text in texts]
         return [self.vectors([window])[0] if window else b"" for window in windows]
 
-    def vectors(self, windows: Sequence[Window]) -> list[bytes]:
+    def vectors(self, windows: Sequence[TokenWindow]) -> list[bytes]:
         """Mean over the tokens of the last layer, scaled to unit length, one for each window."""
         import numpy as np  # noqa: PLC0415 - start-up stays light
 
@@ -282,7 +282,9 @@ def _return_memory() -> None:
             trim(0)
 
 
-async def _in_runs(windows: Sequence[Window], encode: Callable[[list[Window]], Awaitable[list[bytes]]]) -> list[bytes]:
+async def _in_runs(
+    windows: Sequence[TokenWindow], encode: Callable[[list[TokenWindow]], Awaitable[list[bytes]]]
+) -> list[bytes]:
     """Encode windows of like length together, and answer in the order they were given."""
     vectors = [b""] * len(windows)
     for run in _runs(windows):
@@ -292,7 +294,7 @@ async def _in_runs(windows: Sequence[Window], encode: Callable[[list[Window]], A
     return vectors
 
 
-def _runs(windows: Sequence[Window]) -> Iterator[list[int]]:
+def _runs(windows: Sequence[TokenWindow]) -> Iterator[list[int]]:
     """The places of `windows`, shortest first, in runs that stay within both bounds when padded."""
     run: list[int] = []
     for place in sorted(range(len(windows)), key=lambda place: len(windows[place])):
@@ -305,6 +307,6 @@ def _runs(windows: Sequence[Window]) -> Iterator[list[int]]:
         yield run
 
 
-def _regrouped(vectors: Sequence[bytes], groups: Sequence[Sequence[Window]]) -> list[list[bytes]]:
+def _regrouped(vectors: Sequence[bytes], groups: Sequence[Sequence[TokenWindow]]) -> list[list[bytes]]:
     rest = iter(vectors)
     return [[next(rest) for _ in group] for group in groups]

@@ -16,7 +16,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from holdfast.encode.provider import Provider, Standing, VectorSet
+from holdfast.encode.provider import Provider, VectorSet, WrappedProvider
 from holdfast.errors import EncoderError
 
 Answer = TypeVar("Answer")
@@ -29,7 +29,7 @@ MOST_QUERIES = 256
 _KEEP = "INSERT OR REPLACE INTO encodings (vector_set, content, chunk, vector) VALUES (?, ?, ?, ?)"
 
 
-class CachedEncoder(Standing):
+class CachedEncoder(WrappedProvider):
     """An encoder that never encodes a document twice. Queries are not kept.
 
     Args:

@@ -77,7 +77,7 @@ class Provider(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Standing:
+class WrappedProvider:
     """An encoder that stands before a provider, and leaves to it whatever it does not do itself."""
 
     def __init__(self, provider: Provider) -> None:
@@ -104,7 +104,7 @@ class Standing:
         await self._provider.aclose()
 
 
-class Lent(Standing):
+class Lent(WrappedProvider):
     """A provider that others use too: whoever closes this one leaves the provider open for them."""
 
     async def aclose(self) -> None:

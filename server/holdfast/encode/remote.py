@@ -219,7 +219,7 @@ class UnreachableError(EncoderError):
     """Nobody answers there."""
 
 
-class RefusedError(EncoderError):
+class TextRefusedError(EncoderError):
     """The provider does not take this text; another one it may."""
 
 
@@ -380,7 +380,7 @@ class RemoteEncoder:
             verdict = breaker.succeed
         except TimeoutError as error:
             raise EncoderError(f"{name} did not answer within {seconds:.0f} s.") from error
-        except RefusedError:
+        except TextRefusedError:
             verdict = breaker.succeed
             raise
         except BusyError as error:
@@ -410,7 +410,7 @@ def _background(vectors: Sequence[bytes]) -> tuple[float, float]:
 def failure(name: str, status: int, retry_after: str | None) -> EncoderError:
     """What an HTTP status that is no success means."""
     if status in {400, 413, 422}:
-        return RefusedError(f"{name} does not take this text (status {status}).")
+        return TextRefusedError(f"{name} does not take this text (status {status}).")
     if status == 429 or status >= 500:  # noqa: PLR2004 - HTTP's own numbers
         return BusyError(f"{name} cannot answer now (status {status}).", rest_asked(retry_after))
     if status in {401, 403}:

@@ -1,4 +1,4 @@
-"""The door for arguments: what may come in, in which form, without its secrets. Errors never repeat a value.
+"""The gate for arguments: what may come in, in which form, without its secrets. Errors never repeat a value.
 
 From what a caller wrote to a note id: a full id, or a prefix that only one note has.
 """
@@ -29,7 +29,7 @@ MOST_IDS = 50
 
 
 @dataclass(slots=True)
-class Door:
+class TextGate:
     """Texts that are to be stored pass here, once; `labels` says which secrets were taken out."""
 
     ports: Ports
@@ -48,7 +48,7 @@ class Door:
         check_text(name, value, largest)
         if self.ports.secrets == "allow":
             return value
-        redaction = self.ports.door(value)
+        redaction = self.ports.redact(value)
         if redaction.labels and self.ports.secrets == "refuse":
             raise SecretRefusedError(
                 f"{name} holds a secret ({', '.join(redaction.labels)}).", "Leave it out; nothing was stored."
@@ -85,7 +85,7 @@ async def without_secrets(ports: Ports, principal: str, text: str) -> str:
     """A text that is kept but was not given to be stored: what is secret in it is always replaced."""
     if ports.secrets == "allow":
         return text
-    return (await ports.computing.run(principal, len(text), lambda: ports.door(text))).text
+    return (await ports.computing.run(principal, len(text), lambda: ports.redact(text))).text
 
 
 def check_text(name: str, value: str, largest: int) -> None:

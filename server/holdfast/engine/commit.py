@@ -77,13 +77,13 @@ async def commit(
     """
     at = ports.now  # said once: an index that is made anew from the journal has the same time
     said = {"at": at, "by": caller.principal, "source": caller.source, **(detail or {})}
-    seen = dict(ports.sights)
+    seen = dict(ports.first_seen)
     if seen:
         said[SEEN] = marks_of(seen)
     usage = partial(ports.index.read, lambda view: view.usage())
     async with ports.quota.room(changes, usage), ports.store.commit(op, changes, said) as done:
         for path in seen:
-            ports.sights.pop(path, None)
+            ports.first_seen.pop(path, None)
         if done.notes:  # pages are in no index
             told = remembered({**said, "seq": done.seq, "change": done.change_id})
             await ports.index.apply(

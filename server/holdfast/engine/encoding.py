@@ -16,7 +16,7 @@ from typing import Literal
 import anyio
 
 from holdfast.encode.provider import VectorSet, read_set
-from holdfast.encode.remote import RefusedError
+from holdfast.encode.remote import TextRefusedError
 from holdfast.engine.ports import Encoder, Ports, View
 from holdfast.errors import EncoderError, InvalidArgumentError
 from holdfast.index.projection import MadeVectors, Update, text_to_encode
@@ -44,7 +44,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class EncoderChoice:
     """An encoder that may answer. `key` is the set that it has to make; None where it has not told yet."""
 
     encoder: Encoder
@@ -72,12 +72,14 @@ async def identified(encoder: Encoder) -> VectorSet:
     return identity(encoder) or await encoder.identify()
 
 
-def speakers(ports: Ports) -> list[Speaker]:
+def speakers(ports: Ports) -> list[EncoderChoice]:
     """Who may encode what is to be compared, in the order in which they are asked."""
     if ports.encoder is None:
         return []
     mine = identity(ports.encoder)
-    own = Speaker(ports.encoder, mine.key if mine else None, is_wanted=True, is_remote=mine is None or mine.is_remote)
+    own = EncoderChoice(
+        ports.encoder, mine.key if mine else None, is_wanted=True, is_remote=mine is None or mine.is_remote
+    )
     may_answer = is_answering(ports, own.key)
     if may_answer and not own.is_remote:
         return [own]
@@ -91,7 +93,7 @@ def is_answering(ports: Ports, key: str | None) -> bool:
     return key is None or key in ready or not ready
 
 
-def _others(ports: Ports, own: str | None) -> Iterator[Speaker]:
+def _others(ports: Ports, own: str | None) -> Iterator[EncoderChoice]:
     """Encoders of ready sets that the settings do not name; what runs in this process first."""
     if ports.kept is None:
         return
@@ -99,7 +101,7 @@ def _others(ports: Ports, own: str | None) -> Iterator[Speaker]:
     for vector_set in sorted((item for item in sets if item), key=lambda item: item.is_remote):
         encoder = ports.kept.of(vector_set)
         if encoder is not None:
-            yield Speaker(encoder, vector_set.key, is_wanted=False, is_remote=vector_set.is_remote)
+            yield EncoderChoice(encoder, vector_set.key, is_wanted=False, is_remote=vector_set.is_remote)
 
 
 async def open_own(ports: Ports, opened: str) -> str:
@@ -285,12 +287,12 @@ def _stood_in(problems: Sequence[str], made_with: VectorSet) -> str:
     return f"{problems[0] or 'The encoder does not answer.'} Notes were found by the kept vectors of {made_with.model}."
 
 
-def _patience(speaker: Speaker, deadline: float) -> float:
+def _patience(speaker: EncoderChoice, deadline: float) -> float:
     left = max(0.0, deadline - anyio.current_time())
     return min(left, REMOTE_PATIENCE_SECONDS) if speaker.is_remote else left
 
 
-def _made_with(ports: Ports, speaker: Speaker) -> VectorSet:
+def _made_with(ports: Ports, speaker: EncoderChoice) -> VectorSet:
     """The set of what an encoder has just made.
 
     Raises:
@@ -421,14 +423,14 @@ async def _encode_each(
     try:
         return await _encode(encoder, waiting)
     except EncoderError as error:
-        if len(waiting) == 1 and not isinstance(error, RefusedError):
+        if len(waiting) == 1 and not isinstance(error, TextRefusedError):
             raise
     made: list[MadeVectors] = []
     failures = 0
     for item in waiting:
         try:
             made += await _encode(encoder, [item])
-        except RefusedError:  # by a provider that works
+        except TextRefusedError:  # by a provider that works
             refused.append(item)
         except EncoderError:
             failures += 1

@@ -1,4 +1,4 @@
-"""What the engine needs of the world: a store, an index, an encoder, a clock, ids.
+"""What the engine needs: a store, an index, an encoder, a clock, ids.
 
 A later storage may keep notes and index in a distributed database for fleets of stateless servers: nothing here, and
 nothing that is built on it, assumes a local path or a single process.
@@ -27,7 +27,7 @@ from holdfast.index.history import ChangeRow, Known
 from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
 from holdfast.index.projection import FileRow, HistoryRow, Update
 from holdfast.index.queries import Hub, ListedNote, Standing, Statistics
-from holdfast.index.recalls import FeedbackRow, Question, RecallEvent
+from holdfast.index.recalls import FeedbackRow, RatedQuestion, RecallEvent
 from holdfast.index.rows import IndexedNote, LinkRow, Place
 from holdfast.index.sets import PendingVector, SetRow
 from holdfast.model.note import Note
@@ -101,7 +101,7 @@ class Store(Protocol):
 
 
 class Past(Protocol):
-    """What was, and its erasure; see `holdfast.store.history.Past`."""
+    """What was, and its erasure; see `holdfast.store.history.FolderHistory`."""
 
     async def told(self, words: Sequence[str]) -> list[dict[str, Any]]: ...
     async def since(self, seq: int) -> list[dict[str, Any]]: ...
@@ -137,7 +137,7 @@ class View(Protocol):
         self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str
     ) -> Mapping[str, float]: ...
     def feedback(self, note_id: str) -> list[FeedbackRow]: ...
-    def pending_questions(self, key: str, since: str, most: int) -> list[Question]: ...
+    def pending_questions(self, key: str, since: str, most: int) -> list[RatedQuestion]: ...
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]: ...
     def same_note(self, note: Note, now: str, but: Collection[str] = ...) -> str | None: ...
     def with_history(self, ids: Sequence[str]) -> set[str]: ...
@@ -249,7 +249,7 @@ class Recalls(Protocol):
 
 
 class Upkeep(Protocol):
-    """What keeps the storage in order apart from its notes; see `holdfast.store.upkeep.Upkeep`."""
+    """What keeps the storage in order apart from its notes; see `holdfast.store.upkeep.FolderUpkeep`."""
 
     def turn(self) -> AbstractAsyncContextManager[bool]: ...
     async def sizes(self) -> dict[str, int]: ...
@@ -260,7 +260,7 @@ class Upkeep(Protocol):
 
 
 class Vault(Protocol):
-    """Backups of the store; see `holdfast.backup.vault.Vault`."""
+    """Backups of the store; see `holdfast.backup.vault.FolderVault`."""
 
     async def back_up(self, reason: str, *, pause: float = ...) -> Backup: ...
     async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None: ...
@@ -273,8 +273,8 @@ class Vault(Protocol):
     def close(self) -> None: ...
 
 
-class Moving(Protocol):
-    """Moving in and out; see `holdfast.importers.open.Moving`."""
+class Transfers(Protocol):
+    """Moving in and out; see `holdfast.importers.open.FolderTransfers`."""
 
     async def open(self, path: str, kind: str | None, space: str, *, anywhere: bool) -> Source: ...
     async def export(self, name: str | None) -> Exported: ...
@@ -302,7 +302,7 @@ class OwnEncoder(Encoder, Protocol):
     async def forget(self) -> None: ...
 
 
-class Kept(Protocol):
+class EncodingCache(Protocol):
     """Encoders of sets that the settings do not name; see `holdfast.encode.provider.KeptEncoders`."""
 
     def of(self, vector_set: VectorSet) -> Encoder | None: ...
@@ -317,7 +317,7 @@ async def _nothing_kept(_texts: Sequence[str]) -> None:
 class Ports:
     """Everything a verb may use.
 
-    `encoder` is None where the settings ask for none. `door` replaces secrets in a text that is to be stored.
+    `encoder` is None where the settings ask for none. `redact` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
     process who want to know what happens. `vault` is None where the storage makes its own backups.
@@ -338,7 +338,7 @@ class Ports:
     encoder: OwnEncoder | None
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
-    door: Callable[[str], Redaction]
+    redact: Callable[[str], Redaction]
     is_ordinary: Callable[[str], bool]
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
@@ -347,11 +347,13 @@ class Ports:
     recency_days: float = DAYS  # of memory_recall, see `holdfast.model.omi`
     check_on_start: bool = False
     review: bool = False  # verdicts that take notes away wait for a person
-    sights: dict[str, Baseline] = field(default_factory=dict)  # pages as they were first seen, until that is recorded
+    first_seen: dict[str, Baseline] = field(
+        default_factory=dict
+    )  # pages as they were first seen, until that is recorded
     vault: Vault | None = None
     daily_backups: bool = False
-    kept: Kept | None = None
-    moving: Moving | None = None
+    kept: EncodingCache | None = None
+    moving: Transfers | None = None
     forget: Callable[[Sequence[str]], Awaitable[None]] = _nothing_kept
     nearby: Callable[[], Awaitable[str]] | None = None
     upkeep: Upkeep | None = None
@@ -396,6 +398,6 @@ class Attending(Protocol):
     async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer: ...
 
 
-async def world(ports: Ports) -> Ports:
-    """The world behind a memory: its door, its clock. Whatever is stored asks for it anew, for it may be closed."""
+async def ports_now(ports: Ports) -> Ports:
+    """The ports of the memory that answers now; a verb of several requests asks each time, for it may close."""
     return ports

@@ -33,7 +33,7 @@ from holdfast.model.note import SELF_ID
 from holdfast.store.stored import Change, PageChange
 
 
-class Told(Protocol):
+class TellsOnce(Protocol):
     """Remembers for the whole folder what was said."""
 
     async def tell_once(self, name: str) -> bool: ...
@@ -56,7 +56,7 @@ class Tips:
     def add(self, tip: Tip) -> None:
         self._waiting.append(tip)
 
-    async def take(self, told: Told) -> str:
+    async def take(self, told: TellsOnce) -> str:
         """The next sentence, unless it was told before; empty where there is none."""
         while self._waiting:
             tip = self._waiting.popleft()

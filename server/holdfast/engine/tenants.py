@@ -52,7 +52,7 @@ class _Tenant:
         return not self.leases and not self.leave.is_set()
 
 
-def _told(error: BaseException) -> dict[str, str]:
+def _reason_of(error: BaseException) -> dict[str, str]:
     """What an error is and where it comes from, the innermost call last; of several the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -227,7 +227,7 @@ class Tenants:
             async with tenant.memory.running():
                 await tenant.leave.wait()
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends this memory alone
-            log.error("tenant_failed", **_told(error))  # noqa: TRY400 - the words of a trace may be a note's
+            log.error("tenant_failed", **_reason_of(error))  # noqa: TRY400 - the words of a trace may be a note's
             await tenant.memory.stop()  # who has a lease on it opens nothing any more
         finally:
             tenant.leave.set()

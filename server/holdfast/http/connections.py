@@ -60,11 +60,11 @@ class Places:
         self._most = most
         self._share = min(most, max(LEAST_SHARE, most // 4))
         self.is_proxy = is_proxy
-        self._owners: dict[Connection, str] = {}
-        self._of: dict[str, dict[Connection, None]] = {}
+        self._owners: dict[HttpConnection, str] = {}
+        self._of: dict[str, dict[HttpConnection, None]] = {}
         self.lingering = 0
 
-    def refused(self, connection: Connection, address: str) -> str:
+    def refused(self, connection: HttpConnection, address: str) -> str:
         """Take a connection in; or say why not."""
         owner = "" if self.is_proxy(address) else network_of(address)
         if owner and len(self._of.get(owner, ())) >= self._share:
@@ -74,7 +74,7 @@ class Places:
         self._enter(connection, owner)
         return ""
 
-    def hand_over(self, connection: Connection, owner: str) -> bool:
+    def hand_over(self, connection: HttpConnection, owner: str) -> bool:
         """Count a proxy's connection for the client that asks through it; False where that one has too many."""
         if connection not in self._owners:  # it was closed meanwhile
             return True
@@ -83,14 +83,14 @@ class Places:
             self._enter(connection, owner)
         return len(self._of[owner]) <= self._share
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: HttpConnection) -> None:
         owner = self._owners.pop(connection, None)
         if owner is not None:
             del self._of[owner][connection]
             if not self._of[owner]:
                 del self._of[owner]
 
-    def _enter(self, connection: Connection, owner: str) -> None:
+    def _enter(self, connection: HttpConnection, owner: str) -> None:
         self._owners[connection] = owner
         self._of.setdefault(owner, {})[connection] = None
 
@@ -147,7 +147,7 @@ def _two_ends(head: bytes) -> str:
     return ""
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """A connection of a server with places for so many, each of which must say in time what it wants, and hear it."""
 
     places: ClassVar[Places]
@@ -297,6 +297,6 @@ class Connection(H11Protocol):
         self.transport.close()
 
 
-def connection(places: Places, head_seconds: float) -> type[Connection]:
+def connection(places: Places, head_seconds: float) -> type[HttpConnection]:
     """The kind of connection that a server with these limits has."""
-    return type("LimitedConnection", (Connection,), {"places": places, "head_seconds": head_seconds})
+    return type("LimitedConnection", (HttpConnection,), {"places": places, "head_seconds": head_seconds})

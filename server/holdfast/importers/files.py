@@ -110,7 +110,7 @@ def list_files(root: Path) -> Files:
         OSError: the folder cannot be listed.
     """
     if root.is_file():
-        mark = hashlib.sha256(f"{_told(root.name)}\0{stamp(root)}\n".encode()).hexdigest()
+        mark = hashlib.sha256(f"{_shown_path(root.name)}\0{stamp(root)}\n".encode()).hexdigest()
         return Files(root.parent, [root.name], mark=mark)
     found = Files(root)
     total = hashlib.sha256()
@@ -130,14 +130,14 @@ def list_files(root: Path) -> Files:
             if entry.name.startswith("."):
                 continue
             if entry.is_symlink():
-                found.left_out.append(LeftOut(_told(path), NOT_FOLLOWED, broken=False))
+                found.left_out.append(LeftOut(_shown_path(path), NOT_FOLLOWED, broken=False))
             elif entry.is_dir(follow_symlinks=False):
                 stack.append(f"{path}/")
             elif entry.is_file(follow_symlinks=False):
                 found.paths.append(path)
-                total.update(f"{_told(path)}\0{stamp(root / path)}\n".encode())
+                total.update(f"{_shown_path(path)}\0{stamp(root / path)}\n".encode())
             else:
-                found.left_out.append(LeftOut(_told(path), NO_FILE, broken=False))
+                found.left_out.append(LeftOut(_shown_path(path), NO_FILE, broken=False))
     found.paths.sort()
     found.mark = total.hexdigest()
     return found
@@ -149,7 +149,7 @@ def stamp(path: Path) -> str:
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
 
 
-def _told(path: str) -> str:
+def _shown_path(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -214,7 +214,7 @@ def number_in(values: Mapping[str, Any], key: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Validity:
     """Whether a thing still holds, as its source says it.
 
     `successor` is how the source names what replaced it, `reason` why it holds no more: None where it does.
@@ -228,14 +228,14 @@ class Standing:
     reason: str | None
 
 
-def standing_in(values: Mapping[str, Any]) -> Standing:
+def standing_in(values: Mapping[str, Any]) -> Validity:
     """What the keys that memories and decision records use for it say."""
     status = text_in(values, "status").lower()
     is_past = status.partition(" ")[0] in _RETIRED  # "superseded by ADR 7" is one, too
     successor = next((found for key in _SUCCESSOR if (found := _first_text(values.get(key)))), "")
     retired = flag_in(values, "outdated") or is_past or bool(successor)
     reason = text_in(values, "outdated_reason") or (text_in(values, "status") if is_past else "")
-    return Standing(
+    return Validity(
         deleted=bool(text_in(values, "deleted_at")) or flag_in(values, "deleted"),
         archived=flag_in(values, "archived") or bool(text_in(values, "archived_at")) or status == "archived",
         since=time_in(values, "valid_from"),

@@ -54,7 +54,7 @@ _SWITCHES = ("true", "false", "yes", "no", "1", "0")
 _MOST_TOLD = 20  # of one file
 
 
-class Names:
+class LinkTargets:
     """From what a link says to the file that it means."""
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -97,7 +97,7 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
     others = len(files.paths) - len(notes)
     if others:
         yield LeftOut("", f"{counted(others, 'other file')} there: no markdown and no text", broken=False)
-    names = Names(notes)
+    names = LinkTargets(notes)
     of = f"markdown:{f'{space}/' if space else ''}{files.root.name}:"
     for path in notes:
         try:
@@ -109,7 +109,7 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
             yield LeftOut(path, str(error))
 
 
-def _arrival(document: Document, path: str, of: str, space: str, names: Names, modified: str) -> Item:
+def _arrival(document: Document, path: str, of: str, space: str, names: LinkTargets, modified: str) -> Item:
     values = document.values
     content = document.body.strip("\n")
     if not content.strip():
@@ -149,7 +149,7 @@ def _arrival(document: Document, path: str, of: str, space: str, names: Names, m
     )
 
 
-def _in_sections(whole: Arrival, of: str, names: Names) -> Item:
+def _in_sections(whole: Arrival, of: str, names: LinkTargets) -> Item:
     """A markdown file by its sections; one that is no markdown as it is."""
     path = whole.where
     if path.lower().endswith(PLAIN):
@@ -183,7 +183,7 @@ def _in_sections(whole: Arrival, of: str, names: Names) -> Item:
     return ArrivedDocument(path, whole, tuple(parts), is_long=len(whole.content) >= LONG)
 
 
-def _successor(said: str, path: str, names: Names) -> str:
+def _successor(said: str, path: str, names: LinkTargets) -> str:
     """The file that replaced one, named as links name files; empty where it is none of these."""
     link = _LINK.search(said)
     name = unquote(_without_fragment(link[1])) if link else said.removeprefix("[[").removesuffix("]]")
@@ -231,7 +231,7 @@ def _fits(values: Any, key: str) -> bool:
     return key in _MAPPED and bool(text_in(values, key))  # a type that is none of ours is kept by its caller
 
 
-def _ties(content: str, path: str, of: str, names: Names) -> tuple[tuple[Tie, ...], tuple[str, ...]]:
+def _ties(content: str, path: str, of: str, names: LinkTargets) -> tuple[tuple[Tie, ...], tuple[str, ...]]:
     """Edges for the links of a text, and what is to be told of those that lead nowhere."""
     text = _CODE.sub(" ", content)
     linked = (_without_fragment(found[1]) for found in _LINK.finditer(text))

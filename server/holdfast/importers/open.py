@@ -25,7 +25,7 @@ from holdfast.store.notes import NoteFiles
 KINDS: tuple[str, ...] = get_args(SourceKind)
 
 
-class Moving:
+class FolderTransfers:
     """Imports and exports of one folder.
 
     Args:

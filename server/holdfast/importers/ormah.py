@@ -11,7 +11,7 @@ from holdfast.importers.files import (
     BrokenError,
     Files,
     Source,
-    Standing,
+    Validity,
     list_files,
     number_in,
     read_document,
@@ -161,7 +161,7 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
     )
 
 
-def _outdated_reason(content: str, standing: Standing) -> str | None:
+def _outdated_reason(content: str, standing: Validity) -> str | None:
     """Why it is outdated: its own key, else what stands in the brackets at a text's end; None where it is not."""
     text = content.rstrip()
     _, mark, reason = text.partition(_OUTDATED)

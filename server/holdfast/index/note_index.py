@@ -32,7 +32,7 @@ from holdfast.model.note import Note, id_range
 from holdfast.model.ranking import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
-    from holdfast.index.search.feedback import Feedback
+    from holdfast.index.search.feedback import FeedbackIndex
     from holdfast.index.search.finder import Finder
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
@@ -131,7 +131,7 @@ class NoteIndex:
         self._parts: list[tuple[int, int] | None] = []  # those of its log and of that log's index
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
-        self._in_memory: tuple[Finder, Feedback] | None = None
+        self._in_memory: tuple[Finder, FeedbackIndex] | None = None
         self._sets: tuple[SetRow, ...] = ()
         self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
@@ -312,16 +312,16 @@ class NoteIndex:
     def _searcher(self) -> Finder:
         return self._made()[0]
 
-    def _ratings(self) -> Feedback:
+    def _ratings(self) -> FeedbackIndex:
         return self._made()[1]
 
-    def _made(self) -> tuple[Finder, Feedback]:
+    def _made(self) -> tuple[Finder, FeedbackIndex]:
         """Made at the first search, all at once: numpy comes along, which the start of a server does not wait for."""
         if self._in_memory is None:
-            from holdfast.index.search.feedback import Feedback  # noqa: PLC0415
+            from holdfast.index.search.feedback import FeedbackIndex  # noqa: PLC0415
             from holdfast.index.search.finder import Finder  # noqa: PLC0415
 
-            self._in_memory = (Finder(extension=self.uses_extension), Feedback())
+            self._in_memory = (Finder(extension=self.uses_extension), FeedbackIndex())
         return self._in_memory
 
     async def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:

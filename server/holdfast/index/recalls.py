@@ -21,7 +21,7 @@ from holdfast.index.database import Database, connect, file_identity
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RatedQuestion:
     """A question that notes were rated for.
 
     `key` names it (`holdfast.model.ranking.question_key` of all of it), `asked` is its text without secrets, cut at
@@ -46,7 +46,7 @@ class FeedbackRow:
     signal: int
     explicit: bool
     at: str
-    question: Question | None
+    question: RatedQuestion | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def feedback_since(connection: sqlite3.Connection, change_seq: int) -> list[Feed
     return [_row(values) for values in connection.execute(f"{_READ} f.changed > ?", (change_seq,))]
 
 
-def pending_questions(connection: sqlite3.Connection, key: str, since: str, most: int) -> list[Question]:
+def pending_questions(connection: sqlite3.Connection, key: str, since: str, most: int) -> list[RatedQuestion]:
     """Questions of signals that are not older than `since` and have no vector of this set, newest first."""
     rows = connection.execute(
         "SELECT q.key, q.asked, q.embedded FROM feedback f JOIN questions q ON q.key = f.question "
@@ -117,7 +117,7 @@ def pending_questions(connection: sqlite3.Connection, key: str, since: str, most
         "GROUP BY q.key ORDER BY max(f.seq) DESC LIMIT ?",
         (since, key, most),
     )
-    return [Question(*row) for row in rows]
+    return [RatedQuestion(*row) for row in rows]
 
 
 def vectors_of(connection: sqlite3.Connection, key: str, questions: Sequence[str]) -> list[tuple[str, bytes]]:
@@ -131,7 +131,7 @@ def vectors_of(connection: sqlite3.Connection, key: str, questions: Sequence[str
 
 def _row(values: tuple[str, str, int, int, int, str, str | None, str, str]) -> FeedbackRow:
     note, event, seq, signal, explicit, at, key, asked, embedded = values
-    question = None if key is None else Question(key, asked, embedded)
+    question = None if key is None else RatedQuestion(key, asked, embedded)
     return FeedbackRow(note, event, seq, signal, bool(explicit), at, question)
 
 

@@ -16,14 +16,14 @@ from holdfast.index.history import ChangeRow, Known, change_row, known_journal
 from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
 from holdfast.index.projection import HistoryRow
 from holdfast.index.queries import Hub, ListedNote, Standing, Statistics, statistics
-from holdfast.index.recalls import FeedbackRow, Question, feedback_of
+from holdfast.index.recalls import FeedbackRow, RatedQuestion, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows, same_note
 from holdfast.index.sets import count_lacking, count_pending, is_stale
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.ranking import Filter, Found, QueryVector, Timeline
 
 if TYPE_CHECKING:
-    from holdfast.index.search.feedback import Feedback
+    from holdfast.index.search.feedback import FeedbackIndex
     from holdfast.index.search.finder import Finder
 
 WIDE_POOL = 150  # candidates of each leg
@@ -35,7 +35,7 @@ class IndexView:
     """What can be asked of an open index without waiting."""
 
     def __init__(
-        self, connection: sqlite3.Connection, finder: Callable[[], Finder], feedback: Callable[[], Feedback]
+        self, connection: sqlite3.Connection, finder: Callable[[], Finder], feedback: Callable[[], FeedbackIndex]
     ) -> None:
         self._connection = connection
         self._finder = finder
@@ -73,14 +73,14 @@ class IndexView:
         ).fetchall()
 
     def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
-        """See `holdfast.index.search.feedback.Feedback.affinities`."""
+        """See `holdfast.index.search.feedback.FeedbackIndex.affinities`."""
         return self._feedback().affinities(self._connection, ids, query, vector, now)
 
     def feedback(self, note_id: str) -> list[FeedbackRow]:
         """All signals on a note."""
         return feedback_of(self._connection, note_id)
 
-    def pending_questions(self, key: str, since: str, most: int) -> list[Question]:
+    def pending_questions(self, key: str, since: str, most: int) -> list[RatedQuestion]:
         """Rated questions that have no vector of this set, newest first; only those rated at `since` or later."""
         return self._feedback().pending(self._connection, key, since, most)
 

@@ -65,7 +65,7 @@ class Timeline:
     total: int
 
 
-class Candidate(NamedTuple):  # many are made for each recall, and a tuple is made five times as fast
+class RankCandidate(NamedTuple):  # many are made for each recall, and a tuple is made five times as fast
     """A note that some leg found, with what ranking needs to know of it.
 
     `coverage` is the lexical leg in 0..1; `z` the cosine in deviations above the store's background, None where the
@@ -100,7 +100,7 @@ class Found:
     of the query that some note holds how many notes do, of `notes` in all.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RankCandidate, ...]
     unknown: frozenset[str] = frozenset()
     rare: Mapping[str, int] = field(default_factory=dict)
     notes: int = 0
@@ -256,7 +256,7 @@ class Ranked:
     `unknown` is the share of the question's words that no note has.
     """
 
-    candidate: Candidate
+    candidate: RankCandidate
     score: float
     relevance: float
     also: tuple[str, ...] = ()
@@ -376,7 +376,7 @@ class _Asked:
     telling: _Telling | None
 
 
-def _ranked(candidate: Candidate, asked: _Asked, weights: Weights) -> Ranked:
+def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked:
     question = asked.question
     subject = bool(candidate.subject) and set(query_terms(candidate.subject or "")) <= asked.terms
     foreign = question.space is not None and candidate.space not in (question.space, GLOBAL_SPACE)
@@ -418,7 +418,7 @@ def _telling(question: Question, found: Found) -> _Telling | None:
     return _Telling(tuple(units), identifiers, strange, rare, single, known, weights, sum(weights.values()))
 
 
-def _rarity(candidate: Candidate, telling: _Telling | None) -> tuple[float, float]:
+def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, float]:
     """The relevance that a note has at the least by the rare words that it holds, and what they add to its score.
 
     An identifier counts whatever else is asked. Other words count by how much the note has of what is asked about,

@@ -92,7 +92,7 @@ class Folder:
         """A scanned file, relative to `memories/`."""
         return path[self._cut :].replace(os.sep, "/")
 
-    def told(self, path: Path) -> str:
+    def below_home(self, path: Path) -> str:
         """A path below `home`, relative to it, as the journal names it."""
         return path.relative_to(self.home).as_posix()
 

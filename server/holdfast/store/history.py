@@ -45,7 +45,7 @@ class Deletion:
     file: PlannedFile
 
 
-class Past:
+class FolderHistory:
     """The history of one folder.
 
     Args:

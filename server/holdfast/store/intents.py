@@ -61,7 +61,7 @@ class PlannedFile:
 
 
 @dataclass(slots=True)
-class Intent:
+class AnnouncedChange:
     """A change as the journal announced it."""
 
     change: str
@@ -76,7 +76,7 @@ class Intent:
         return {file.note for file in self.files}
 
 
-def intent_of(record: Record) -> Intent | None:
+def intent_of(record: Record) -> AnnouncedChange | None:
     """The intent that a journal record announces, or None where it is none or cannot be trusted."""
     files = record.get("files")
     if not isinstance(files, list) or not isinstance(record.get("change"), str):
@@ -85,7 +85,7 @@ def intent_of(record: Record) -> Intent | None:
         planned = tuple(PlannedFile(**_only(file)) for file in files)
     except TypeError:
         return None
-    return Intent(record["change"], record["seq"], planned, frozenset(record.get("guards", ())))
+    return AnnouncedChange(record["change"], record["seq"], planned, frozenset(record.get("guards", ())))
 
 
 def _only(file: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class OpenIntents:
     """The changes of other processes, living or dead, that have no outcome in the journal yet."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Intent] = {}
+        self._open: dict[str, AnnouncedChange] = {}
         self._ends: dict[tuple[str, str | None], set[str]] = {}  # changes by what they say
 
     def learn(self, records: Iterable[Record]) -> None:
@@ -119,10 +119,10 @@ class OpenIntents:
             if not others:
                 del self._ends[end]
 
-    def touching(self, keys: set[str]) -> list[Intent]:
+    def touching(self, keys: set[str]) -> list[AnnouncedChange]:
         return [intent for intent in self._open.values() if (intent.keys | intent.guards) & keys]
 
-    def all(self) -> list[Intent]:
+    def all(self) -> list[AnnouncedChange]:
         return sorted(self._open.values(), key=lambda intent: intent.seq)
 
     def _close(self, record: Record) -> None:
@@ -134,7 +134,7 @@ class OpenIntents:
                 self.forget(change)
 
 
-def state_of(file: PlannedFile, intent: Intent, folder: Folder, files: FileSystem) -> FileState:
+def state_of(file: PlannedFile, intent: AnnouncedChange, folder: Folder, files: FileSystem) -> FileState:
     """What became of one file of an intent whose writer is gone.
 
     The new text waits aside until it is exchanged with the file; after that the old text lies there until it is

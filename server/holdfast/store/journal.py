@@ -66,7 +66,7 @@ def line_of(record: Record, blanks: int = 0) -> bytes:
     return b'{"sum":"%08x","len":%d,' % (zlib.crc32(rest), len(rest)) + rest + b"\n"
 
 
-def told_by(line: bytes) -> bytes | None:
+def checked_record(line: bytes) -> bytes | None:
     """What a whole, unharmed line (without its line end) tells, behind its checksum; else None."""
     found = _PREFIX.match(line)
     if found is None:
@@ -77,7 +77,7 @@ def told_by(line: bytes) -> bytes | None:
 
 def read_line(line: bytes) -> Record | None:
     """The record of a whole, unharmed line (without its line end), else None."""
-    rest = told_by(line)
+    rest = checked_record(line)
     if rest is None:
         return None
     try:
@@ -402,7 +402,7 @@ class Journal:
         latest: deque[Line] = deque(maxlen=MOST_NEWS)
         for line in lines_since(START, self._folder, self._files):
             latest.append(line)
-            if (rest := told_by(line.raw)) is None:
+            if (rest := checked_record(line.raw)) is None:
                 return START
             for outcomes in _OUTCOME.findall(rest):
                 for change in outcomes.split(b'"')[1::2]:

@@ -57,7 +57,7 @@ class Backup:
     left_out: tuple[str, ...] = ()
     masked: bool = False
 
-    def told(self) -> dict[str, Any]:
+    def as_record(self) -> dict[str, Any]:
         return {**asdict(self), "left_out": list(self.left_out)}
 
 
@@ -71,7 +71,7 @@ class Manifest:
     def render(self) -> bytes:
         """The manifest file: the head, sealed together with the files, then the files."""
         listed = json.dumps({path: [f.sha256, f.size, f.modified_ns] for path, f in sorted(self.files.items())})
-        head = self.backup.told()
+        head = self.backup.as_record()
         return _head({**head, "seal": _seal(head, listed)}) + _FILES + listed.encode() + b"}\n"
 
     @property

@@ -19,8 +19,8 @@ from holdfast.store import erasure as erasing
 from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
 from holdfast.store.folder import SUFFIX, Folder, Writable, on_disk, unreadable
-from holdfast.store.history import Past
-from holdfast.store.intents import Intent, OpenIntents, PlannedFile, discard, hash_of, intent_of, laid_aside
+from holdfast.store.history import FolderHistory
+from holdfast.store.intents import AnnouncedChange, OpenIntents, PlannedFile, discard, hash_of, intent_of, laid_aside
 from holdfast.store.journal import Journal, Record
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.position import START, Read, read_position
@@ -78,7 +78,7 @@ class NoteFiles:
         )
         self._writable = Writable(folder, files)
         self._exchanged = False  # a backup took the folder's place since that was last asked
-        self.past = Past(folder, files, self._journal)
+        self.past = FolderHistory(folder, files, self._journal)
 
     @property
     def open_changes(self) -> int:
@@ -428,7 +428,7 @@ class NoteFiles:
         """
         self.check_writing()
         kept = await on_disk(self._keep_text, note, text)
-        report = f"memories/{path} is empty or no note any more; its last text is in {self._folder.told(kept)}."
+        report = f"memories/{path} is empty or no note any more; its last text is in {self._folder.below_home(kept)}."
         self._swapped.reports.append(report)
 
     def _keep_text(self, note: Note, text: str) -> Path:
@@ -525,7 +525,7 @@ class NoteFiles:
                 if path in plans:
                     self._swapped.found(path, plans[path])
                     await on_disk(self._look_again, path, plans[path])
-                elif self._folder.told(path) not in spoken_of:
+                elif self._folder.below_home(path) not in spoken_of:
                     await on_disk(discard, path, self._folder, self._files)
 
     def _plans_of(self, paths: Iterable[Path]) -> dict[Path, PlannedFile]:
@@ -547,7 +547,7 @@ class NoteFiles:
         if self._swapped.is_due(path, plan):
             self._swapped.give_back(path, plan)
 
-    async def _settle(self, intent: Intent) -> Iterable[str]:
+    async def _settle(self, intent: AnnouncedChange) -> Iterable[str]:
         """Carry a change through or call it void; returns the notes that it made or changed."""
         outcome = await on_disk(settle, intent, self._folder, self._files, self._swapped)
         self._intents.forget(intent.change)

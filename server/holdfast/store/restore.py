@@ -31,7 +31,7 @@ NEW, ADDED, OLD = "new", "added", "old"  # in the staging folder: what replaces,
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RestorePlan:
     """A restore that is decided. `staging` is a folder in the vault, `tops` are the names that it replaces with.
 
     `pages` are SHA-256 sums of the files that are watched for foreign changes, as they will be; `keep_old` says that
@@ -54,7 +54,7 @@ class Plan:
         return {"op": "restore", "backup": self.backup_id, "safety": self.safety_id, "pages": self.pages, **self.said}
 
 
-def read_plan(data: bytes) -> Plan:
+def read_plan(data: bytes) -> RestorePlan:
     """Read a plan that was found.
 
     Raises:
@@ -62,7 +62,7 @@ def read_plan(data: bytes) -> Plan:
     """
     try:
         said = json.loads(data)
-        plan = Plan(**{**said, "tops": tuple(said["tops"])})
+        plan = RestorePlan(**{**said, "tops": tuple(said["tops"])})
         sound = STAGING.fullmatch(plan.staging) is not None and set(plan.tops) <= set(REPLACED)
         record = line_of({"seq": 1, **plan.record()})
     except (ValueError, TypeError, KeyError) as error:
@@ -115,7 +115,7 @@ async def carry_out(folder: Folder, disk: FileSystem, journal: Journal) -> int:
     return seq
 
 
-def _tidy(plan: Plan, folder: Folder, disk: FileSystem) -> None:
+def _tidy(plan: RestorePlan, folder: Folder, disk: FileSystem) -> None:
     """The restore is done; what cannot be taken away now is taken away before the next one."""
     try:
         disk.flush_folder(folder.vault)
@@ -124,7 +124,7 @@ def _tidy(plan: Plan, folder: Folder, disk: FileSystem) -> None:
         log.warning("restore_not_tidied", reason=error.strerror)
 
 
-def _put_in_place(plan: Plan, folder: Folder, disk: FileSystem) -> None:
+def _put_in_place(plan: RestorePlan, folder: Folder, disk: FileSystem) -> None:
     """Exchange what is there for what was unpacked, and add what is missing. The caller holds every lock."""
     staging = folder.vault / plan.staging
     disk.make_folder(staging / OLD)
@@ -138,7 +138,7 @@ def _put_in_place(plan: Plan, folder: Folder, disk: FileSystem) -> None:
             _add(folder.home / path, staging / ADDED / path, disk, replace=top == "history")
 
 
-def _clear(plan: Plan, folder: Folder, disk: FileSystem) -> None:
+def _clear(plan: RestorePlan, folder: Folder, disk: FileSystem) -> None:
     """Take away what the restore leaves behind; what no backup has goes to the trash."""
     staging = folder.vault / plan.staging
     aside = folder.trash / f"replaced.{plan.safety_id}"
@@ -149,7 +149,7 @@ def _clear(plan: Plan, folder: Folder, disk: FileSystem) -> None:
     disk.remove_tree(staging)
 
 
-def _lost_records(plan: Plan, folder: Folder, disk: FileSystem) -> list[Record]:
+def _lost_records(plan: RestorePlan, folder: Folder, disk: FileSystem) -> list[Record]:
     """Journal records of the backup that are not in the journal any more, in their order; without their numbers."""
     kept = folder.vault / plan.staging / ADDED / "journal"
     lost: list[Record] = []

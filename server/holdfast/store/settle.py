@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.intents import Intent, PlannedFile, hash_of, state_of
+from holdfast.store.intents import AnnouncedChange, PlannedFile, hash_of, state_of
 from holdfast.store.swapped import SwappedOut
 
 
@@ -20,7 +20,7 @@ class Settlement:
     conflicts: tuple[str, ...] = ()
 
 
-def settle(intent: Intent, folder: Folder, files: FileSystem, swapped: SwappedOut) -> Settlement:
+def settle(intent: AnnouncedChange, folder: Folder, files: FileSystem, swapped: SwappedOut) -> Settlement:
     """Finish or forget one change whose writer is gone. The caller holds the locks of all its notes.
 
     One file in its new state carries all the others with it; where none is, the change never happened.
@@ -45,7 +45,7 @@ def settle(intent: Intent, folder: Folder, files: FileSystem, swapped: SwappedOu
             kept = folder.conflict_path(file.path, aside.stem.strip("."))
             files.make_folder(kept.parent)
             files.move(aside, kept)
-            conflicts.append(folder.told(kept))
+            conflicts.append(folder.below_home(kept))
             touched.add(kept.parent)
     for parent in touched:
         if files.exists(parent):

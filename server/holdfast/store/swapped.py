@@ -291,7 +291,7 @@ class SwappedOut:
         self._files.move(path, kept)
         self._files.flush_folder(kept.parent)
         self._waiting.pop(path, None)
-        self.reports.append(conflict_report(_shown(plan), self._folder.told(kept)))
+        self.reports.append(conflict_report(_shown(plan), self._folder.below_home(kept)))
 
 
 def conflict_report(what: str, kept: str) -> str:

@@ -17,7 +17,7 @@ LEFT_SECONDS = 7 * 86_400.0  # how long an index that could not be read is kept,
 _UNREADABLE = "*.unreadable"
 
 
-class Upkeep:
+class FolderUpkeep:
     """The folder as the jobs see it.
 
     Args:

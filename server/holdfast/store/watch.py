@@ -49,8 +49,8 @@ class Watch:
         self._inotify: Any = None
         self._folders: dict[int, str] = {}
         self._identity: tuple[int, int] | None = None
-        self._flying: dict[str, int] = {}  # the inode that a change of ours is about to put at a path
-        self._landed: dict[str, Signature] = {}
+        self._expected: dict[str, int] = {}  # the inode that a change of ours is about to put at a path
+        self._ours: dict[str, Signature] = {}
         self._later: set[str] = set()
 
     @property
@@ -93,19 +93,19 @@ class Watch:
             self._inotify.close()
         self._inotify, self._identity = None, None
         self._folders.clear()
-        self._landed.clear()
+        self._ours.clear()
         self._later.clear()
 
-    def flying(self, path: Path, inode: int) -> None:
+    def expect(self, path: Path, inode: int) -> None:
         """A change of ours is about to put this file there (0: to take the file away)."""
-        self._flying[str(path)] = inode
+        self._expected[str(path)] = inode
 
-    def landed(self, paths: Iterable[Path], known: Mapping[Path, Signature]) -> None:
+    def changed_by_us(self, paths: Iterable[Path], known: Mapping[Path, Signature]) -> None:
         """It has ended; `known` are the files that the index has been told of."""
         for path in paths:
-            self._flying.pop(str(path), None)
+            self._expected.pop(str(path), None)
             if self.on and path in known:
-                self._landed[str(path)] = known[path]
+                self._ours[str(path)] = known[path]
 
     def news(self) -> News | None:
         """What happened since this was last asked; None where only a scan can tell, which must begin anew."""
@@ -122,12 +122,12 @@ class Watch:
 
     def is_ours(self, path: str, found: Signature | None) -> bool:
         """Whether what stands at a path is our own change; one that is still under way is asked about again later."""
-        if path in self._flying:
-            if self._flying[path] == (found.inode if found else 0):
+        if path in self._expected:
+            if self._expected[path] == (found.inode if found else 0):
                 self._later.add(path)
                 return True
             return False
-        landed = self._landed.pop(path, None)
+        landed = self._ours.pop(path, None)
         return landed is not None and landed == found
 
     def _take(self, event: Any, news: News) -> bool:

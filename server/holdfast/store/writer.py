@@ -129,7 +129,7 @@ class Writer:
                     raise _refusal(error) from error
                 raise
             finally:
-                self._watch.landed((step.target for step in steps), known)
+                self._watch.changed_by_us((step.target for step in steps), known)
                 self.pages = {path: plan for path, plan in self.pages.items() if path not in pages}
             for step in steps:
                 if step.plan.after is not None:
@@ -188,7 +188,7 @@ class Writer:
             path=path,
             before=before.hash if before else None,
             after=None if data is None else content_hash(data),
-            aside=self._folder.told(aside),
+            aside=self._folder.below_home(aside),
         )
         return _Step(plan, target, aside, hidden, data, change, document)
 
@@ -201,7 +201,7 @@ class Writer:
             path=change.path,
             before=before.hash if before else None,
             after=content_hash(change.after),
-            aside=self._folder.told(aside),
+            aside=self._folder.below_home(aside),
             size=len(change.after),
         )
         grown = before is not None and change.after.startswith(before.data)
@@ -262,7 +262,7 @@ class Writer:
         """Put every new text in place; a conflict if one took the place of anything but `before`."""
         for step in steps:
             aside = None if step.data is None else self._files.signature(step.aside)
-            self._watch.flying(step.target, aside.inode if aside else 0)
+            self._watch.expect(step.target, aside.inode if aside else 0)
             self._exchange(step)
             exchanged.append(step)
             before = step.plan.before

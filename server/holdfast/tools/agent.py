@@ -64,7 +64,7 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ServedMemory:
     """Where requests are answered.
 
     A memory, or that of whoever asks; the space that the server works in; whether requests need tokens.
@@ -88,13 +88,13 @@ class Desk:
         return Caller(space, how, source, principal_of(access))
 
 
-def add_agent_tools(server: FastMCP, desk: Desk) -> None:
+def add_agent_tools(server: FastMCP, served: ServedMemory) -> None:
     """Put the agent's tools on a server."""
     for add in (_add_remember, _add_recall, _add_recall_node, _add_mark_outdated, _add_submit_feedback):
-        add(server, desk)
+        add(server, served)
 
 
-def _add_remember(server: FastMCP, desk: Desk) -> None:
+def _add_remember(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="remember",
         description=REMEMBER,
@@ -133,12 +133,12 @@ def _add_remember(server: FastMCP, desk: Desk) -> None:
             subject=subject,
             event_time=event_time,
         )
-        who = desk.caller(context)
-        outcome = await answered(desk.memory.attend(lambda ports: remember(ports, who, request), anew=True))
-        return told(render.remembered(outcome, render.space_from(request, who)))
+        who = served.caller(context)
+        outcome = await answered(served.memory.attend(lambda ports: remember(ports, who, request), anew=True))
+        return as_result(render.remembered(outcome, render.space_from(request, who)))
 
 
-def _add_recall(server: FastMCP, desk: Desk) -> None:
+def _add_recall(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="recall",
         description=RECALL,
@@ -178,12 +178,12 @@ def _add_recall(server: FastMCP, desk: Desk) -> None:
             budget=budget,
             explain=explain,
         )
-        who = desk.caller(context)
-        outcome = await answered(desk.memory.attend(lambda ports: recall(ports, who, request)))
-        return told(render.recalled(outcome, who))
+        who = served.caller(context)
+        outcome = await answered(served.memory.attend(lambda ports: recall(ports, who, request)))
+        return as_result(render.recalled(outcome, who))
 
 
-def _add_recall_node(server: FastMCP, desk: Desk) -> None:
+def _add_recall_node(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="recall_node",
         description=RECALL_NODE,
@@ -195,12 +195,12 @@ def _add_recall_node(server: FastMCP, desk: Desk) -> None:
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],
         page: Annotated[int, Field(ge=1)] = 1,
     ) -> ToolResult:
-        who = desk.caller(context)
-        found = await answered(desk.memory.attend(lambda ports: use_node(ports, who, node_id, page)))
-        return told(render.node(found))
+        who = served.caller(context)
+        found = await answered(served.memory.attend(lambda ports: use_node(ports, who, node_id, page)))
+        return as_result(render.node(found))
 
 
-def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:
+def _add_mark_outdated(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="mark_outdated",
         description=MARK_OUTDATED,
@@ -214,17 +214,17 @@ def _add_mark_outdated(server: FastMCP, desk: Desk) -> None:
         superseded_by: str | None = None,
         undo: str | None = None,
     ) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         if undo is not None and undo.strip():
             back = TakeBack(undo, node_id, reason, superseded_by)
-            undone = await answered(desk.memory.attend(lambda ports: take_back(ports, who, back)))
-            return told(render.taken_back(undone))
+            undone = await answered(served.memory.attend(lambda ports: take_back(ports, who, back)))
+            return as_result(render.taken_back(undone))
         request = MarkOutdated(node_id, reason, superseded_by)
-        outcome = await answered(desk.memory.attend(lambda ports: mark_outdated(ports, who, request)))
-        return told(render.outdated(outcome))
+        outcome = await answered(served.memory.attend(lambda ports: mark_outdated(ports, who, request)))
+        return as_result(render.outdated(outcome))
 
 
-def _add_submit_feedback(server: FastMCP, desk: Desk) -> None:
+def _add_submit_feedback(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="submit_feedback",
         description=SUBMIT_FEEDBACK,
@@ -240,14 +240,14 @@ def _add_submit_feedback(server: FastMCP, desk: Desk) -> None:
         whisper_log_id: int | None = None,
     ) -> ToolResult:
         request = Feedback(node_id, signal, source, event_id)
-        who = desk.caller(context)
-        outcome = await answered(desk.memory.attend(lambda ports: submit_feedback(ports, who, request)))
+        who = served.caller(context)
+        outcome = await answered(served.memory.attend(lambda ports: submit_feedback(ports, who, request)))
         if whisper_log_id is not None and event_id is None:
             outcome = replace(outcome, notices=(*outcome.notices, ANOTHER_LOG))
-        return told(render.rated(outcome))
+        return as_result(render.rated(outcome))
 
 
-def told(answer: render.Told) -> ToolResult:
+def as_result(answer: render.Rendered) -> ToolResult:
     """An answer as the framework wants it."""
     return ToolResult(content=answer.text, structured_content=answer.structured)
 

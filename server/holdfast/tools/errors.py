@@ -53,12 +53,12 @@ async def read(call: Awaitable[Answer]) -> Answer:
     try:
         return await call
     except (InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError) as error:
-        raise MCPError(INVALID_PARAMS, _told("Resource not found", error)) from None
+        raise MCPError(INVALID_PARAMS, _text_of("Resource not found", error)) from None
     except HoldfastError as error:
-        raise MCPError(INTERNAL_ERROR, _told("Not readable", error)) from None
+        raise MCPError(INTERNAL_ERROR, _text_of("Not readable", error)) from None
 
 
-def _told(what: str, error: HoldfastError) -> str:
+def _text_of(what: str, error: HoldfastError) -> str:
     return on_one_line(f"{what}: {error.public}", LONGEST_FAILURE)
 
 

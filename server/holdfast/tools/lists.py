@@ -60,7 +60,7 @@ class KnownLists:
 
     def serve(self) -> None:
         """Have the first of the servers answer so."""
-        low = self._servers[0]._mcp_server  # noqa: SLF001 - the framework has no door to it
+        low = self._servers[0]._mcp_server  # noqa: SLF001 - the framework has no way to it
         low.middleware.append(self)
         for method in LISTS:
             self._handle(low, method)

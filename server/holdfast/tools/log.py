@@ -37,13 +37,13 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class Told:
+class RequestLogged:
     """Whether a request of the protocol was logged while an HTTP request was answered."""
 
     done: bool = False
 
 
-_told: ContextVar[Told | None] = ContextVar("told", default=None)
+_told: ContextVar[RequestLogged | None] = ContextVar("told", default=None)
 
 
 def observe(server: FastMCP[Any], who: Callable[[], str]) -> None:
@@ -62,9 +62,9 @@ def hashed(principal: str) -> str:
 
 
 @contextmanager
-def noticing() -> Iterator[Told]:
+def noticing() -> Iterator[RequestLogged]:
     """Notice whether a request of the protocol is logged inside."""
-    told = Told()
+    told = RequestLogged()
     token = _told.set(told)
     try:
         yield told

@@ -18,7 +18,7 @@ from holdfast.model.maintenance import Candidate, Kind, Text, Verdict
 from holdfast.model.note import title_of
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
-from holdfast.tools.agent import ADDS, Desk
+from holdfast.tools.agent import ADDS, ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.hits import LINE_TOKENS
 from holdfast.tools.results import LONGEST_NOTICE, fenced, new_mark, on_one_line, schema_of, trust_rule
@@ -132,7 +132,7 @@ class MaintenanceResult(TypedDict):
     notices: list[str]
 
 
-def add_maintenance_tools(server: FastMCP, desk: Desk) -> None:
+def add_maintenance_tools(server: FastMCP, served: ServedMemory) -> None:
     """Put run_maintenance on a server. Without `results` it reads; with them it writes."""
 
     @server.tool(
@@ -150,16 +150,16 @@ def add_maintenance_tools(server: FastMCP, desk: Desk) -> None:
         limit: Annotated[int, Field(ge=1, le=MOST)] = LIMIT,
         dry_run: bool = False,
     ) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         batch_id, notices = _batch_of(batch_id, job_id)
         if results is None:
             if batch_id is not None:
                 await answered(_missing())
             found = await answered(
-                desk.memory.attend(lambda ports: find_work(ports, who, kinds, limit, dry_run=dry_run))
+                served.memory.attend(lambda ports: find_work(ports, who, kinds, limit, dry_run=dry_run))
             )
             return _batch(found)
-        async with desk.memory.own() as memory:
+        async with served.memory.own() as memory:
             judged = await answered(judge(memory, who, _verdicts(results), batch_id, dry_run=dry_run))
         return _outcomes(judged, dry_run, notices)
 
@@ -201,7 +201,7 @@ def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
     for kind, items in batch.items.items():
         structured[kind] = [_shown(item) for item in items]
-    return ToolResult(content=told_batch(batch), structured_content=structured)
+    return ToolResult(content=batch_text(batch), structured_content=structured)
 
 
 def _nothing() -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _nothing() -> dict[str, Any]:
     return {"batch_id": None, "expires_at": None, **lists, "notices": []}
 
 
-def told_batch(batch: Batch) -> str:
+def batch_text(batch: Batch) -> str:
     """A batch as a model reads it: each note on a line of its own within fences, the same passage once."""
     counts = [counted(len(items), kind.removesuffix("s"), kind) for kind, items in batch.items.items() if items]
     if not counts:

@@ -35,7 +35,7 @@ from holdfast.engine.omi.memories import (
 from holdfast.engine.ports import Caller, Ports
 from holdfast.model.omi import MemoryType
 from holdfast.model.tokens import beginning
-from holdfast.tools.agent import READS, Desk
+from holdfast.tools.agent import READS, ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.hits import LINE_TOKENS, retired_line
 from holdfast.tools.render import undo_hint
@@ -126,17 +126,17 @@ NOTHING = {
 }
 
 
-def add_checkpoint_tools(server: FastMCP, desk: Desk) -> None:
+def add_checkpoint_tools(server: FastMCP, served: ServedMemory) -> None:
     """Put the NOW file's tools on a server."""
-    _add_now_read(server, desk)
-    _add_now_update(server, desk)
+    _add_now_read(server, served)
+    _add_now_update(server, served)
 
 
-def _add_now_read(server: FastMCP, desk: Desk) -> None:
+def _add_now_read(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(name="now_read", description=NOW_READ, annotations=READS, output_schema=schema_of(NowResult))
     async def _now_read(context: Context) -> ToolResult:
-        caller = desk.caller(context)
-        found, notices = await answered(desk.memory.attend(lambda ports: _read(ports, caller)))
+        caller = served.caller(context)
+        found, notices = await answered(served.memory.attend(lambda ports: _read(ports, caller)))
         shape, cut = ({}, []) if found is None else _fitting(found.shape())
         return omi_object(shape, (*cut, *notices), stored=True)
 
@@ -159,7 +159,7 @@ async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple
     return await now.now_read(ports, caller), (ports.reading_notice,) if ports.reading_notice else ()
 
 
-def _add_now_update(server: FastMCP, desk: Desk) -> None:
+def _add_now_update(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(name="now_update", description=NOW_UPDATE, annotations=UPDATES, output_schema=NOTHING)
     async def _now_update(
         context: Context,
@@ -169,8 +169,8 @@ def _add_now_update(server: FastMCP, desk: Desk) -> None:
         key_files: Annotated[list[str] | None, Field(description="[] clears them.")] = None,
     ) -> ToolResult:
         request = now.NowUpdate(current_task, recent_completions, pending_decisions, key_files)
-        caller = desk.caller(context)
-        outcome = await answered(desk.memory.attend(lambda ports: now.now_update(ports, caller, request)))
+        caller = served.caller(context)
+        outcome = await answered(served.memory.attend(lambda ports: now.now_update(ports, caller, request)))
         return omi_value(None, outcome.notices)
 
 
@@ -210,13 +210,13 @@ class _Believed(TypedDict):
     new_confidence: float
 
 
-def add_omi_tools(server: FastMCP, desk: Desk) -> None:
+def add_omi_tools(server: FastMCP, served: ServedMemory) -> None:
     """Put OMI's tools on a server."""
     for add in (_add_memory_recall, _add_memory_store, _add_belief_update):
-        add(server, desk)
+        add(server, served)
 
 
-def _add_memory_recall(server: FastMCP, desk: Desk) -> None:
+def _add_memory_recall(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="memory_recall",
         description=MEMORY_RECALL,
@@ -231,8 +231,8 @@ def _add_memory_recall(server: FastMCP, desk: Desk) -> None:
         memory_type: MemoryType | None = None,
     ) -> ToolResult:
         request = MemoryRecall(query, limit, min_relevance, memory_type)
-        who = desk.caller(context)
-        found = await answered(desk.memory.attend(lambda ports: memory_recall(ports, who, request)))
+        who = served.caller(context)
+        found = await answered(served.memory.attend(lambda ports: memory_recall(ports, who, request)))
         shapes, notices = _shapes(found)
         return omi_value(shapes, (*notices, *found.notices), stored=True, event_id=found.event_id)
 
@@ -259,7 +259,7 @@ def _content(item: RecalledMemory) -> str:
     return "\n".join(filter(None, [retired_line(item.note), item.content, more]))
 
 
-def _add_memory_store(server: FastMCP, desk: Desk) -> None:
+def _add_memory_store(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="memory_store",
         description=MEMORY_STORE,
@@ -274,13 +274,13 @@ def _add_memory_store(server: FastMCP, desk: Desk) -> None:
         confidence: Annotated[float | None, Field(ge=0, le=1)] = None,
     ) -> ToolResult:
         request = MemoryStore(content, memory_type, related_to or (), confidence)
-        who = desk.caller(context)
-        outcome = await answered(desk.memory.attend(lambda ports: memory_store(ports, who, request), anew=True))
+        who = served.caller(context)
+        outcome = await answered(served.memory.attend(lambda ports: memory_store(ports, who, request), anew=True))
         notices = (*outcome.notices, *contradiction_notices(outcome.contradictions))
         return omi_change({"memory_id": outcome.note.id}, notices, outcome.change_id)
 
 
-def _add_belief_update(server: FastMCP, desk: Desk) -> None:
+def _add_belief_update(server: FastMCP, served: ServedMemory) -> None:
     @server.tool(
         name="belief_update",
         description=BELIEF_UPDATE,
@@ -295,8 +295,8 @@ def _add_belief_update(server: FastMCP, desk: Desk) -> None:
         strength: Annotated[float, Field(ge=0, le=1)],
     ) -> ToolResult:
         request = BeliefUpdate(belief_id, evidence_memory_id, supports, strength)
-        who = desk.caller(context)
-        outcome = await answered(desk.memory.attend(lambda ports: belief_update(ports, who, request)))
+        who = served.caller(context)
+        outcome = await answered(served.memory.attend(lambda ports: belief_update(ports, who, request)))
         notices = (*outcome.notices, *contradiction_notices(outcome.contradictions))
         return omi_change({"new_confidence": outcome.belief.confidence}, notices, outcome.change_id)
 

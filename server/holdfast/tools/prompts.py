@@ -13,7 +13,7 @@ from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.maintenance.notice import due_notice
 from holdfast.engine.ports import Caller, Ports
 from holdfast.tools import render
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import read
 from holdfast.tools.resources import standing
 from holdfast.tools.results import fenced, new_mark, page_of
@@ -47,12 +47,12 @@ NOW_TOKENS = 2000
 _TASK = PromptArgument(name="task", description="What this session is about.", required=False)
 
 
-def add_prompts(provider: LocalProvider, desk: Desk) -> None:
+def add_prompts(provider: LocalProvider, served: ServedMemory) -> None:
     """Put the prompts where a server finds them."""
 
     async def session_start(context: Context, task: str = "") -> str:
-        caller = desk.caller(context)
-        return await read(desk.memory.attend(lambda ports: _start(ports, caller, task)))
+        caller = served.caller(context)
+        return await read(served.memory.attend(lambda ports: _start(ports, caller, task)))
 
     def checkpoint() -> str:
         return CHECKPOINT

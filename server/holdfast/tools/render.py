@@ -33,7 +33,7 @@ BACK_TOKENS: Final = 2000  # of what is told of notes that came back
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Rendered:
     """An answer: what a program reads, by key, and what a model reads."""
 
     text: str
@@ -47,7 +47,7 @@ def space_from(request: Remember, caller: Caller) -> str:
     return "about the user" if request.about_self else caller.space_from
 
 
-def remembered(outcome: Outcome, space_from: str) -> Told:
+def remembered(outcome: Outcome, space_from: str) -> Rendered:
     note = outcome.note
     similar = () if isinstance(outcome, Duplicate) else outcome.similar
     linked, notices = outcome.linked[:MOST_LINKS], _notices_of(outcome.notices, len(outcome.linked), MOST_LINKS)
@@ -73,11 +73,11 @@ def remembered(outcome: Outcome, space_from: str) -> Told:
     return _answer([*lines, *undo_hint(outcome.change_id), *notice_lines(notices)], dict(structured))
 
 
-def recalled(outcome: Recalled, caller: Caller) -> Told:
-    return Told(text_of(outcome, caller), dict(structured_of(outcome, caller)))
+def recalled(outcome: Recalled, caller: Caller) -> Rendered:
+    return Rendered(text_of(outcome, caller), dict(structured_of(outcome, caller)))
 
 
-def node(found: Node) -> Told:
+def node(found: Node) -> Rendered:
     """A note: a page of its text, and of what belongs to it as much as there is room for."""
     note, room = found.note, Room(NODE_TOKENS)
     notices = fitting_notices(found.notices)
@@ -160,7 +160,7 @@ def _notices_of(notices: Sequence[str], count: int, most: int) -> list[str]:
     return fitting_notices([*more, *notices])
 
 
-def outdated(outcome: Outdated) -> Told:
+def outdated(outcome: Outdated) -> Rendered:
     note = outcome.note
     notices = fitting_notices(outcome.notices)
     structured: results.OutdatedResult = {
@@ -175,7 +175,7 @@ def outdated(outcome: Outdated) -> Told:
     return _answer([line, *undo_hint(outcome.change_id), *notice_lines(notices)], dict(structured))
 
 
-def taken_back(outcome: Undone | AlreadyUndone) -> Told:
+def taken_back(outcome: Undone | AlreadyUndone) -> Rendered:
     """What came back, note by note; a model that is shown the structure alone reads it in the notices."""
     if isinstance(outcome, AlreadyUndone):
         line = f"{outcome.undoes} was undone before, by {outcome.by}; nothing was done."
@@ -187,7 +187,7 @@ def taken_back(outcome: Undone | AlreadyUndone) -> Told:
     return _back(first.id, note, outcome.change_id, f"Taken back: {outcome.undoes}", lines)
 
 
-def _back(note_id: str, note: Note | None, change_id: str, line: str, lines: list[str]) -> Told:
+def _back(note_id: str, note: Note | None, change_id: str, line: str, lines: list[str]) -> Rendered:
     structured: results.OutdatedResult = {
         "id": note_id,
         "title": beginning(note.title, TITLE_TOKENS) if note else "",
@@ -211,7 +211,7 @@ def undo_hint(change_id: str | None) -> list[str]:
     return [f'Undo: mark_outdated(undo="{change_id}")'] if change_id else []
 
 
-def rated(outcome: Rated) -> Told:
+def rated(outcome: Rated) -> Rendered:
     structured: results.FeedbackResult = {
         "id": outcome.note_id,
         "recorded": outcome.recorded,
@@ -224,5 +224,5 @@ def rated(outcome: Rated) -> Told:
     )
 
 
-def _answer(lines: list[str], structured: dict[str, object]) -> Told:
-    return Told("\n".join(lines), structured)
+def _answer(lines: list[str], structured: dict[str, object]) -> Rendered:
+    return Rendered("\n".join(lines), structured)

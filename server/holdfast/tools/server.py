@@ -32,7 +32,7 @@ from mcp_types import (
 )
 
 from holdfast.engine.omi.integrity import Scope, integrity_check
-from holdfast.tools.agent import READS, Desk
+from holdfast.tools.agent import READS, ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.omi import omi_object
 from holdfast.tools.results import IntegrityResult, Room, schema_of
@@ -56,7 +56,7 @@ def _fitting(shape: dict[str, Any]) -> dict[str, Any]:
     return {**shape, "topology": topology, "details": details}
 
 
-def add_security_tools(server: FastMCP, desk: Desk) -> None:
+def add_security_tools(server: FastMCP, served: ServedMemory) -> None:
     """Put the integrity check on a server."""
 
     @server.tool(
@@ -66,37 +66,37 @@ def add_security_tools(server: FastMCP, desk: Desk) -> None:
         output_schema=schema_of(IntegrityResult),
     )
     async def _integrity_check(scope: Scope = "all") -> ToolResult:
-        report = await answered(desk.memory.attend(lambda ports: integrity_check(ports, scope)))
+        report = await answered(served.memory.attend(lambda ports: integrity_check(ports, scope)))
         return omi_object(_fitting(report.shape()), (), stored=True)  # it names files
 
 
 Request = ServerRequestContext[Any, Any]
 
 
-def add_later(server: FastMCP[Any], desk: Desk, admin: FastMCP[Any] | None = None) -> None:
+def add_later(server: FastMCP[Any], served: ServedMemory, admin: FastMCP[Any] | None = None) -> None:
     """Let a server have all of them, and the server of the admin namespace, if there is one, subscriptions."""
-    later = Later(desk, admin)
+    later = LazyResources(served, admin)
     server.add_provider(later)
     server.completion(later.complete)
     _take_subscriptions(server, later)
     if admin is not None:
         _take_subscriptions(admin, later)
-    desk.memory.beside(later.watch)
+    served.memory.beside(later.watch)
 
 
-def _take_subscriptions(server: FastMCP[Any], later: Later) -> None:
+def _take_subscriptions(server: FastMCP[Any], later: LazyResources) -> None:
     low = server._mcp_server  # noqa: SLF001 - the framework has no subscriptions of its own
     low.add_request_handler("resources/subscribe", SubscribeRequestParams, later.subscribe)
     low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, later.unsubscribe)
     low.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, later.listen)
 
 
-class Later(Provider):
-    """What a desk has to read."""
+class LazyResources(Provider):
+    """What a served has to read."""
 
-    def __init__(self, desk: Desk, admin: FastMCP[Any] | None = None) -> None:
+    def __init__(self, served: ServedMemory, admin: FastMCP[Any] | None = None) -> None:
         super().__init__()
-        self._desk = desk
+        self._served = served
         self._admin = admin
         self._shelf: LocalProvider | None = None
         self._subscribed: Subscriptions | None = None
@@ -122,7 +122,7 @@ class Later(Provider):
     ) -> Completion:
         from holdfast.tools.resources import complete  # noqa: PLC0415 - at first use, as all below
 
-        return await complete(self._desk, ref, argument)
+        return await complete(self._served, ref, argument)
 
     async def subscribe(self, context: Request, params: SubscribeRequestParams) -> EmptyResult:
         return await self._subscriptions().subscribe(context, params)
@@ -144,15 +144,15 @@ class Later(Provider):
             from holdfast.tools.resources import add_resources  # noqa: PLC0415
 
             self._shelf = LocalProvider()
-            add_resources(self._shelf, self._desk)
-            add_prompts(self._shelf, self._desk)
+            add_resources(self._shelf, self._served)
+            add_prompts(self._shelf, self._served)
         return self._shelf
 
     def _subscriptions(self) -> Subscriptions:
         if self._subscribed is None:
             from holdfast.tools.subscriptions import Subscriptions  # noqa: PLC0415
 
-            self._subscribed = Subscriptions(self._desk, self._admin)
+            self._subscribed = Subscriptions(self._served, self._admin)
             self._subscribing.set()
         return self._subscribed
 
@@ -201,7 +201,7 @@ def spare_listing(server: FastMCP[Any]) -> None:
     From 2026-07-28 on a tool may ask for arguments in headers, and the list is how the framework would find out which.
     None of ours does.
     """
-    server._mcp_server.get_tool_input_schema = _nothing_in_headers  # noqa: SLF001 - the framework has no door to it
+    server._mcp_server.get_tool_input_schema = _nothing_in_headers  # noqa: SLF001 - the framework has no way to it
 
 
 def _nothing_in_headers(_tool: str) -> None:

@@ -37,7 +37,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import ConflictError, HoldfastError
 from holdfast.model.access import READ
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.auth import access_of, asked_space, is_admin, require
 from holdfast.tools.resources import Kind, find
 
@@ -90,9 +90,9 @@ class _Client:
 class Subscriptions:
     """Who wants to know of what, and what it was when they were last told."""
 
-    def __init__(self, desk: Desk, admin: FastMCP[Any] | None) -> None:
-        self._desk = desk
-        self._memory = desk.memory
+    def __init__(self, served: ServedMemory, admin: FastMCP[Any] | None) -> None:
+        self._served = served
+        self._memory = served.memory
         self._admin = admin
         self._audiences: dict[Caller, _Audience] = {}
         self._clients: dict[Connection, _Client] = {}
@@ -151,7 +151,7 @@ class Subscriptions:
             return await audience.streams(context, params.model_copy(update={"notifications": notifications}))
 
     def _asker(self, context: ServerRequestContext[Any, Any]) -> Caller:
-        return self._desk.asker(access_of(context), "mcp", asked_space(context.request))
+        return self._served.asker(access_of(context), "mcp", asked_space(context.request))
 
     async def watch(self) -> None:
         """Tell of changes for as long as the server runs; no audience waits for what is slow for another."""
@@ -192,14 +192,14 @@ class Subscriptions:
                     await client.session.send_resource_updated(uri)
 
     def _check(self, access: AccessToken | None) -> None:
-        if self._desk.guarded:
+        if self._served.guarded:
             require(access, READ)
 
     async def _find(self, access: AccessToken | None, uri: str) -> tuple[Kind | None, str] | None:
         """What a URI names for whoever asks; None where there is nothing, or nothing for them."""
         if (found := find(uri)) is not None:
             return found
-        if self._admin is None or (self._desk.guarded and not is_admin(access)):
+        if self._admin is None or (self._served.guarded and not is_admin(access)):
             return None
         there = await self._admin.get_resource(uri) or await self._admin.get_resource_template(uri)
         return (None, uri) if there is not None else None

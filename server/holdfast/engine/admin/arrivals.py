@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.engine.agent.remember import AUTO_REASONS, BEFORE, FIRST, THREAD_WEIGHT, is_selfless, self_change
-from holdfast.engine.arguments import LARGEST_CONTENT, LONGEST_LINE, LONGEST_TAG, MOST_TAGS, Door
+from holdfast.engine.arguments import LARGEST_CONTENT, LONGEST_LINE, LONGEST_TAG, MOST_TAGS, TextGate
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, SecretRefusedError
@@ -60,7 +60,7 @@ class Ready:
 
 
 @dataclass(slots=True)
-class Threads:
+class LastInSpace:
     """The last note of each space: what would stand alone is tied to it, as a note is that a tool stores."""
 
     last: dict[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Threads:
         return Link(before, "preceded_by", THREAD_WEIGHT, BEFORE)
 
 
-def made_ready(ports: Ports, item: Arrival | ArrivedFile, threads: Threads) -> Ready:
+def made_ready(ports: Ports, item: Arrival | ArrivedFile, threads: LastInSpace) -> Ready:
     """A note of another memory in our form.
 
     Raises:
@@ -127,48 +127,48 @@ def _space_of(where: str) -> str:
         return GLOBAL_SPACE
 
 
-def _of_arrival(ports: Ports, item: Arrival, threads: Threads) -> Ready:
-    door = Door(ports)
+def _of_arrival(ports: Ports, item: Arrival, threads: LastInSpace) -> Ready:
+    gate = TextGate(ports)
     unmapped = list(item.unmapped)
     extra = dict(item.extra)
-    content = door.text("content", item.content, LARGEST_CONTENT)
+    content = gate.text("content", item.content, LARGEST_CONTENT)
     is_retired = item.outdated_reason is not None or bool(item.superseded_by)
     note = Note(
         id=imported_id(item.key),
         content=content,
-        title=_line(door, item.title) or title_of(content),
+        title=_line(gate, item.title) or title_of(content),
         created=item.created,
         updated=max(item.created, item.updated),
         type=item.type,
         tier=item.tier,
         space=_space(item.space, unmapped),
-        tags=_tags(door, item.tags, extra, unmapped),
+        tags=_tags(gate, item.tags, extra, unmapped),
         confidence=item.confidence,
-        source=_line(door, item.source) or item.key.partition(":")[0],
-        subject=_line(door, item.subject) or None,
+        source=_line(gate, item.source) or item.key.partition(":")[0],
+        subject=_line(gate, item.subject) or None,
         event_time=item.event_time or None,
         valid_from=item.valid_from or None,
         valid_until=item.valid_until or (max(item.created, item.updated) if is_retired else None),
         outdated=item.outdated_reason is not None,
-        outdated_reason=_line(door, item.outdated_reason or "") or None,
+        outdated_reason=_line(gate, item.outdated_reason or "") or None,
         superseded_by=imported_id(item.superseded_by) if item.superseded_by else None,
-        session=_line(door, item.session) or None,
+        session=_line(gate, item.session) or None,
         about_self=item.about_self,
         connections=tuple(
-            Link(imported_id(tie.to), tie.type, tie.weight, _line(door, tie.reason)) for tie in item.ties
+            Link(imported_id(tie.to), tie.type, tie.weight, _line(gate, tie.reason)) for tie in item.ties
         ),
     )
     if not note.connections and not note.about_self:
         note = replace(note, connections=(threads.link(note),))
-    keys = _extra_keys(ports, extra, door)
-    raw = new_document(note).with_values({IMPORTED_FROM: _line(door, item.key), **keys}).render()
-    return Ready(note, raw, item.where, tuple(door.labels), tuple(unmapped), bool(keys))
+    keys = _extra_keys(ports, extra, gate)
+    raw = new_document(note).with_values({IMPORTED_FROM: _line(gate, item.key), **keys}).render()
+    return Ready(note, raw, item.where, tuple(gate.labels), tuple(unmapped), bool(keys))
 
 
-def _line(door: Door, text: str) -> str:
+def _line(gate: TextGate, text: str) -> str:
     """A short text on one line, cut where it is too long for one."""
     line = " ".join(text.split()).encode()[:LONGEST_LINE].decode("utf-8", "ignore")
-    return door.line("line", line) or ""
+    return gate.line("line", line) or ""
 
 
 def _space(given: str, unmapped: list[str]) -> str:
@@ -179,36 +179,36 @@ def _space(given: str, unmapped: list[str]) -> str:
         return GLOBAL_SPACE
 
 
-def _tags(door: Door, given: tuple[str, ...], extra: dict[str, Any], unmapped: list[str]) -> tuple[str, ...]:
+def _tags(gate: TextGate, given: tuple[str, ...], extra: dict[str, Any], unmapped: list[str]) -> tuple[str, ...]:
     tags = [" ".join(tag.split()) for tag in given]
     fit = [tag for tag in dict.fromkeys(tags) if tag and len(tag) <= LONGEST_TAG and "," not in tag][:MOST_TAGS]
     if len(fit) < len(set(tags)):
         unmapped.append(f"some of its {len(tags)} tags are too long or too many: they are kept in its frontmatter")
         kept = extra.get(IMPORTED_KEYS)
         extra[IMPORTED_KEYS] = {**(kept if isinstance(kept, dict) else {}), "tags": list(given)}
-    return tuple(dict.fromkeys(_line(door, tag).removeprefix("#") for tag in fit))
+    return tuple(dict.fromkeys(_line(gate, tag).removeprefix("#") for tag in fit))
 
 
-def _extra_keys(ports: Ports, extra: Mapping[str, Any], door: Door) -> dict[str, Any]:
+def _extra_keys(ports: Ports, extra: Mapping[str, Any], gate: TextGate) -> dict[str, Any]:
     """Foreign frontmatter without secrets; what has a name of ours goes below one key."""
     ours = frontmatter_keys() | {IMPORTED_FROM, IMPORTED_KEYS}
     kept = extra.get(IMPORTED_KEYS)
     below = dict(kept) if isinstance(kept, dict) else {}
     below |= {key: value for key, value in extra.items() if key in ours and key != IMPORTED_KEYS}
     keys = {key: value for key, value in extra.items() if key not in ours}
-    clean = _clean({**keys, **({IMPORTED_KEYS: below} if below else {})}, ports, door)
+    clean = _clean({**keys, **({IMPORTED_KEYS: below} if below else {})}, ports, gate)
     return dict(clean)
 
 
-def _clean(value: Any, ports: Ports, door: Door) -> Any:
+def _clean(value: Any, ports: Ports, gate: TextGate) -> Any:
     match value:
         case dict():
-            return {str(_clean(str(key), ports, door)): _clean(inner, ports, door) for key, inner in value.items()}
+            return {str(_clean(str(key), ports, gate)): _clean(inner, ports, gate) for key, inner in value.items()}
         case list() | tuple():
-            return [_clean(item, ports, door) for item in value]
+            return [_clean(item, ports, gate) for item in value]
         case str():
             text, labels = _redacted(ports, value)
-            door.labels.extend(labels)
+            gate.labels.extend(labels)
             return text
         case _:
             return value
@@ -217,7 +217,7 @@ def _clean(value: Any, ports: Ports, door: Door) -> Any:
 def _redacted(ports: Ports, text: str) -> tuple[str, tuple[str, ...]]:
     if ports.secrets == "allow":
         return text, ()
-    redaction = ports.door(text)
+    redaction = ports.redact(text)
     if redaction.labels and ports.secrets == "refuse":
         raise SecretRefusedError(f"It holds a secret ({', '.join(redaction.labels)}).", "Leave it out.")
     return redaction.text, redaction.labels

@@ -27,7 +27,7 @@ class DryRun:
 async def back_up(memory: Attending, caller: Caller) -> Journalled[Backup]:
     """Make a backup now."""
     call = AdminCall(caller, "admin_backup")
-    return await journalled(memory, call, lambda ports: _vault(ports).back_up("asked for"), _told)
+    return await journalled(memory, call, lambda ports: _vault(ports).back_up("asked for"), _as_record)
 
 
 async def back_up_daily(ports: Ports) -> Backup | None:
@@ -65,10 +65,10 @@ async def restore_backup(
             return await _vault(ports).restore(backup_id, {"by": caller.principal, "source": caller.source})
 
     about, verb = ({"dry_run": True}, dry_run) if confirm is None else ({}, execute)
-    return await journalled(memory, AdminCall(caller, op, about, anywhere=True), verb, _told)
+    return await journalled(memory, AdminCall(caller, op, about, anywhere=True), verb, _as_record)
 
 
-def _told(answer: object) -> dict[str, str]:
+def _as_record(answer: object) -> dict[str, str]:
     match answer:
         case Backup(backup_id=backup_id):
             return {"backup": backup_id}

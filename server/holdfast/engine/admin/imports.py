@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from holdfast.backup.export import Exported
 from holdfast.engine.admin.arrivals import (
     IMPORT,
+    LastInSpace,
     Ready,
     Taken,
-    Threads,
     came_in_sections,
     clean_page,
     made_ready,
@@ -22,7 +22,7 @@ from holdfast.engine.admin.gate import AdminCall, Confirmations, Journalled, jou
 from holdfast.engine.agent.remember import ATTEMPTS, AUTO_REASONS, is_selfless, same_guard, self_change
 from holdfast.engine.arguments import MOST_TAGS, space
 from holdfast.engine.commit import check_known, commit, load_current
-from holdfast.engine.ports import Attending, Caller, Moving, Ports, View, world
+from holdfast.engine.ports import Attending, Caller, Ports, Transfers, View, ports_now
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
 from holdfast.importers.files import Source
 from holdfast.index.rows import IndexedNote
@@ -50,7 +50,7 @@ class ImportFrom:
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """What an import made, or would make.
 
     `notes` are new ones and `links` the edges that they bring. `known` came before; of these `differing` are not the
@@ -109,7 +109,7 @@ class Report:
 class Imported:
     """An import that is done, or with a token one that was only tried."""
 
-    report: Report
+    report: ImportReport
     confirm: str | None
     notices: tuple[str, ...] = ()
 
@@ -125,7 +125,7 @@ async def import_memory(
         StorageError, ConflictError: what was imported until then stays; call again to go on.
     """
     call = AdminCall(caller, IMPORT, {"dry_run": True} if request.confirm is None else {})
-    report = Report()
+    report = ImportReport()
     try:
         confirm = await _import(memory, caller, tokens, request, progress, report)
     except HoldfastError as error:
@@ -135,7 +135,9 @@ async def import_memory(
     return Imported(report, confirm, await write_outcome(memory, call, {"outcome": "done", **told}))
 
 
-def _broken_off(error: HoldfastError, report: Report, request: ImportFrom, notices: Sequence[str]) -> HoldfastError:
+def _broken_off(
+    error: HoldfastError, report: ImportReport, request: ImportFrom, notices: Sequence[str]
+) -> HoldfastError:
     """The error of an import, which may have brought some notes before it."""
     if request.confirm is None or not (report.notes or report.pages):
         return error.also(*notices)
@@ -146,10 +148,15 @@ def _broken_off(error: HoldfastError, report: Report, request: ImportFrom, notic
 
 
 async def _import(
-    memory: Attending, caller: Caller, tokens: Confirmations, request: ImportFrom, progress: Progress, report: Report
+    memory: Attending,
+    caller: Caller,
+    tokens: Confirmations,
+    request: ImportFrom,
+    progress: Progress,
+    report: ImportReport,
 ) -> str | None:
     """Do it, or try it, and fill the report; a try gives a token."""
-    ports = await memory.attend(world)
+    ports = await memory.attend(ports_now)
     of = space("space", request.space) if request.space and request.space.strip() else ""
     source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
     try:
@@ -173,7 +180,7 @@ async def export_memory(memory: Attending, caller: Caller, name: str | None) -> 
     return await journalled(memory, call, lambda ports: _moving(ports).export(name), lambda made: {"export": made.path})
 
 
-def _moving(ports: Ports) -> Moving:
+def _moving(ports: Ports) -> Transfers:
     if ports.moving is None:
         raise StorageError("This storage is not moved in or out of like this.", "Use the means of its database.")
     return ports.moving
@@ -213,13 +220,13 @@ def _not_joined(same: Note, item: Ready) -> list[str]:
 class _Importing:
     """One run over a source. Notes are stored a few at a time, each time whole: it can end anywhere."""
 
-    def __init__(self, memory: Attending, ports: Ports, caller: Caller, report: Report, *, writes: bool) -> None:
+    def __init__(self, memory: Attending, ports: Ports, caller: Caller, report: ImportReport, *, writes: bool) -> None:
         self._memory = memory
         self._ports = ports
         self._caller = caller
         self._writes = writes
         self._report = report
-        self._threads = Threads()
+        self._threads = LastInSpace()
         self._own: frozenset[str] = frozenset()  # ids that the source's notes have there
         self._first: dict[str, tuple[Note, ...]] = {}  # by what they say, the notes of this source
 

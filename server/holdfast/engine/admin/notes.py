@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.undo import clear_trash, find_change, plan
-from holdfast.engine.arguments import LARGEST_CONTENT, Door, resolve
+from holdfast.engine.arguments import LARGEST_CONTENT, TextGate, resolve
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.jobs.changes import core_notices
@@ -208,9 +208,9 @@ async def update_note(ports: Ports, caller: Caller, request: Edit) -> Edited:
         ProtectedNoteError: the Self note keeps its type, tier and space.
         ConflictError, StorageError: nothing was written.
     """
-    door = Door(ports)
+    gate = TextGate(ports)
     size = len(request.content or "")
-    wanted = await ports.computing.run(caller.principal, size, lambda: _wanted(door, request))
+    wanted = await ports.computing.run(caller.principal, size, lambda: _wanted(gate, request))
     found = await resolve(ports.index, request.node_id)
     if found.note.id == SELF_ID and wanted.keys() & {"type", "tier", "space"}:
         raise ProtectedNoteError("The Self note keeps its type, tier and space.", "Change its content, title or tags.")
@@ -226,7 +226,7 @@ async def update_note(ports: Ports, caller: Caller, request: Edit) -> Edited:
         vectors = {edited.id: encoded} if encoded else {}
         done = await commit(ports, caller, UPDATE, [Change(stored, edited)], vectors, {"admin": UPDATE})
     shed = await core_notices(ports, edited.id) if "tier" in changed and edited.tier == "core" else []
-    return Edited(edited, done.change_id, changed, (*door.notices(), *shed))
+    return Edited(edited, done.change_id, changed, (*gate.notices(), *shed))
 
 
 async def connect_notes(ports: Ports, caller: Caller, request: Connect) -> Edited:
@@ -257,18 +257,18 @@ async def connect_notes(ports: Ports, caller: Caller, request: Connect) -> Edite
     return Edited(connected, done.change_id, ("connections",), ())
 
 
-def _wanted(door: Door, request: Edit) -> dict[str, Any]:
+def _wanted(gate: TextGate, request: Edit) -> dict[str, Any]:
     """The new values of the keys that are to change."""
     for name, value, allowed in (("type", request.type, NOTE_TYPES), ("tier", request.tier, TIERS)):
         if value is not None and value not in allowed:
             raise InvalidArgumentError(f"{name} is unknown.", f"Use one of {', '.join(allowed)}.")
     given = {
-        "content": None if request.content is None else door.text("content", request.content, LARGEST_CONTENT),
+        "content": None if request.content is None else gate.text("content", request.content, LARGEST_CONTENT),
         "type": request.type,
         "tier": request.tier,
-        "tags": None if request.tags is None else door.tags(request.tags),
-        "title": door.line("title", request.title),
-        "space": door.space(request.space),
+        "tags": None if request.tags is None else gate.tags(request.tags),
+        "title": gate.line("title", request.title),
+        "space": gate.space(request.space),
     }
     wanted = {name: value for name, value in given.items() if value is not None}
     if not wanted:

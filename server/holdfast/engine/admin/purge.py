@@ -17,7 +17,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class NoteTraces:
     """Where a note is kept, in files: notes, replaced texts, the trash; lines of the journal; ids of backups.
 
     `told_by` are notes that it was merged or consolidated into: they stay, whatever they have of its words.
@@ -36,7 +36,7 @@ class Kept:
 class WouldPurge:
     """What a purge would erase, and the token that makes it happen."""
 
-    kept: Kept
+    kept: NoteTraces
     confirm: str
 
 
@@ -44,7 +44,7 @@ class WouldPurge:
 class Purged:
     """What was erased; `kept.backups` still hold it."""
 
-    kept: Kept
+    kept: NoteTraces
 
 
 async def purge(
@@ -107,12 +107,12 @@ async def _remains(ports: Ports, note_id: str) -> Remains:
     return await ports.store.past.remains(note_id, tuple(await ports.index.files_of([note_id])))
 
 
-async def _kept(ports: Ports, note_id: str, remains: Remains) -> Kept:
+async def _kept(ports: Ports, note_id: str, remains: Remains) -> NoteTraces:
     backups = await ports.vault.holding(note_id, remains.hashes) if ports.vault is not None else []
     heirs = {each for each, _ in await ports.index.matching(note_id, _SHOWN)}
     links = await ports.index.links([note_id])
     heirs |= {link.source for link in links if link.type == "derived_from" and link.target == note_id}
-    return Kept(
+    return NoteTraces(
         note_id,
         files=len(remains.files),
         history=len(remains.past),

@@ -34,7 +34,7 @@ from holdfast.model.pages import is_page_key
 from holdfast.model.times import moment
 from holdfast.store.erasure import NO_HASH
 from holdfast.store.history import void_changes
-from holdfast.store.intents import Intent, PlannedFile, intent_of
+from holdfast.store.intents import AnnouncedChange, PlannedFile, intent_of
 from holdfast.store.stored import Change
 
 log = structlog.get_logger()
@@ -91,13 +91,13 @@ class PastChange:
     """A change as the journal has it; `undone_by` is the change that undid it and is not undone itself."""
 
     op: str
-    intent: Intent
+    intent: AnnouncedChange
     undone_by: str | None
     record: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UndoPlan:
     """What undoing a change comes to: the changes to make, and the files that they take out of the trash."""
 
     changes: tuple[Change, ...]
@@ -170,7 +170,7 @@ async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastC
     return Undone(found.intent.change, done.change_id, planned.notes)
 
 
-async def _check_none_alike(ports: Ports, planned: Plan, since: str) -> None:
+async def _check_none_alike(ports: Ports, planned: UndoPlan, since: str) -> None:
     """Refuse to bring a note back beside another that says the same and was stored after the change was made."""
     ids = [each.id for each in planned.notes]
     coming = [each.note for each in planned.notes if each.effect != "moved to the trash" and not each.note.is_outdated]
@@ -306,7 +306,7 @@ def undone_by(records: Sequence[Mapping[str, Any]], void: set[str]) -> dict[str,
     return by
 
 
-async def plan(ports: Ports, found: PastChange) -> Plan:
+async def plan(ports: Ports, found: PastChange) -> UndoPlan:
     """What undoing comes to now.
 
     Raises:
@@ -322,7 +322,7 @@ async def plan(ports: Ports, found: PastChange) -> Plan:
     trashed = await ports.store.past.trashed() if any(file.after is None for file in files) else {}
     last = {each: deletion.file for each, deletion in trashed.items() if each in ids and each not in held}
     steps = [await _step(ports, file, there.get(file.note), last.get(file.note)) for file in files]
-    return Plan(
+    return UndoPlan(
         changes=tuple(change for change, _ in steps),
         notes=tuple(affected for _, affected in steps),
         from_trash=tuple(last[file.note] for file in files if file.after is None),

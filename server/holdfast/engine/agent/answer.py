@@ -29,7 +29,7 @@ from holdfast.engine.agent.matters import (
     earlier_of,
     valid_then,
 )
-from holdfast.engine.agent.question import Asking, Window, anytime, averaged, hard_filter, outer, ranked_phrasing
+from holdfast.engine.agent.question import Asking, TimeWindow, anytime, averaged, hard_filter, outer, ranked_phrasing
 from holdfast.engine.agent.remember import AUTO_REASONS
 from holdfast.engine.omi.beliefs import opposed_pairs
 from holdfast.engine.ports import View
@@ -100,7 +100,7 @@ class Answer:
     tensions: tuple[Tension, ...]
     elsewhen: bool
     listing: Listing | None = None
-    window: Window | None = None
+    window: TimeWindow | None = None
 
 
 def answer(
@@ -169,7 +169,7 @@ def _search(view: View, asking: Asking, wanted: Filter, most: int, passing: Pass
     return _Search(wanted, ranked, gated(ranked, max(most, LOOKED), passing))
 
 
-def _claimed(asking: Asking, hits: Sequence[Hit]) -> Window | None:
+def _claimed(asking: Asking, hits: Sequence[Hit]) -> TimeWindow | None:
     """The time that the answer is from: that of the question, or with the days around it, where a hit is."""
     windows = (asking.window, outer(asking))
     return next((each for each in windows if each and any(each.holds(hit.note.happened) for hit in hits)), None)

@@ -75,7 +75,7 @@ LARGEST_SHARE = 6  # of the budget, one part at most is one note
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SpaceListing:
     """Current notes of a space, the last changed first; `omitted` is how many there are beside them."""
 
     notes: tuple[ListedNote, ...]
@@ -83,7 +83,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AlwaysRelevant:
     """Notes that matter without a question, as many as the budget holds; `omitted` are the ids of others.
 
     `texts` is what is shown of each, in their order.
@@ -117,7 +117,7 @@ async def evidence(ports: Ports, node_id: str) -> list[dict[str, Any]]:
     return [{key: entry.get(key) for key in EVIDENCE_KEYS} for entry in stored.note.evidence]
 
 
-async def listing(ports: Ports, space: str) -> Listing:
+async def listing(ports: Ports, space: str) -> SpaceListing:
     """The notes of a space; none where nothing was stored in it.
 
     Raises:
@@ -125,10 +125,10 @@ async def listing(ports: Ports, space: str) -> Listing:
     """
     name = space_named("space", space)
     notes, count = await ports.index.read(lambda view: view.listed(name, ports.now, MOST_LISTED))
-    return Listing(tuple(notes), count - len(notes))
+    return SpaceListing(tuple(notes), count - len(notes))
 
 
-async def context(ports: Ports, space: str, budget: int = CONTEXT_TOKENS) -> tuple[str, Standing]:
+async def context(ports: Ports, space: str, budget: int = CONTEXT_TOKENS) -> tuple[str, AlwaysRelevant]:
     """What work in a space should know at once: core notes, then the working ones that were changed last.
 
     Returns the space's one spelling with them.
@@ -138,7 +138,7 @@ async def context(ports: Ports, space: str, budget: int = CONTEXT_TOKENS) -> tup
     """
     name = space_named("space", space)
 
-    def read(view: View) -> Standing:
+    def read(view: View) -> AlwaysRelevant:
         core = view.standing("core", name, ports.now, MOST_STANDING)
         recent = view.standing("recent", name, ports.now, MOST_STANDING)
         return _fitting(view, [*core, *recent], budget)
@@ -146,7 +146,7 @@ async def context(ports: Ports, space: str, budget: int = CONTEXT_TOKENS) -> tup
     return name, await ports.index.read(read)
 
 
-async def about_self(ports: Ports, budget: int = CONTEXT_TOKENS) -> Standing:
+async def about_self(ports: Ports, budget: int = CONTEXT_TOKENS) -> AlwaysRelevant:
     """The Self note and what is about the user."""
     return await ports.index.read(
         lambda view: _fitting(view, view.standing("self", GLOBAL_SPACE, ports.now, MOST_STANDING), budget)
@@ -185,7 +185,7 @@ async def _page(ports: Ports, path: str) -> str | None:
     return None if page is None else page.data.decode("utf-8", "replace")
 
 
-def _fitting(view: View, ids: Sequence[str], budget: int) -> Standing:
+def _fitting(view: View, ids: Sequence[str], budget: int) -> AlwaysRelevant:
     """The first notes that the budget holds, of each at most a share of it: a long one keeps no shorter ones out."""
     notes: list[Note] = []
     texts: list[str] = []
@@ -206,7 +206,7 @@ def _fitting(view: View, ids: Sequence[str], budget: int) -> Standing:
                 left -= cost
             else:
                 omitted.append(note_id)
-    return Standing(tuple(notes), tuple(texts), tuple(omitted))
+    return AlwaysRelevant(tuple(notes), tuple(texts), tuple(omitted))
 
 
 def _shown(note: Note, most: int) -> str:

@@ -27,7 +27,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import EventNotFoundError, InvalidArgumentError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
-from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, FeedbackRow, Question, QuestionVector, RecallEvent
+from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, FeedbackRow, QuestionVector, RatedQuestion, RecallEvent
 from holdfast.model.note import PREFIX, id_milliseconds, is_note_id
 from holdfast.model.ranking import BOUND, QueryVector, question_key, without_names
 from holdfast.model.times import instant, moment, read_instant
@@ -72,7 +72,7 @@ class _About:
     """What the signal is about: a recall and its question, or only a day."""
 
     event: str
-    question: Question | None = None
+    question: RatedQuestion | None = None
     query: str = ""
     vector: QueryVector | None = None
 
@@ -127,7 +127,7 @@ def feedback_row(record: Mapping[str, Any]) -> FeedbackRow | None:
     ):
         return None
     whole = all(isinstance(text, str) and 0 < len(text) <= LONGEST_QUESTION for text in texts)
-    question = Question(*texts) if whole else None
+    question = RatedQuestion(*texts) if whole else None
     return FeedbackRow(note, event, record["seq"], signal, source == "explicit", at, question)
 
 
@@ -186,7 +186,7 @@ async def _asked(ports: Ports, event: RecallEvent) -> _About:
     text = without_time(asked, time) if time else asked
     subjects = await ports.index.read(lambda view: view.subjects(query_terms(text)))
     embedded = without_names(text, subjects)[:LONGEST_QUESTION] or asked
-    question = Question(question_key(event.query), asked, embedded)
+    question = RatedQuestion(question_key(event.query), asked, embedded)
     vector = vector_in(ports, event.vector_set, event.vector) if event.vector else None
     return _About(event.id, question, event.query, vector)
 

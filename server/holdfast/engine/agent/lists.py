@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.engine.agent.question import Asking, Window, narrowed
+from holdfast.engine.agent.question import Asking, TimeWindow, narrowed
 from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote
 from holdfast.model.intent import Intent, is_recency
@@ -159,7 +159,7 @@ def _count(view: View, wanted: Filter, intent: Intent) -> int:
     return len(_due(view, wanted)) if intent.due else view.by_time(wanted, 0).total
 
 
-def _window(asking: Asking) -> Window | None:
+def _window(asking: Asking) -> TimeWindow | None:
     return None if _is_latest(asking) else asking.window
 
 

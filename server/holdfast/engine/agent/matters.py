@@ -15,7 +15,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.maintenance import cosine
 from holdfast.model.matter import FOLDED, LED, SURE, may_speak_of_one, sameness, signs, statement
 from holdfast.model.note import SELF_ID, Note
-from holdfast.model.ranking import Candidate, Ranked
+from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.times import moment
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
@@ -299,9 +299,9 @@ def _days(head: Note, note: Note) -> int:
     return max(0, (moment(said_at(head)) - moment(said_at(note))).days)
 
 
-def bare(note: Note) -> Candidate:
+def bare(note: Note) -> RankCandidate:
     """A note that no leg found."""
-    return Candidate(
+    return RankCandidate(
         rowid=0,
         id=note.id,
         space=note.space,

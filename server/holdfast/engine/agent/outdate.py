@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from holdfast.engine.arguments import Door, resolve
+from holdfast.engine.arguments import TextGate, resolve
 from holdfast.engine.commit import commit, load_current
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, ProtectedNoteError
@@ -42,8 +42,8 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
     """
     if request.node_id is None:
         raise InvalidArgumentError("node_id is missing.", "Name the note to retire, or give undo a change_id.")
-    door = Door(ports)
-    reason = door.line("reason", request.reason)
+    gate = TextGate(ports)
+    reason = gate.line("reason", request.reason)
     found = await resolve(ports.index, request.node_id)
     if found.note.id == SELF_ID:
         raise ProtectedNoteError("The Self note cannot be marked outdated.", "Edit its file instead.")
@@ -61,7 +61,7 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
         closed = replace(closed, updated=max(ports.now, closed.created))
         done = await commit(ports, caller, "mark_outdated", [Change(stored, closed)])
-    return Outdated(closed, done.change_id, door.notices())
+    return Outdated(closed, done.change_id, gate.notices())
 
 
 def _end(note: Note, now: str) -> str:

@@ -102,7 +102,7 @@ EVENT_DAYS = 3  # what happened "during" an event is told of within these
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TimeWindow:
     """The time that a question was taken to speak of, and the words that say so."""
 
     after: str | None
@@ -130,7 +130,7 @@ class Asking:
     wanted: Filter
     question: Question
     time: TimeReading | None
-    window: Window | None = None
+    window: TimeWindow | None = None
     open: bool = False
     intent: Intent | None = None
     is_browsing: bool = False
@@ -170,17 +170,17 @@ def is_no_question(query: str) -> bool:
     return not query.strip().strip("*")
 
 
-def window_of(view: View, asking: Asking) -> Window | None:
+def window_of(view: View, asking: Asking) -> TimeWindow | None:
     """The days that are meant, where the question says which, or where a note of the event that it names does."""
     time = asking.time
     if time is None:
         return None
     if time.after or time.before:
-        return Window(time.after, time.before, time.words)
+        return TimeWindow(time.after, time.before, time.words)
     return _around_event(view, asking, time) if time.event else None
 
 
-def placed(asking: Asking, window: Window | None) -> Asking:
+def placed(asking: Asking, window: TimeWindow | None) -> Asking:
     """The question with its time known. What was before an event is not told in the event's own words.
 
     Where its time leaves nothing out, the names of weekdays in it are looked for like other words.
@@ -209,11 +209,11 @@ def _with_days(asking: Asking, *, all_of_them: bool) -> str:
     return " ".join((asking.text, *(day for day in days if not set(query_terms(day)) <= set(known))))
 
 
-def outer(asking: Asking) -> Window | None:
+def outer(asking: Asking) -> TimeWindow | None:
     """The window with the days around it in which a note may still be told of it."""
     if asking.window is None or asking.time is None or asking.window.event:
         return None
-    return Window(*outer_window(asking.time), asking.window.words)
+    return TimeWindow(*outer_window(asking.time), asking.window.words)
 
 
 def hard_filter(asking: Asking) -> Filter | None:
@@ -233,7 +233,7 @@ def narrowed(wanted: Filter, after: str | None, before: str | None) -> Filter:
     )
 
 
-def _around_event(view: View, asking: Asking, time: TimeReading) -> Window | None:
+def _around_event(view: View, asking: Asking, time: TimeReading) -> TimeWindow | None:
     """As in "before the migration": a note that tells of the event, in the same spaces, says when that was."""
     wanted = Filter(asking.wanted.now, spaces=asking.wanted.spaces, include_outdated=True)
     found = view.search(time.event or "", None, wanted, EVENT_POOL, EVENT_TERMS).candidates
@@ -250,14 +250,14 @@ def _tells_when(note: Note) -> bool:
     return note.type == "event" or note.event_time is not None
 
 
-def _window(happened: str, note_id: str, time: TimeReading) -> Window:
+def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
     match time.relation:
         case "before" | "until":
-            return Window(None, happened, time.words, note_id)
+            return TimeWindow(None, happened, time.words, note_id)
         case "after" | "since":
-            return Window(happened, None, time.words, note_id)
+            return TimeWindow(happened, None, time.words, note_id)
         case _:
-            return Window(_days(happened, -EVENT_DAYS), _days(happened, EVENT_DAYS), time.words, note_id)
+            return TimeWindow(_days(happened, -EVENT_DAYS), _days(happened, EVENT_DAYS), time.words, note_id)
 
 
 def _days(text: str, days: int) -> str:

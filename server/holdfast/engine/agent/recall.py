@@ -13,7 +13,7 @@ from holdfast.engine.agent.answer import Answer, Budget, Hit, Neighbour, Tension
 from holdfast.engine.agent.lists import Listing
 from holdfast.engine.agent.question import (
     Asking,
-    Window,
+    TimeWindow,
     browsing,
     checked_phrasings,
     is_no_question,
@@ -221,7 +221,7 @@ def _subjects(view: View, asking: Asking) -> list[list[str]]:
     return [view.subjects(query_terms(text)) for text in _texts(asking)]
 
 
-def _span(wanted: Filter, window: Window | None) -> tuple[str | None, str | None]:
+def _span(wanted: Filter, window: TimeWindow | None) -> tuple[str | None, str | None]:
     """The time that the arguments and the question leave together; where they leave none, that of the arguments."""
     both = narrowed(wanted, window.after, window.before) if window else wanted
     if both.after and both.before and both.after > both.before:
@@ -232,18 +232,18 @@ def _span(wanted: Filter, window: Window | None) -> tuple[str | None, str | None
 async def kept_event(
     ports: Ports, caller: Caller, asking: Asking, shown: Sequence[tuple[str, float]]
 ) -> tuple[str, str]:
-    """Keep a recall for feedback; its query passes the same door as a note. Its id, and a notice where that failed."""
+    """Keep a recall for feedback; its query passes the same gate as a note. Its id, and a notice where that failed."""
     query = await without_secrets(ports, caller.principal, asking.query)
     event_id = EVENT_PREFIX + ports.new_id().removeprefix(PREFIX)
     event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
     if asking.vector is not None:
         event = replace(event, vector_set=asking.vector.key, vector=asking.vector.vector)
-    ports.events.publish(_told(event))
+    ports.events.publish(_as_event(event))
     is_kept = await ports.recalls.add(event) or ports.reading_notice
     return event_id, "" if is_kept else "This recall was not kept, so it cannot be rated later."
 
 
-def _told(event: RecallEvent) -> MemoryRecalledEvent:
+def _as_event(event: RecallEvent) -> MemoryRecalledEvent:
     """For those who listen: what answered, without the neighbours, which have no relevance of their own."""
     best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
     return MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at)
@@ -295,7 +295,7 @@ def _more_elsewhere(listing: Listing) -> list[str]:
     return [f'{listing.elsewhere:,} more in other projects; ask "in all projects" for them.']
 
 
-def time_read(window: Window | None, found: Answer) -> list[str]:
+def time_read(window: TimeWindow | None, found: Answer) -> list[str]:
     """How the question's time was taken, where that is not plain from the window."""
     if window is None:
         return []

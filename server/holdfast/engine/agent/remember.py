@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from holdfast.engine.agent.matters import in_time, likelihood
-from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, Door, check_count, resolve, resolve_all, when
+from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, TextGate, check_count, resolve, resolve_all, when
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.jobs.changes import core_notices
@@ -21,7 +21,7 @@ from holdfast.model.matter import FOLDED
 from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Link, Note, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import opposition
-from holdfast.model.ranking import Candidate, Filter, relevance
+from holdfast.model.ranking import Filter, RankCandidate, relevance
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
 
@@ -84,7 +84,7 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class NoteStored:
     """The note is kept."""
 
     note: Note
@@ -106,7 +106,7 @@ class Duplicate:
     notices: tuple[str, ...]
 
 
-Outcome: TypeAlias = Stored | Duplicate
+Outcome: TypeAlias = NoteStored | Duplicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ async def remember(ports: Ports, caller: Caller, request: Remember) -> Outcome:
 
 
 async def _wanted(ports: Ports, caller: Caller, request: Remember) -> _Wanted:
-    door = Door(ports)
+    gate = TextGate(ports)
     size = len(request.content)
-    note = await ports.computing.run(caller.principal, size, lambda: _note(ports, caller, request, door))
+    note = await ports.computing.run(caller.principal, size, lambda: _note(ports, caller, request, gate))
     asked = await _asked_links(ports, request)
     old = await resolve_all(ports.index, check_count("supersedes", list(request.supersedes)), what="supersedes")
     if any(item.note.id == SELF_ID for item in old):
@@ -156,7 +156,7 @@ async def _wanted(ports: Ports, caller: Caller, request: Remember) -> _Wanted:
     guards = [same_guard(note)]
     if note.session:
         guards.append(f"session:{digest(note.space, note.session)}")
-    return _Wanted(request, note, tuple(asked), tuple(old), tuple(guards), door.notices())
+    return _Wanted(request, note, tuple(asked), tuple(old), tuple(guards), gate.notices())
 
 
 def same_guard(note: Note) -> str:
@@ -164,7 +164,7 @@ def same_guard(note: Note) -> str:
     return f"same:{content_key(note.content, note.type, note.space)}"
 
 
-async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> Stored | _Other:
+async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | _Other:
     """Keep a note that there is none like."""
     note, old = wanted.note, wanted.old
     encoded = await encode_note(ports, note.title, note.content)
@@ -193,7 +193,7 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> Stored | _Oth
     otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
     notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), *otherwise, encoded.notice, *core)
     told = tuple(text for text in notices if text)
-    return Stored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, told)
+    return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, told)
 
 
 async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote) -> Duplicate | _Other:
@@ -229,25 +229,25 @@ def _joined(join: Joined) -> list[str]:
     return said
 
 
-def _note(ports: Ports, caller: Caller, request: Remember, door: Door) -> Note:
-    content = door.text("content", request.content, LARGEST_CONTENT)
+def _note(ports: Ports, caller: Caller, request: Remember, gate: TextGate) -> Note:
+    content = gate.text("content", request.content, LARGEST_CONTENT)
     confidence = request.unsaid if request.confidence is None else request.confidence
     if not 0.0 <= confidence <= 1.0:
         raise InvalidArgumentError("confidence is outside 0 to 1.")
     return Note(
         id=ports.new_id(),
         content=content,
-        title=door.line("title", request.title) or title_of(content),
+        title=gate.line("title", request.title) or title_of(content),
         created=ports.now,
         updated=ports.now,
         type=request.type,
         tier=request.tier,
-        space=door.space(request.space) or (None if request.about_self else caller.space) or GLOBAL_SPACE,
-        tags=door.tags(request.tags),
+        space=gate.space(request.space) or (None if request.about_self else caller.space) or GLOBAL_SPACE,
+        tags=gate.tags(request.tags),
         confidence=confidence,
         source=caller.source,
-        session=door.line("session", request.session),
-        subject=door.line("subject", request.subject),
+        session=gate.line("session", request.session),
+        subject=gate.line("subject", request.subject),
         event_time=when("event_time", request.event_time),
         about_self=request.about_self,
     )
@@ -264,7 +264,7 @@ def _detail(caller: Caller, wanted: _Wanted) -> dict[str, object]:
 class _Close:
     """A note that the new one is close to: how relevant, and how likely another version of the same fact."""
 
-    candidate: Candidate
+    candidate: RankCandidate
     note: Note
     relevance: float
     likely: float
@@ -327,7 +327,7 @@ def _links(
     return tuple(links)
 
 
-def _is_close(candidate: Candidate) -> bool:
+def _is_close(candidate: RankCandidate) -> bool:
     return candidate.coverage >= LINK_COVERAGE if candidate.z is None else candidate.z >= LINK_Z
 
 

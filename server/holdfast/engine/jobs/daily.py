@@ -25,7 +25,7 @@ from holdfast.engine.jobs.changes import (
     shed_core,
     was_used_since,
 )
-from holdfast.engine.jobs.scheduler import House, Job
+from holdfast.engine.jobs.scheduler import Job, JobContext
 from holdfast.engine.ports import Ports
 from holdfast.index.maintenance import Living
 from holdfast.index.projection import Update
@@ -39,106 +39,108 @@ MOST_CHANGES = 500  # notes that one run rewrites; the others wait for the next 
 _NOTEWORTHY = 0.01  # of importance: less is not written down
 
 
-async def slices(house: House, tiers: Sequence[str] = TIERS) -> AsyncIterator[list[Living]]:
+async def slices(context: JobContext, tiers: Sequence[str] = TIERS) -> AsyncIterator[list[Living]]:
     """All notes of some tiers whose life is their own, slice by slice."""
-    for first in await _spans(house):
-        yield await _slice(house, first, tiers)
+    for first in await _spans(context):
+        yield await _slice(context, first, tiers)
 
 
-async def _spans(house: House) -> range:
-    return range(0, await house.read(lambda view: view.last_row()), SPAN)
+async def _spans(context: JobContext) -> range:
+    return range(0, await context.read(lambda view: view.last_row()), SPAN)
 
 
-async def _slice(house: House, first: int, tiers: Sequence[str]) -> list[Living]:
-    return await house.read(lambda view: view.living(first, first + SPAN, tiers))
+async def _slice(context: JobContext, first: int, tiers: Sequence[str]) -> list[Living]:
+    return await context.read(lambda view: view.living(first, first + SPAN, tiers))
 
 
-async def score(house: House) -> int:
+async def score(context: JobContext) -> int:
     """Compute every note's importance anew."""
     changed = 0
-    async for notes in slices(house):
-        now = house.ports.clock()
+    async for notes in slices(context):
+        now = context.ports.clock()
         fresh = [(note.id, round(life_of(note, now).importance, 4), note.importance) for note in notes]
         moved = [(note, new) for note, new, old in fresh if old is None or abs(new - old) >= _NOTEWORTHY]
         if moved:
-            await _keep(house, Update(importance=moved))
+            await _keep(context, Update(importance=moved))
             changed += len(moved)
     return changed
 
 
-async def _keep(house: House, update: Update) -> None:
-    await house.step(lambda ports: ports.index.apply(update))
+async def _keep(context: JobContext, update: Update) -> None:
+    await context.step(lambda ports: ports.index.apply(update))
 
 
-async def demote_faded(house: House) -> int:
+async def demote_faded(context: JobContext) -> int:
     """Move working notes that have faded and matter little to archival, those that faded most first."""
     faded: list[tuple[float, str]] = []
-    async for notes in slices(house, ("working",)):
-        now = house.ports.clock()
+    async for notes in slices(context, ("working",)):
+        now = context.ports.clock()
         lives = ((note.id, life_of(note, now)) for note in notes)
         faded += [(state.retention, note_id) for note_id, state in lives if has_faded(state)]
         faded = sorted(faded)[:MOST_CHANGES]
 
     def is_due(note: Living) -> bool:
-        return note.tier == "working" and has_faded(life_of(note, house.ports.clock()))
+        return note.tier == "working" and has_faded(life_of(note, context.ports.clock()))
 
-    return await _each(house, [note for _, note in faded], lambda ports, note: _move(ports, note, DEMOTE, is_due))
+    return await _each(context, [note for _, note in faded], lambda ports, note: _move(ports, note, DEMOTE, is_due))
 
 
-async def promote_used(house: House) -> int:
+async def promote_used(context: JobContext) -> int:
     """Move archival notes that were used since they came there back to working, unless another one sums them up."""
 
     def is_due(note: Living) -> bool:
         return note.tier == "archival" and was_used_since(note) and not note.is_summed
 
     used: list[str] = []
-    async for notes in slices(house, ("archival",)):
+    async for notes in slices(context, ("archival",)):
         used += [note.id for note in notes if is_due(note)]
-    return await _each(house, used, lambda ports, note: _move(ports, note, PROMOTE, is_due))
+    return await _each(context, used, lambda ports, note: _move(ports, note, PROMOTE, is_due))
 
 
 async def _move(ports: Ports, note_id: str, op: str, is_due: Callable[[Living], bool]) -> str | None:
     return await change_if(ports, note_id, op, is_due, in_tier("archival" if op == DEMOTE else "working"))
 
 
-async def _each(house: House, notes: Sequence[str], change: Callable[[Ports, str], Awaitable[str | None]]) -> int:
+async def _each(
+    context: JobContext, notes: Sequence[str], change: Callable[[Ports, str], Awaitable[str | None]]
+) -> int:
     """Change notes one by one, as many as one run may; returns how many were."""
-    changes = [await _one(house, note, change) for note in notes[:MOST_CHANGES]]
+    changes = [await _one(context, note, change) for note in notes[:MOST_CHANGES]]
     return len([done for done in changes if done])
 
 
-async def _one(house: House, note: str, change: Callable[[Ports, str], Awaitable[str | None]]) -> str | None:
-    return await house.try_step(lambda ports: change(ports, note))
+async def _one(context: JobContext, note: str, change: Callable[[Ports, str], Awaitable[str | None]]) -> str | None:
+    return await context.try_step(lambda ports: change(ports, note))
 
 
-async def cap_core(house: House) -> int:
+async def cap_core(context: JobContext) -> int:
     """Keep core at fifty notes."""
     count = 0
-    while shed := await house.try_step(shed_core):
+    while shed := await context.try_step(shed_core):
         count += len(shed)
     return count
 
 
-async def place_notes(house: House) -> int:
+async def place_notes(context: JobContext) -> int:
     """Give notes of no space the space that most of their neighbours have."""
     wanted: dict[str, str] = {}
     loose: set[str] = set()  # at the top of the folder, where a person put them
-    for first in await _spans(house):
-        for note, path, spaces in await _spaceless(house, first):
+    for first in await _spans(context):
+        for note, path, spaces in await _spaceless(context, first):
             space = majority(spaces)
             if space not in (None, GLOBAL_SPACE):
                 wanted[note] = space
                 loose |= {note} if "/" not in path else set()
     if not wanted:
         return 0
-    known = loose | await house.step(_unplaced)
+    known = loose | await context.step(_unplaced)
     return await _each(
-        house, [note for note in wanted if note in known], lambda ports, note: _place(ports, note, wanted[note])
+        context, [note for note in wanted if note in known], lambda ports, note: _place(ports, note, wanted[note])
     )
 
 
-async def _spaceless(house: House, first: int) -> list[tuple[str, str, tuple[str, ...]]]:
-    return await house.read(lambda view: view.without_space(first, first + SPAN))
+async def _spaceless(context: JobContext, first: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    return await context.read(lambda view: view.without_space(first, first + SPAN))
 
 
 async def _unplaced(ports: Ports) -> frozenset[str]:
@@ -156,19 +158,19 @@ async def _place(ports: Ports, note_id: str, space: str) -> str | None:
     return await change_if(ports, note_id, CLUSTER, lambda _: True, placed)
 
 
-async def retire_logs(house: House) -> int:
+async def retire_logs(context: JobContext) -> int:
     """Let go of recalls that cannot be rated any more and of indexes that were put aside; never of the journal."""
-    pruned = await house.step(lambda ports: ports.recalls.prune())
-    upkeep = house.ports.upkeep
-    return pruned + (await house.step(lambda _: upkeep.sweep()) if upkeep else 0)
+    pruned = await context.step(lambda ports: ports.recalls.prune())
+    upkeep = context.ports.upkeep
+    return pruned + (await context.step(lambda _: upkeep.sweep()) if upkeep else 0)
 
 
-async def forget_unused(house: House) -> int:
+async def forget_unused(context: JobContext) -> int:
     """Put archival notes into the trash that nobody has used for long, and purge what lies there for a month."""
     gone: list[str] = []
-    async for notes in slices(house, ("archival",)):
-        gone += [note.id for note in notes if is_forgettable(note, house.ports)]
-    return await _each(house, gone, forget) + await house.step(purge_forgotten)
+    async for notes in slices(context, ("archival",)):
+        gone += [note.id for note in notes if is_forgettable(note, context.ports)]
+    return await _each(context, gone, forget) + await context.step(purge_forgotten)
 
 
 JOBS = (

@@ -35,7 +35,7 @@ _LONGEST_WAIT, _WAIT = 1.0, 0.01  # for requests under way
 log = structlog.get_logger()
 
 
-class House:
+class JobContext:
     """What a job works with."""
 
     def __init__(self, memory: Memory) -> None:
@@ -75,7 +75,7 @@ class Job:
 
     name: str
     does: str
-    run: Callable[[House], Awaitable[int]]
+    run: Callable[[JobContext], Awaitable[int]]
     is_on: Callable[[Ports], bool] = lambda _: True
 
 
@@ -103,7 +103,7 @@ class Housekeeper:
     """
 
     def __init__(self, memory: Memory, jobs: tuple[Job, ...]) -> None:
-        self._house = House(memory)
+        self._house = JobContext(memory)
         self._jobs = jobs
 
     async def run(self) -> None:

@@ -19,13 +19,13 @@ from holdfast.engine.maintenance.verdicts import (
     EdgeVerdict,
     MergeVerdict,
     Outcome,
-    RefusedError,
-    Verdict,
+    VerdictItem,
+    VerdictRefusedError,
     Work,
     WrongVerdict,
     apply_edge,
 )
-from holdfast.engine.ports import Attending, Caller, Ports, View, world
+from holdfast.engine.ports import Attending, Caller, Ports, View, ports_now
 from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
 from holdfast.index.maintenance import BatchRow
 from holdfast.index.projection import Update
@@ -68,7 +68,7 @@ async def find_work(
     """Look for what there is to judge and hand it out as a batch; no note is changed.
 
     Args:
-        ports: the world.
+        ports: the ports_now.
         caller: whom the batch is for.
         kinds: which; all by default.
         limit: the most of each kind, 1 to 50.
@@ -127,7 +127,7 @@ async def judge(
         row = await memory.attend(lambda ports: _open_batch(ports, caller, batch_id))
     shown = [(kind, dict(texts)) for kind, texts in json.loads(row.items)] if row else []
     hashes = tuple(texts for _, texts in shown) if row else None
-    ports = await memory.attend(world)
+    ports = await memory.attend(ports_now)
     work = Work(ports, caller, "", row.id if row else None, hashes, dry_run)
     outcomes = [
         await _settled(memory, replace(work, name=f"{kind}[{number}]"), verdict)
@@ -172,19 +172,19 @@ def _not_kept(error: HoldfastError) -> Outcome:
     return Outcome("judged", "rejected", reason)
 
 
-async def apply_verdict(work: Work, verdict: Verdict) -> Outcome:
+async def apply_verdict(work: Work, verdict: VerdictItem) -> Outcome:
     """Apply one verdict; see the verb that does.
 
     Raises:
-        RefusedError, HoldfastError: nothing was written.
+        VerdictRefusedError, HoldfastError: nothing was written.
     """
     match verdict:
         case WrongVerdict(reason=reason):
-            raise RefusedError("rejected", reason)
+            raise VerdictRefusedError("rejected", reason)
         case EdgeVerdict(edge_type=kind) if kind not in VERDICTS:
-            raise RefusedError("rejected", f"edge_type is unknown. Use one of {', '.join(VERDICTS)}.")
+            raise VerdictRefusedError("rejected", f"edge_type is unknown. Use one of {', '.join(VERDICTS)}.")
         case ConsolidationVerdict(type=kind) if kind not in NOTE_TYPES:
-            raise RefusedError("rejected", f"type is unknown. Use one of {', '.join(NOTE_TYPES)}.")
+            raise VerdictRefusedError("rejected", f"type is unknown. Use one of {', '.join(NOTE_TYPES)}.")
         case EdgeVerdict():
             return await apply_edge(work, verdict)
         case MergeVerdict():
@@ -193,11 +193,11 @@ async def apply_verdict(work: Work, verdict: Verdict) -> Outcome:
             return await consolidate(work, verdict)
 
 
-async def _settled(memory: Attending, work: Work, verdict: Verdict) -> Outcome:
+async def _settled(memory: Attending, work: Work, verdict: VerdictItem) -> Outcome:
     """How one item ends; what goes wrong with it is its own affair."""
     try:
         return await memory.attend(lambda ports: apply_verdict(replace(work, ports=ports), verdict))
-    except RefusedError as refusal:
+    except VerdictRefusedError as refusal:
         return work.outcome(refusal.status, refusal.reason)
     except ConflictError as error:
         return work.outcome("conflict", error.public)
@@ -205,7 +205,7 @@ async def _settled(memory: Attending, work: Work, verdict: Verdict) -> Outcome:
         return work.outcome("rejected", error.public)
 
 
-def _named(verdicts: Verdicts) -> list[tuple[str, Sequence[Verdict]]]:
+def _named(verdicts: Verdicts) -> list[tuple[str, Sequence[VerdictItem]]]:
     return [
         ("edges", verdicts.edges or ()),
         ("merges", verdicts.merges or ()),

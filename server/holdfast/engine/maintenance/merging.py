@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.engine.agent.matters import MADE_OF
-from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, Door, resolve_all
+from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, TextGate, resolve_all
 from holdfast.engine.commit import check_known, commit
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.maintenance.records import judgement
@@ -15,7 +15,7 @@ from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
     MergeVerdict,
     Outcome,
-    RefusedError,
+    VerdictRefusedError,
     Work,
     last_change,
     needs_person,
@@ -40,24 +40,24 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     """Let the kept note mean both; the other one's file goes to the trash.
 
     Raises:
-        RefusedError: it cannot be applied.
+        VerdictRefusedError: it cannot be applied.
         HoldfastError: nothing was written.
     """
     keep = await work.resolve(verdict.keep_id, "keep_id")
     discard = await work.resolve(verdict.discard_id, "discard_id")
     if keep.note.id == discard.note.id:
         if verdict.keep_id.strip().lower() == verdict.discard_id.strip().lower():
-            raise RefusedError("rejected", "keep_id and discard_id are the same note.")
+            raise VerdictRefusedError("rejected", "keep_id and discard_id are the same note.")
         change = await last_change(work.ports, verdict.discard_id.strip().lower(), _MERGE)
         return work.outcome("skipped", f"They are one note already, {keep.note.id}.", change)
     if SELF_ID in (keep.note.id, discard.note.id):
-        raise RefusedError("rejected", "ProtectedNoteError: the Self note is never merged.")
+        raise VerdictRefusedError("rejected", "ProtectedNoteError: the Self note is never merged.")
     work.check([keep, discard])
-    door = Door(work.ports)
-    title = door.line("merged_title", verdict.merged_title)
+    gate = TextGate(work.ports)
+    title = gate.line("merged_title", verdict.merged_title)
     content = verdict.merged_content
     if content is not None:
-        content = door.text("merged_content", content, LARGEST_CONTENT)
+        content = gate.text("merged_content", content, LARGEST_CONTENT)
     if not work.approved and needs_person(work.ports, [keep, discard]):
         waits = replace(verdict, merged_title=title, merged_content=content)
         return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
@@ -136,27 +136,27 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
     """Tell several notes by a new one; they are kept in the archival tier, and linked from it.
 
     Raises:
-        RefusedError: it cannot be applied.
+        VerdictRefusedError: it cannot be applied.
         HoldfastError: nothing was written.
     """
     if not 1 < len(set(verdict.node_ids)) <= MOST_ORIGINALS:
-        raise RefusedError("rejected", f"node_ids takes 2 to {MOST_ORIGINALS} different notes.")
+        raise VerdictRefusedError("rejected", f"node_ids takes 2 to {MOST_ORIGINALS} different notes.")
     originals = await resolve_all(work.ports.index, verdict.node_ids, what="node_ids")
     found = {item.note.id: item for item in originals}
     if len(originals) == 1:
-        raise RefusedError("rejected", "All node_ids mean the same note.")
+        raise VerdictRefusedError("rejected", "All node_ids mean the same note.")
     if SELF_ID in found:
-        raise RefusedError("rejected", "ProtectedNoteError: the Self note is never consolidated.")
+        raise VerdictRefusedError("rejected", "ProtectedNoteError: the Self note is never consolidated.")
     done_before = await _consolidated(work, list(found))
     if done_before:
         change = await last_change(work.ports, done_before, _CONSOLIDATE)
         return work.outcome("skipped", f"They are consolidated already, in {done_before}.", change)
     work.check(originals)
-    door = Door(work.ports)
-    content = door.text("content", verdict.content, LARGEST_CONTENT)
-    title = door.line("title", verdict.title)
+    gate = TextGate(work.ports)
+    content = gate.text("content", verdict.content, LARGEST_CONTENT)
+    title = gate.line("title", verdict.title)
     if title is None:
-        raise RefusedError("rejected", "title is blank.")
+        raise VerdictRefusedError("rejected", "title is blank.")
     clean = replace(verdict, title=title, content=content, node_ids=tuple(found))
     if not work.approved and needs_person(work.ports, originals):
         return await propose(work, clean, originals, pairs(originals, judgement, TOGETHER))

@@ -9,7 +9,14 @@ from typing import Any, Literal, get_args
 from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
 from holdfast.engine.admin.undo import undone_by
 from holdfast.engine.maintenance.batches import apply_verdict
-from holdfast.engine.maintenance.verdicts import Outcome, Proposal, RefusedError, Work, drop_proposal, find_proposal
+from holdfast.engine.maintenance.verdicts import (
+    Outcome,
+    Proposal,
+    VerdictRefusedError,
+    Work,
+    drop_proposal,
+    find_proposal,
+)
 from holdfast.engine.ports import Attending, Caller, Ports
 from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.store.history import void_changes
@@ -62,7 +69,7 @@ async def resolve_proposal(memory: Attending, caller: Caller, proposal_id: str, 
         return outcome
 
     about = {"proposal": known.id, "action": action, "notes": sorted(known.hashes)}
-    return await journalled(memory, AdminCall(caller, "admin_resolve_proposal", about), resolve, _told)
+    return await journalled(memory, AdminCall(caller, "admin_resolve_proposal", about), resolve, _as_record)
 
 
 async def _dropped(ports: Ports, proposal: Proposal, outcome: Outcome) -> Outcome:
@@ -79,12 +86,12 @@ async def _approve(ports: Ports, caller: Caller, proposal: Proposal) -> Outcome:
     work = Work(ports, caller, proposal.id, None, (dict(proposal.hashes),), approved=True)
     try:
         outcome = await apply_verdict(work, proposal.verdict)
-    except RefusedError as refusal:
+    except VerdictRefusedError as refusal:
         outcome = work.outcome(refusal.status, f"{refusal.reason} The proposal still waits; reject it if it is void.")
     return replace(outcome, proposal_id=proposal.id)
 
 
-def _told(outcome: Outcome) -> Mapping[str, object]:
+def _as_record(outcome: Outcome) -> Mapping[str, object]:
     return {"status": outcome.status, "applied": outcome.change_id}
 
 

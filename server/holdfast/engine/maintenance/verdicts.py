@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from holdfast.engine.agent.remember import AUTO_REASONS
-from holdfast.engine.arguments import Door, resolve
+from holdfast.engine.arguments import TextGate, resolve
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.maintenance.candidates import likeness, stored_set
 from holdfast.engine.maintenance.records import JUDGED, judgement
@@ -69,7 +69,7 @@ class WrongVerdict:
     reason: str
 
 
-Verdict = EdgeVerdict | MergeVerdict | ConsolidationVerdict | WrongVerdict
+VerdictItem = EdgeVerdict | MergeVerdict | ConsolidationVerdict | WrongVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Outcome:
     judged: tuple[list[str], ...] = field(default=(), repr=False)  # still to be told to the journal
 
 
-class RefusedError(Exception):
+class VerdictRefusedError(Exception):
     """An item cannot be applied; raised and caught within maintenance, told as its outcome."""
 
     def __init__(self, status: Status, reason: str) -> None:
@@ -121,11 +121,11 @@ class Work:
             ids = {item.note.id for item in notes}
             hashes = next((shown for shown in self.shown if ids <= shown.keys()), None)
             if hashes is None:
-                raise RefusedError("rejected", "These notes were not shown together in this batch.")
+                raise VerdictRefusedError("rejected", "These notes were not shown together in this batch.")
             if any(hashes[item.note.id] != item.encode_hash for item in notes):
-                raise RefusedError("conflict", "A note was changed since the batch was made; ask for a new one.")
+                raise VerdictRefusedError("conflict", "A note was changed since the batch was made; ask for a new one.")
         if any(item.note.is_outdated for item in notes):
-            raise RefusedError("conflict", "A note is retired; there is nothing to judge.")
+            raise VerdictRefusedError("conflict", "A note is retired; there is nothing to judge.")
 
     async def resolve(self, given: str, what: str) -> IndexedNote:
         return await resolve(self.ports.index, given, what=what)
@@ -166,18 +166,18 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
     """Apply a verdict on a pair.
 
     Raises:
-        RefusedError: it cannot be applied.
+        VerdictRefusedError: it cannot be applied.
         HoldfastError: nothing was written.
     """
-    reason = Door(work.ports).line("reason", verdict.reason) or ""
+    reason = TextGate(work.ports).line("reason", verdict.reason) or ""
     one = await work.resolve(verdict.node_a_id, "node_a_id")
     other = await work.resolve(verdict.node_b_id, "node_b_id")
     if one.note.id == other.note.id:
         if verdict.node_a_id.strip().lower() == verdict.node_b_id.strip().lower():
-            raise RefusedError("rejected", "node_a_id and node_b_id are the same note.")
+            raise VerdictRefusedError("rejected", "node_a_id and node_b_id are the same note.")
         return work.outcome("skipped", f"Both ids mean {one.note.id} now.")
     entry = judgement((one.note.id, one.encode_hash), (other.note.id, other.encode_hash), verdict.edge_type)
-    told = await _told_before(work, verdict, one, other, entry)
+    told = await _recorded_before(work, verdict, one, other, entry)
     if told is not None:
         return told
     if verdict.edge_type == "none":
@@ -185,17 +185,17 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
     if verdict.edge_type == "evolved_from":
         return await _evolve(work, verdict, one, other, reason, entry)
     if one.note.id == SELF_ID:
-        raise RefusedError("rejected", "The Self note's file is the person's; name it as node_b_id.")
+        raise VerdictRefusedError("rejected", "The Self note's file is the person's; name it as node_b_id.")
     return await _link(work, one, other, verdict.edge_type, reason, entry)
 
 
-async def _told_before(
+async def _recorded_before(
     work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, entry: list[str]
 ) -> Outcome | None:
     """How an item ends that there is nothing to do for; None where it is to be applied.
 
     Raises:
-        RefusedError: it cannot be applied.
+        VerdictRefusedError: it cannot be applied.
     """
     kind = verdict.edge_type
     links, rows = await _standing(work, verdict, one, other)
@@ -206,7 +206,7 @@ async def _told_before(
         return work.outcome("skipped", "This was judged before.")
     try:
         work.check([one, other])
-    except RefusedError:  # what has changed since may be what followed from this very verdict
+    except VerdictRefusedError:  # what has changed since may be what followed from this very verdict
         shown = [(texts.get(row.a), texts.get(row.b)) for row in given for texts in work.shown or ()]
         before = next((row for row in given if _texts(row) in shown), None)
         if before is None:
@@ -274,7 +274,9 @@ async def _evolve(
     """Retire the older note of the two, with an edge from the newer; what happened later is the newer."""
     newer, older = (other, one) if one.note.happened < other.note.happened else (one, other)
     if SELF_ID in (newer.note.id, older.note.id):
-        raise RefusedError("rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one.")
+        raise VerdictRefusedError(
+            "rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one."
+        )
     if not work.approved and needs_person(work.ports, [older]):
         return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
     told = "" if newer is one else " What happened later was taken for the newer one."
@@ -329,10 +331,12 @@ class Proposal:
     by: str
     source: str
     hashes: Mapping[str, str]
-    verdict: Verdict
+    verdict: VerdictItem
 
 
-async def propose(work: Work, verdict: Verdict, notes: Sequence[IndexedNote], judged: Sequence[list[str]]) -> Outcome:
+async def propose(
+    work: Work, verdict: VerdictItem, notes: Sequence[IndexedNote], judged: Sequence[list[str]]
+) -> Outcome:
     """Have a verdict wait instead of applying it; `judged` says that the agent has done its part."""
     kind = _NAMES[type(verdict)]
     hashes = {item.note.id: item.encode_hash for item in notes}
@@ -396,7 +400,7 @@ def _read(page: Page) -> Proposal | None:
         kind, told = record["kind"], dict(record["verdict"])
         if "node_ids" in told:
             told["node_ids"] = tuple(told["node_ids"])
-        verdict: Verdict = _VERDICTS[kind](**told)
+        verdict: VerdictItem = _VERDICTS[kind](**told)
         return Proposal(
             record["id"], kind, record["created"], record["by"], record["source"], dict(record["hashes"]), verdict
         )

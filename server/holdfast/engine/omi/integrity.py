@@ -63,7 +63,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class IntegrityReport:
     """What was looked at and what was found."""
 
     now_md: bool
@@ -119,7 +119,7 @@ class _Graph:
     problems: tuple[Problem, ...] = ()
 
 
-async def integrity_check(ports: Ports, scope: str = "all") -> Report:
+async def integrity_check(ports: Ports, scope: str = "all") -> IntegrityReport:
     """Look at the NOW files, MEMORY.md and the logs, whatever the scope; at the graph where that names it.
 
     Raises:
@@ -140,7 +140,7 @@ async def integrity_check(ports: Ports, scope: str = "all") -> Report:
     natural = topology.orphan_nodes <= MOST_ORPHANS and topology.sudden_cores == 0
     safe = now_md and memory_md and natural and graph.sound
     unwritable = (Problem("the memory folder", ports.reading_notice),) if ports.reading_notice else ()
-    return Report(
+    return IntegrityReport(
         now_md, memory_md, topology, safe, tuple(checked), (*unwritable, *changed, *graph.problems), graph.sound
     )
 
@@ -166,7 +166,7 @@ async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] 
         said = {"admin": "admin_accept_integrity", "by": caller.principal, "source": caller.source}
         await ports.store.record({**said, "op": "accept_integrity", ACCEPTED: marks_of(marks)}, flush=True)
     for path in wanted:
-        ports.sights.pop(path, None)
+        ports.first_seen.pop(path, None)
     return tuple(wanted)
 
 
@@ -176,10 +176,10 @@ async def note_sights(ports: Ports) -> None:
     last = today(ports)
     paths = [path for path in (MEMORY, *await ports.store.list_pages(DAILY)) if _is_closed(path, last)]
     await _see(ports, [path for path in paths if path not in known])
-    seen = {path: mark for path, mark in ports.sights.items() if path not in known}
+    seen = {path: mark for path, mark in ports.first_seen.items() if path not in known}
     if seen:
         await ports.store.record({"op": SEEN, SEEN: marks_of(seen)})
-    ports.sights.clear()
+    ports.first_seen.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ async def first_look(ports: Ports) -> None:
 async def _see(ports: Ports, paths: Iterable[str]) -> None:
     for path, mark in (await ports.store.page_marks(list(paths))).items():
         if mark[0]:
-            ports.sights.setdefault(path, Baseline(*mark))
+            ports.first_seen.setdefault(path, Baseline(*mark))
 
 
 async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
@@ -254,7 +254,7 @@ async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) ->
     last = today(ports)
     for path, mark in marks.items():
         if path not in known.pages and _is_closed(path, last) and mark[0]:
-            expected[path] = ports.sights.setdefault(path, Baseline(*mark))
+            expected[path] = ports.first_seen.setdefault(path, Baseline(*mark))
     hashes: dict[str, str | None] = {path: mark[0] for path, mark in marks.items()}
     changing = ports.store.pages_in_change()
     return {

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.engine.agent.answer import MOST_TERMS, Answer, Budget, answer, budget_of, most_of_each
 from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices
-from holdfast.engine.agent.remember import Remember, Stored, remember
+from holdfast.engine.agent.remember import NoteStored, Remember, remember
 from holdfast.engine.arguments import check_count, check_query, resolve_all
 from holdfast.engine.omi.beliefs import Contradiction, keep_contradictions, opposed_notes, standings
 from holdfast.engine.ports import Caller, Ports, View
@@ -132,7 +132,9 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
     outcome = await remember(ports, caller, wanted)
     opposed = await opposed_notes(ports, outcome.note) if is_belief else []
     await keep_contradictions(ports, caller, opposed)
-    return MemoryStored(outcome.note, isinstance(outcome, Stored), outcome.change_id, tuple(opposed), outcome.notices)
+    return MemoryStored(
+        outcome.note, isinstance(outcome, NoteStored), outcome.change_id, tuple(opposed), outcome.notices
+    )
 
 
 async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> MemoriesRecalled:

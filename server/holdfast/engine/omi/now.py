@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from holdfast.batching import Batcher
-from holdfast.engine.arguments import LARGEST_CONTENT, Door
+from holdfast.engine.arguments import LARGEST_CONTENT, TextGate
 from holdfast.engine.commit import commit
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
@@ -52,9 +52,9 @@ async def append_daily(ports: Ports, caller: Caller, content: str) -> str:
         InvalidArgumentError, LimitExceededError, SecretRefusedError: nothing was written.
         ConflictError, StorageError: nothing was written.
     """
-    door = Door(ports)
+    gate = TextGate(ports)
     text = await ports.computing.run(
-        caller.principal, len(content), lambda: door.text("content", content, LARGEST_CONTENT)
+        caller.principal, len(content), lambda: gate.text("content", content, LARGEST_CONTENT)
     )
     path = daily_page(today(ports))
     async with ports.store.hold({page_key(path)}):
@@ -188,12 +188,12 @@ async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpd
         InvalidArgumentError, LimitExceededError, SecretRefusedError: nothing was written.
         ConflictError, StorageError: nothing was written.
     """
-    door = Door(ports)
+    gate = TextGate(ports)
     texts = (request.current_task or "", *_items_of(request))
-    wanted = await ports.computing.run(caller.principal, sum(map(len, texts)), lambda: _wanted(door, request))
+    wanted = await ports.computing.run(caller.principal, sum(map(len, texts)), lambda: _wanted(gate, request))
     written = await _written_with_others(ports, caller, wanted)
     ports.made.append(written.change_id)
-    notices = (*door.notices(), *written.notices)
+    notices = (*gate.notices(), *written.notices)
     return replace(written, notices=notices)
 
 
@@ -290,16 +290,16 @@ def _text(page: Page | None) -> str:
     return "" if page is None else page.data.decode("utf-8", "surrogateescape")
 
 
-def _wanted(door: Door, request: NowUpdate) -> _Wanted:
+def _wanted(gate: TextGate, request: NowUpdate) -> _Wanted:
     given: dict[str, Any] = {}
     if request.current_task is not None:
         blank = not request.current_task.strip()
-        given["current_task"] = "" if blank else lines_of(door.text("current_task", request.current_task, LARGEST_TASK))
+        given["current_task"] = "" if blank else lines_of(gate.text("current_task", request.current_task, LARGEST_TASK))
     for name in ("pending_decisions", "key_files"):
         items = getattr(request, name)
         if items is not None:
-            given[name] = _items(door, name, items)
-    return _Wanted(_items(door, "recent_completions", request.recent_completions or ()), given)
+            given[name] = _items(gate, name, items)
+    return _Wanted(_items(gate, "recent_completions", request.recent_completions or ()), given)
 
 
 def _items_of(request: NowUpdate) -> tuple[str, ...]:
@@ -307,11 +307,11 @@ def _items_of(request: NowUpdate) -> tuple[str, ...]:
     return tuple(item for items in lists for item in items or ())
 
 
-def _items(door: Door, name: str, items: Sequence[str]) -> tuple[str, ...]:
+def _items(gate: TextGate, name: str, items: Sequence[str]) -> tuple[str, ...]:
     """Items on one line each, blank ones left out."""
     if len(items) > MOST_ITEMS:
         raise LimitExceededError(f"{name} takes at most {MOST_ITEMS} entries.")
-    clean = (one_line(door.text(name, item, LARGEST_ITEM)) for item in items if item.strip())
+    clean = (one_line(gate.text(name, item, LARGEST_ITEM)) for item in items if item.strip())
     return tuple(item for item in clean if item)
 
 

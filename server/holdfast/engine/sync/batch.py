@@ -56,7 +56,7 @@ class Ahead:
         return None if given and isinstance(item, Stored) and item.note.id != given else item
 
 
-class Batch:
+class FileBatch:
     """Files read together under their locks, and what they make of the index."""
 
     def __init__(self, ports: Ports, entries: Mapping[str, Entry], known: Mapping[str, FileRow]) -> None:

@@ -16,7 +16,7 @@ from holdfast.engine.ports import Ports
 from holdfast.engine.sync.batch import (
     GIVEN_LINES,
     Ahead,
-    Batch,
+    FileBatch,
     given_id,
     given_ids,
     is_young,
@@ -326,7 +326,7 @@ class Reconciler:
             every = {key for own in keys.values() for key in own}
             async with self.ports.store.hold_free(every, self._patience) as held:
                 free = [path for path in paths if not keys[path] & held]
-                batch = Batch(self.ports, entries, await self.ports.index.files(free))
+                batch = FileBatch(self.ports, entries, await self.ports.index.files(free))
                 await batch.read(free, ahead)
                 if batch.ids <= every - held:
                     self._put_off(set(paths).difference(free))

@@ -11,7 +11,7 @@ from datetime import datetime
 import numpy as np
 
 from holdfast.index.aliases import all_aliases
-from holdfast.index.recalls import FeedbackRow, Question, feedback_since, pending_questions, vectors_of
+from holdfast.index.recalls import FeedbackRow, RatedQuestion, feedback_since, pending_questions, vectors_of
 from holdfast.index.search.snapshot import Floats
 from holdfast.index.search.words import document_count, idf
 from holdfast.model.ranking import QueryVector, Signal, affinity, by_meaning, by_words, numbered, question_key
@@ -46,7 +46,7 @@ class _Known:
 
     seen: int = -1
     notes: Mapping[str, Mapping[str, _Given]] = field(default_factory=dict)  # by note and event
-    questions: Mapping[str, Question] = field(default_factory=dict)
+    questions: Mapping[str, RatedQuestion] = field(default_factory=dict)
     merged: Mapping[str, Sequence[str]] = field(
         default_factory=dict
     )  # by note, the rated ones that were merged into it
@@ -61,7 +61,7 @@ class _Weights:
     of: dict[str, float] = field(default_factory=dict)
 
 
-class Feedback:
+class FeedbackIndex:
     """The signals of one database, shared by all connections.
 
     Without any for the notes that are asked about, an answer costs one look at a number; with them, time by how many
@@ -103,7 +103,7 @@ class Feedback:
         }
         return {note: value for note, value in found.items() if value}
 
-    def pending(self, connection: sqlite3.Connection, key: str, since: str, most: int) -> list[Question]:
+    def pending(self, connection: sqlite3.Connection, key: str, since: str, most: int) -> list[RatedQuestion]:
         """Questions that lack a vector of the set `key`; see `pending_questions`. Costs a look where none can."""
         latest = connection.execute("SELECT max(changed) FROM feedback").fetchone()[0]
         if latest is None or self._complete.get(key) == latest:
@@ -147,7 +147,7 @@ class Feedback:
         similar[key] = 1.0
         return {name: value for name, value in similar.items() if value > 0}
 
-    def _words_of(self, question: Question) -> _Words:
+    def _words_of(self, question: RatedQuestion) -> _Words:
         found = self._words.get(question.key)
         if found is None:
             words = frozenset(query_terms(question.asked))

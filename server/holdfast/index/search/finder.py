@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.index.search.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.index.search.vectors import Background, VectorTable
 from holdfast.index.search.words import Lexical, Rare, rare_words, search_words
-from holdfast.model.ranking import WEIGHTS, Candidate, Filter, Found, QueryVector, Timeline
+from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, RankCandidate, Timeline
 from holdfast.model.words import query_terms
 
 SESSION_BEST = 3
@@ -184,7 +184,7 @@ def _candidates(
     rare: Sequence[Rare],
     z: Floats,
     session_z: Floats,
-) -> tuple[Candidate, ...]:
+) -> tuple[RankCandidate, ...]:
     rowids = snapshot.rows["rowid"][pool].tolist()
     coverage, matched = lexical.coverage[pool].tolist(), lexical.matched[pool].tolist()
     words = {bits: lexical.words_of(bits) for bits in set(matched)}
@@ -193,14 +193,16 @@ def _candidates(
         tuple(item.unit.label for item, there in zip(rare, has, strict=True) if there[place])
         for place in range(len(pool))
     ]
-    found = zip(coverage, _told(z[pool]), _told(session_z[pool]), (words[bits] for bits in matched), held, strict=True)
+    found = zip(
+        coverage, _as_list(z[pool]), _as_list(session_z[pool]), (words[bits] for bits in matched), held, strict=True
+    )
     known = dict(zip(rowids, found, strict=True))
     rows = connection.execute(
         "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
         "FROM notes WHERE rowid IN (SELECT value FROM json_each(?))",
         (json.dumps(rowids),),
     )
-    return tuple(Candidate._make((*row[:7], bool(row[7]), *row[8:], *known[row[0]])) for row in rows)
+    return tuple(RankCandidate._make((*row[:7], bool(row[7]), *row[8:], *known[row[0]])) for row in rows)
 
 
 def _or_0(values: Floats) -> Floats:
@@ -208,6 +210,6 @@ def _or_0(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.float32(0), values)
 
 
-def _told(values: Floats) -> list[float | None]:
+def _as_list(values: Floats) -> list[float | None]:
     """The same, with None for what is not known."""
     return [None if math.isnan(value) else value for value in values.tolist()]

@@ -85,7 +85,7 @@ def number_of(instant: str | None) -> int:
     return int("".join(letter for letter in instant if letter.isdigit())) if instant else NEVER
 
 
-class Names:
+class NameTable:
     """Texts as small numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
@@ -160,10 +160,10 @@ class Snapshot:
     def __init__(self) -> None:
         self.size = 0
         self.rows = {name: np.zeros(0, _FIELDS[name]) for name in _FIELDS.names or ()}
-        self.spaces, self.sessions = Names(), Names()
+        self.spaces, self.sessions = NameTable(), NameTable()
         self._subjects = Subjects()
         self._named: Mask | None = None  # by number of a subject, whether a note has it
-        self._types, self._tiers = Names(NOTE_TYPES), Names(TIERS)
+        self._types, self._tiers = NameTable(NOTE_TYPES), NameTable(TIERS)
         self.seen = -1  # the change number of the connection that it is for: everything up to it is here
         self.numbering = object()  # the same for all snapshots that have the same notes at the same positions
         self.document_counts = DocumentCounts()

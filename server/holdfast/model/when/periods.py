@@ -35,7 +35,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPeriod:
     """What a rule made of its match; None instead of it where it was no time after all."""
 
     span: Span | None
@@ -45,7 +45,7 @@ class Found:
     yearly: Yearly | None = None
 
 
-Rule = Callable[[re.Match[str], date], Found | None]
+Rule = Callable[[re.Match[str], date], FoundPeriod | None]
 
 
 _MONTH = say.any_of(say.MONTHS)
@@ -66,48 +66,48 @@ def _year_of(match: re.Match[str]) -> int | None:
     return int(year) if year else None
 
 
-def _yearly(match: re.Match[str], today: date, kind: str, yearly: Yearly, *, bare: bool = False) -> Found:
+def _yearly(match: re.Match[str], today: date, kind: str, yearly: Yearly, *, bare: bool = False) -> FoundPeriod:
     """Of the year that is named, else of the one that a word such as "last" picks, else the latest that has begun."""
     if year := _year_of(match):
-        return Found(yearly(year), kind)
+        return FoundPeriod(yearly(year), kind)
     picked = match.groupdict()
     if picked.get("last"):
-        return Found(spans.ended(yearly, today), kind, 2)
+        return FoundPeriod(spans.ended(yearly, today), kind, 2)
     if picked.get("next"):
-        return Found(spans.coming(yearly, today), kind, 2)
+        return FoundPeriod(spans.coming(yearly, today), kind, 2)
     if picked.get("this"):
-        return Found(yearly(today.year), kind, 2)
-    return Found(spans.latest(yearly, today), kind, 2, bare, yearly)
+        return FoundPeriod(yearly(today.year), kind, 2)
+    return FoundPeriod(spans.latest(yearly, today), kind, 2, bare, yearly)
 
 
 def _month_number(name: str) -> int:
     return say.MONTHS.get(name) or say.SHORT_MONTHS[name]
 
 
-def _iso_date(match: re.Match[str], _: date) -> Found:
-    return Found(spans.one_day(int(match["y"]), int(match["m"]), int(match["d"])), "day")
+def _iso_date(match: re.Match[str], _: date) -> FoundPeriod:
+    return FoundPeriod(spans.one_day(int(match["y"]), int(match["m"]), int(match["d"])), "day")
 
 
-def _iso_month(match: re.Match[str], _: date) -> Found | None:
+def _iso_month(match: re.Match[str], _: date) -> FoundPeriod | None:
     month = int(match["m"])
-    return Found(spans.months_from(int(match["y"]), month, 1), "month") if 1 <= month <= 12 else None  # noqa: PLR2004
+    return FoundPeriod(spans.months_from(int(match["y"]), month, 1), "month") if 1 <= month <= 12 else None  # noqa: PLR2004
 
 
-def _iso_week(match: re.Match[str], _: date) -> Found:
-    return Found(spans.iso_week(int(match["y"]), int(match["w"])), "week")
+def _iso_week(match: re.Match[str], _: date) -> FoundPeriod:
+    return FoundPeriod(spans.iso_week(int(match["y"]), int(match["w"])), "week")
 
 
-def _slashed(match: re.Match[str], _: date) -> Found | None:
+def _slashed(match: re.Match[str], _: date) -> FoundPeriod | None:
     """Day and month in either order, so only where one of them can be no month; with dots it is day, month, year."""
     one, two, year = int(match["one"]), int(match["two"]), int(match["y"])
     readings = [spans.one_day(year, two, one)]
     if match["by"] == "/":
         readings.append(spans.one_day(year, one, two))
     certain = {reading for reading in readings if reading}
-    return Found(certain.pop(), "day") if len(certain) == 1 else None
+    return FoundPeriod(certain.pop(), "day") if len(certain) == 1 else None
 
 
-def _month_day(match: re.Match[str], today: date) -> Found:
+def _month_day(match: re.Match[str], today: date) -> FoundPeriod:
     month, first, last = _month_number(match["month"]), int(match["day"]), int(match["to"] or match["day"])
 
     def days_of(year: int) -> Span | None:
@@ -117,17 +117,17 @@ def _month_day(match: re.Match[str], today: date) -> Found:
     return _yearly(match, today, "day", days_of)
 
 
-def _ordinal_day(match: re.Match[str], today: date) -> Found:
+def _ordinal_day(match: re.Match[str], today: date) -> FoundPeriod:
     month, day = say.MONTHS[match["month"]], say.ORDINALS[match["day"]] + 1
     return _yearly(match, today, "day", partial(spans.one_day, month=month, day=day))
 
 
-def _month(match: re.Match[str], today: date) -> Found:
+def _month(match: re.Match[str], today: date) -> FoundPeriod:
     yearly = partial(spans.months_from, month=_month_number(match["month"]), count=1)
     return _yearly(match, today, "month", yearly, bare=True)
 
 
-def _week_of_month(match: re.Match[str], today: date) -> Found:
+def _week_of_month(match: re.Match[str], today: date) -> FoundPeriod:
     month, which = _month_number(match["month"]), match["which"]
 
     def week(year: int) -> Span | None:
@@ -142,66 +142,66 @@ def _week_of_month(match: re.Match[str], today: date) -> Found:
     return _yearly(match, today, "part", week)
 
 
-def _quarter(match: re.Match[str], today: date) -> Found:
+def _quarter(match: re.Match[str], today: date) -> FoundPeriod:
     number = int(match["q"]) if match["q"].isdigit() else say.ORDINALS[match["q"]] + 1
     return _yearly(match, today, "quarter", partial(spans.months_from, month=3 * number - 2, count=3))
 
 
-def _half(match: re.Match[str], today: date) -> Found:
+def _half(match: re.Match[str], today: date) -> FoundPeriod:
     return _yearly(match, today, "quarter", partial(spans.months_from, month=6 * int(match["h"]) - 5, count=6))
 
 
-def _season(match: re.Match[str], today: date) -> Found:
+def _season(match: re.Match[str], today: date) -> FoundPeriod:
     yearly = partial(spans.months_from, month=say.SEASONS[match["season"]], count=3)
     found = _yearly(match, today, "season", yearly, bare=True)
     return found if _year_of(match) else replace(found, kind="in season")
 
 
-def _year(match: re.Match[str], today: date) -> Found | None:
+def _year(match: re.Match[str], today: date) -> FoundPeriod | None:
     year = int(match["year"])
     known = _FIRST_YEAR <= year <= max(today.year, _FIRST_YEAR) + 5
-    return Found(spans.months_from(year, 1, 12), "year", 3, bare=True) if known else None
+    return FoundPeriod(spans.months_from(year, 1, 12), "year", 3, bare=True) if known else None
 
 
-def _near_day(match: re.Match[str], today: date) -> Found:
+def _near_day(match: re.Match[str], today: date) -> FoundPeriod:
     first, last = say.DAYS[match[0]]
     kind = "today" if (first, last) == (0, 0) else "yesterday"
-    return Found(Span(spans.shift(today, first), spans.shift(today, last)), kind, 1)
+    return FoundPeriod(Span(spans.shift(today, first), spans.shift(today, last)), kind, 1)
 
 
-def _unit(match: re.Match[str], today: date) -> Found | None:
+def _unit(match: re.Match[str], today: date) -> FoundPeriod | None:
     """The calendar's for "last week"; "the past month" and "in the last month" reach up to today."""
     unit = say.UNITS[match["unit"]]
     if unit in ("hour", "day") or (match["unit"].endswith("s") and match["unit"] not in ("mois", "mes")):
         return None
     if match["rolling"]:
-        return Found(Span(spans.back("day" if unit == "weekend" else unit, today, 1), today), "rolling", 1)
+        return FoundPeriod(Span(spans.back("day" if unit == "weekend" else unit, today, 1), today), "rolling", 1)
     offset = 0 if match["this"] else 1 if match["next"] else -1
     span = spans.unit_around(unit, today, offset)
     if match["side"] and match["this"]:
         span = Span(today, span.last) if match["side"] == "later" else Span(span.first, today)
-    return Found(span, "last year" if unit == "year" else unit, 1)
+    return FoundPeriod(span, "last year" if unit == "year" else unit, 1)
 
 
-def _unit_behind(match: re.Match[str], today: date) -> Found | None:
+def _unit_behind(match: re.Match[str], today: date) -> FoundPeriod | None:
     """As in "la semana pasada", "l'an dernier"."""
     unit = say.UNITS.get(match["unit"], "year")
     return (
         None
         if unit in ("hour", "day")
-        else Found(spans.unit_around(unit, today, -1), "last year" if unit == "year" else unit, 1)
+        else FoundPeriod(spans.unit_around(unit, today, -1), "last year" if unit == "year" else unit, 1)
     )
 
 
-def _before_last(match: re.Match[str], today: date) -> Found:
-    return Found(spans.unit_around(say.UNITS[match["unit"]], today, -2), say.UNITS[match["unit"]], 1)
+def _before_last(match: re.Match[str], today: date) -> FoundPeriod:
+    return FoundPeriod(spans.unit_around(say.UNITS[match["unit"]], today, -2), say.UNITS[match["unit"]], 1)
 
 
-def _the_unit(match: re.Match[str], today: date) -> Found:
+def _the_unit(match: re.Match[str], today: date) -> FoundPeriod:
     """As in "the end of the year", and "over the weekend", which is the last one that has begun."""
     unit = match["unit"]
     offset = -1 if unit == "weekend" and today.weekday() < 5 else 0  # noqa: PLR2004 - Saturday
-    return Found(spans.unit_around(unit, today, offset), "the " + unit, 1, bare=True)
+    return FoundPeriod(spans.unit_around(unit, today, offset), "the " + unit, 1, bare=True)
 
 
 def count_of(text: str) -> tuple[int, int]:
@@ -221,24 +221,26 @@ def distance(unit: str, least: int, most: int, day: date) -> Span:
     return spans.widened(Span(spans.back(stride, day, most // scale), spans.back(stride, day, least // scale)), slack)
 
 
-def _ago(match: re.Match[str], today: date) -> Found:
+def _ago(match: re.Match[str], today: date) -> FoundPeriod:
     least, most = count_of(match["count"])
     wide = distance(say.UNITS[match["unit"]], least, most, today)
     sure = least == most and say.UNITS[match["unit"]] in ("hour", "day", "week")
-    return Found(Span(wide.first, wide.last and min(wide.last, today)), "ago" if sure else "about", int(least == most))
+    return FoundPeriod(
+        Span(wide.first, wide.last and min(wide.last, today)), "ago" if sure else "about", int(least == most)
+    )
 
 
-def _rolling(match: re.Match[str], today: date) -> Found | None:
+def _rolling(match: re.Match[str], today: date) -> FoundPeriod | None:
     if match["count"] in ("a", "an"):  # "how long does it last an hour"
         return None
     _, most = count_of(match["count"])
     unit = say.UNITS[match["unit"]]
     if unit == "hour":
-        return Found(Span(spans.shift(today, -((most + 23) // 24)), today), "rolling", 1)
-    return Found(Span(spans.back(unit, today, most), today), "rolling", 1)
+        return FoundPeriod(Span(spans.shift(today, -((most + 23) // 24)), today), "rolling", 1)
+    return FoundPeriod(Span(spans.back(unit, today, most), today), "rolling", 1)
 
 
-def _weekday(match: re.Match[str], today: date) -> Found:
+def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
     weekday = say.WEEKDAYS[match["weekday"]]
     monday = spans.shift(today, -today.weekday())
     day = spans.shift(today, -((today.weekday() - weekday - 1) % 7 + 1))
@@ -248,12 +250,12 @@ def _weekday(match: re.Match[str], today: date) -> Found:
         day = spans.shift(today, (weekday - today.weekday() - 1) % 7 + 1)
     named = match["last"] or match["behind"]
     told = named or match["this"] or match["next"]
-    return Found(Span(day, day), "yesterday" if named else "weekday", 1, bare=not told)
+    return FoundPeriod(Span(day, day), "yesterday" if named else "weekday", 1, bare=not told)
 
 
-def _vague(match: re.Match[str], today: date) -> Found:
+def _vague(match: re.Match[str], today: date) -> FoundPeriod:
     first, last = say.VAGUE[match[0]]
-    return Found(Span(None if first is None else spans.shift(today, first), spans.shift(today, last)), "vague", 0)
+    return FoundPeriod(Span(None if first is None else spans.shift(today, first), spans.shift(today, last)), "vague", 0)
 
 
 def _rule(pattern: str, rule: Rule) -> tuple[re.Pattern[str], Rule]:
@@ -327,7 +329,7 @@ def _matches(text: str, today: date) -> Iterator[Period]:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class PeriodPhrase:
     """A period with the words around it that belong to it, at [`start`, `end`) of the text.
 
     `span` is what the relation makes of `whole`, the period itself.
@@ -370,9 +372,9 @@ _PAIRS = {"and", "or", "und", "y", "et", "&"}
 _PAIR_LEAD = re.compile(r"\b(?:between|from|in|during|zwischen|von|entre|de|del|desde|du)(?: the| le| el)? $")
 
 
-def windows(text: str, today: date) -> list[Window]:
+def windows(text: str, today: date) -> list[PeriodPhrase]:
     found = periods(text, today)
-    read: list[Window] = []
+    read: list[PeriodPhrase] = []
     at = 0
     while at < len(found):
         pair = _pair(text, found[at], found[at + 1]) if at + 1 < len(found) else None
@@ -383,7 +385,7 @@ def windows(text: str, today: date) -> list[Window]:
     return read
 
 
-def _pair(text: str, one: Period, other: Period) -> Window | None:
+def _pair(text: str, one: Period, other: Period) -> PeriodPhrase | None:
     """As in "between March and May", "2026-01-01 to 2026-01-31"; a year that is said once is for both."""
     between, lead = text[one.end : other.start].strip(), _PAIR_LEAD.search(text[: one.start])
     sure = not (one.bare or other.bare)
@@ -394,10 +396,10 @@ def _pair(text: str, one: Period, other: Period) -> Window | None:
     first = (one.yearly and other.span.first and spans.latest(one.yearly, other.span.first)) or one.span
     start = lead.start() if lead else one.start
     both = spans.joined(first, other.span)
-    return Window(start, other.end, both, both, other.kind, max(one.rank, other.rank))
+    return PeriodPhrase(start, other.end, both, both, other.kind, max(one.rank, other.rank))
 
 
-def _window(text: str, period: Period) -> Window | None:
+def _window(text: str, period: Period) -> PeriodPhrase | None:
     """The period with what stands before it: a part of it, a preposition; None where it is no time after all."""
     before = text[: period.start]
     if _REPEATED.search(before) or _RECURRING.match(text, period.end) or _named_thing(before, period):
@@ -422,11 +424,11 @@ def _window(text: str, period: Period) -> Window | None:
         and lead["word"] == "from"
         and (onwards := re.match(r" (?:on|onwards?|forward|(?:to|until|till) now)\b", text[period.end :]))
     ):
-        return Window(
+        return PeriodPhrase(
             lead.start(), period.end + onwards.end(), Span(span.first, None), span, kind, period.rank, "since"
         )
     start, rank = lead.start() if lead else start, 0 if kind == "mention" else period.rank
-    return Window(start, period.end, _related(span, relation), span, kind, rank, relation)
+    return PeriodPhrase(start, period.end, _related(span, relation), span, kind, rank, relation)
 
 
 def _narrowed(before: str, period: Period) -> tuple[Span, str, int]:
@@ -467,7 +469,7 @@ def _is_mention(text: str, period: Period) -> bool:
     return period.kind == "month" and sure
 
 
-def _offset(match: re.Match[str], period: Period) -> Window | None:
+def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
     """As in "the week before 16 November", "two weeks before 11 August"."""
     anchor = period.span.first if match["side"] == "before" else period.span.last
     if anchor is None:
@@ -481,7 +483,7 @@ def _offset(match: re.Match[str], period: Period) -> Window | None:
         span = Span(min(far, near), max(far, near))
     else:
         span = distance(match["unit"], nearest, furthest, anchor)
-    return Window(match.start(), period.end, span, span, "offset", period.rank)
+    return PeriodPhrase(match.start(), period.end, span, span, "offset", period.rank)
 
 
 def _related(span: Span, relation: str) -> Span:

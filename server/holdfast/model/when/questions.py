@@ -17,7 +17,7 @@ from typing import Literal, cast
 from holdfast.model.times import instant, moment
 from holdfast.model.when import spans
 from holdfast.model.when import vocabulary as say
-from holdfast.model.when.periods import Window, windows
+from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span
 
 _LONGEST_PROSE = 300  # characters
@@ -270,13 +270,13 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
         else:
             window = _around(event, window)
     if window is None and event:
-        window = Window(event.start, event.end, _ALWAYS, _ALWAYS, "event", 0)
+        window = PeriodPhrase(event.start, event.end, _ALWAYS, _ALWAYS, "event", 0)
     if window is None and mark:
-        window = Window(*mark.span("mark" if mark["mark"] else 0), _ALWAYS, _ALWAYS, "mark", 0)
+        window = PeriodPhrase(*mark.span("mark" if mark["mark"] else 0), _ALWAYS, _ALWAYS, "mark", 0)
     return _reading(line, asked, window, event, marked=bool(mark)) if window else None
 
 
-def _around(event: _Event, window: Window) -> Window:
+def _around(event: _Event, window: PeriodPhrase) -> PeriodPhrase:
     """As in "before the August move", "after the upgrade in July": the month bounds what relates to the event."""
     first, last = window.whole.first, window.whole.last
     span = Span(
@@ -286,7 +286,7 @@ def _around(event: _Event, window: Window) -> Window:
     return replace(window, start=event.start, end=max(event.end, window.end), span=span, kind="event")
 
 
-def _reading(line: str, asked: datetime, window: Window, event: _Event | None, *, marked: bool) -> TimeReading:
+def _reading(line: str, asked: datetime, window: PeriodPhrase, event: _Event | None, *, marked: bool) -> TimeReading:
     after, before = spans.instants(window.span, asked.tzinfo or UTC)
     last = window.span.last
     is_plan = _LATER.search(line.lower()) and not _WAS.search(line.lower())
@@ -303,7 +303,7 @@ def _reading(line: str, asked: datetime, window: Window, event: _Event | None, *
     )
 
 
-def _is_strict(line: str, window: Window, today: date) -> bool:
+def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
     """Explicit, and asked of what was noted then: not of plans, of the state of things, or of today as such."""
     text = line.lower()
     if window.kind not in _SLACK or _LATER.search(text):

@@ -25,7 +25,7 @@ from holdfast.engine.ports import Ports
 from holdfast.errors import HoldfastError
 from holdfast.model.secrets import redact
 from holdfast.settings import SETTINGS, Late, Settings
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import readable
 
 Answer = TypeVar("Answer")
@@ -43,8 +43,8 @@ class Reads(Middleware):
     look is told once an hour. What cannot be told is shown all the same, since a full disk is a reason to look.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, served: ServedMemory) -> None:
+        self._served = served
         self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def on_read_resource(
@@ -53,12 +53,12 @@ class Reads(Middleware):
         answer = await call_next(context)
         if context.fastmcp_context is None:
             return answer
-        who = self._desk.caller(context.fastmcp_context)
+        who = self._served.caller(context.fastmcp_context)
         name, about = _looked_at(str(context.message.uri))
         look, now = (who.principal, name, str(about)), anyio.current_time()
         if now - self._told.get(look, -TOLD_SECONDS) >= TOLD_SECONDS:
             try:
-                await self._desk.memory.attend_folder(lambda ports: looked(ports, who, name, about))
+                await self._served.memory.attend_folder(lambda ports: looked(ports, who, name, about))
                 self._keep(look, now)
             except HoldfastError as error:
                 log.warning("read_not_journalled", resource=name, error=type(error).__name__)
@@ -77,7 +77,7 @@ def _looked_at(uri: str) -> tuple[str, dict[str, object]]:
     return parts.netloc, named(next(iter(parse_qs(parts.query).get("node", ())), ""))
 
 
-Listing = Callable[[], Awaitable[Sequence[Tool]]]
+ToolListing = Callable[[], Awaitable[Sequence[Tool]]]
 JSON = "application/json"
 MASK = "***"
 
@@ -99,35 +99,35 @@ LOOKS: tuple[tuple[str, str, Callable[[Ports], Awaitable[object]]], ...] = (
 )
 
 
-def add_looks(server: FastMCP[Any], desk: Desk, listed: Listing) -> None:
+def add_looks(server: FastMCP[Any], served: ServedMemory, listed: ToolListing) -> None:
     """Put the resources on a server.
 
     Args:
         server: of the admin namespace.
-        desk: where requests are answered.
+        served: where requests are answered.
         listed: lists the tools of the whole server.
     """
     for name, description, look in LOOKS:
-        _add_look(server, desk, name, description, look)
+        _add_look(server, served, name, description, look)
 
     @server.resource("admin://config", name="config", description="The settings that are in force.", mime_type=JSON)
     def _config() -> str:
-        return _json(told_settings(desk.settings) if desk.settings else {})
+        return _json(settings_shown(served.settings) if served.settings else {})
 
     @server.resource("admin://tools", name="tools", description="Each tool: its size and hints.", mime_type=JSON)
     async def _tools() -> str:
-        return _json([_told_tool(tool) for tool in await listed()])
+        return _json([_tool_shown(tool) for tool in await listed()])
 
 
 def _add_look(
-    server: FastMCP[Any], desk: Desk, name: str, description: str, look: Callable[[Ports], Awaitable[object]]
+    server: FastMCP[Any], served: ServedMemory, name: str, description: str, look: Callable[[Ports], Awaitable[object]]
 ) -> None:
     @server.resource(f"admin://{name}", name=name, description=description, mime_type=JSON)
     async def _look() -> str:
-        return _json(await readable(desk.memory.attend(look)))
+        return _json(await readable(served.memory.attend(look)))
 
 
-def told_settings(settings: Settings) -> dict[str, object]:
+def settings_shown(settings: Settings) -> dict[str, object]:
     """All settings by their environment variables, secrets masked; also the keys of config.yaml that nobody reads.
 
     Where principals have memories of their own these are told of no other settings than those that shape them.
@@ -155,7 +155,7 @@ def _masked(name: str, value: object) -> object:
             return redact(_PASSWORD.sub(f"//{MASK}@", str(value))).text
 
 
-def _told_tool(tool: Tool) -> dict[str, object]:
+def _tool_shown(tool: Tool) -> dict[str, object]:
     whole = tool.to_mcp_tool().model_dump(mode="json", by_alias=True, exclude_none=True)
     bare = {key: value for key, value in whole.items() if key != "outputSchema"}
     return {

@@ -15,10 +15,10 @@ from typing_extensions import TypedDict
 
 from holdfast.engine.admin.gate import Confirmations, afterwards
 from holdfast.engine.admin.health import Reencoding, follow, reencode
-from holdfast.engine.admin.imports import Imported, ImportFrom, Report, export_memory, import_memory
+from holdfast.engine.admin.imports import Imported, ImportFrom, ImportReport, export_memory, import_memory
 from holdfast.model.moving import SourceKind
 from holdfast.model.words import counted
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.results import Noted, beside, fenced, new_mark, on_one_line, schema_of
 
@@ -37,27 +37,27 @@ class ReencodeResult(Noted):
     finished: bool
 
 
-def add_encoding(server: FastMCP[Any], desk: Desk) -> None:
+def add_encoding(server: FastMCP[Any], served: ServedMemory) -> None:
     """Put the tool on a server of the admin namespace."""
 
     @server.tool(
         name="admin_reencode", description=REENCODE, annotations=_AGAIN, output_schema=schema_of(ReencodeResult)
     )
     async def _admin_reencode(context: Context) -> ToolResult:
-        who = desk.caller(context)
-        begun = await answered(reencode(desk.memory, who))
+        who = served.caller(context)
+        begun = await answered(reencode(served.memory, who))
         state = begun.answer
         failed: tuple[str, ...] = ()
         if _is_waited_for(context):
             await context.report_progress(state.done, state.notes)
-            last, failed = await afterwards(_followed(desk, context, state))
+            last, failed = await afterwards(_followed(served, context, state))
             state = last or state
-        return beside(_told(state), (*begun.notices, *failed))
+        return beside(_as_result(state), (*begun.notices, *failed))
 
 
-async def _followed(desk: Desk, context: Context, begun: Reencoding) -> Reencoding:
+async def _followed(served: ServedMemory, context: Context, begun: Reencoding) -> Reencoding:
     state = begun
-    async with desk.memory.own() as memory:
+    async with served.memory.own() as memory:
         async for state in follow(memory, begun):
             await context.report_progress(state.done, state.notes)
     return state
@@ -69,7 +69,7 @@ def _is_waited_for(context: Context) -> bool:
     return request is not None and (request.meta or {}).get("progressToken") is not None
 
 
-def _told(state: Reencoding) -> ToolResult:
+def _as_result(state: Reencoding) -> ToolResult:
     waiting = state.notes - state.done
     rest = f" {waiting:,} wait; admin://jobs shows how far it is." if waiting else ""
     return ToolResult(
@@ -130,13 +130,13 @@ class ExportResult(Noted):
     left_out: list[str]
 
 
-def add_moves(server: FastMCP[Any], desk: Desk) -> None:
+def add_moves(server: FastMCP[Any], served: ServedMemory) -> None:
     """Put the tools for moving in and out on the admin server."""
-    _add_import(server, desk)
-    _add_export(server, desk)
+    _add_import(server, served)
+    _add_export(server, served)
 
 
-def _add_import(server: FastMCP[Any], desk: Desk) -> None:
+def _add_import(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
     @server.tool(name="admin_import", description=IMPORT, annotations=ADDS, output_schema=schema_of(ImportResult))
@@ -152,11 +152,11 @@ def _add_import(server: FastMCP[Any], desk: Desk) -> None:
         async def progress(done: int, total: int) -> None:
             await context.report_progress(done, total)
 
-        done = await answered(import_memory(desk.memory, desk.caller(context), tokens, request, progress))
+        done = await answered(import_memory(served.memory, served.caller(context), tokens, request, progress))
         return beside(_imported(done), done.notices)
 
 
-def _add_export(server: FastMCP[Any], desk: Desk) -> None:
+def _add_export(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(name="admin_export", description=EXPORT, annotations=WRITES, output_schema=schema_of(ExportResult))
     async def _admin_export(
         context: Context,
@@ -164,8 +164,8 @@ def _add_export(server: FastMCP[Any], desk: Desk) -> None:
             str | None, Field(description="Its name in exports/: x.tar.gz for one file, x for a folder.")
         ] = None,
     ) -> ToolResult:
-        who = desk.caller(context)
-        done = await answered(export_memory(desk.memory, who, path))
+        who = served.caller(context)
+        done = await answered(export_memory(served.memory, who, path))
         made = done.answer
         head = made.manifest.backup
         missing = len(head.left_out)
@@ -218,7 +218,7 @@ def _imported(done: Imported) -> ToolResult:
     )
 
 
-def _summary(report: Report, *, dry: bool) -> str:
+def _summary(report: ImportReport, *, dry: bool) -> str:
     said = "Nothing was changed yet. It would bring" if dry else "Imported"
     brought = ", ".join(
         counted(number, noun)
@@ -243,7 +243,7 @@ def _summary(report: Report, *, dry: bool) -> str:
     return " ".join(parts)
 
 
-def _problems(report: Report) -> list[str]:
+def _problems(report: ImportReport) -> list[str]:
     """What was refused and what has no place, the first of each between marks: names in it are a stranger's."""
     lines: list[str] = []
     for title, count, items in (

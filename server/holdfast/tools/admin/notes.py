@@ -26,7 +26,7 @@ from holdfast.engine.admin.notes import (
 )
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Outcome, Undone, WouldUndo, undo, undo_merge
 from holdfast.model.note import EdgeType, NoteType, Tier
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.results import Noted, beside, on_one_line, schema_of
 
@@ -94,13 +94,13 @@ class UndoResult(Noted):
     confirm: str | None
 
 
-def add_note_tools(server: FastMCP[Any], desk: Desk) -> None:
+def add_note_tools(server: FastMCP[Any], served: ServedMemory) -> None:
     """Put the admin tools on notes on a server."""
     for add in (_add_update, _add_connect, _add_delete, _add_restore, _add_undo, _add_undo_merge):
-        add(server, desk)
+        add(server, served)
 
 
-def _add_update(server: FastMCP[Any], desk: Desk) -> None:
+def _add_update(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_update_memory", description=UPDATE, annotations=CHANGES, output_schema=schema_of(EditResult)
     )
@@ -114,13 +114,13 @@ def _add_update(server: FastMCP[Any], desk: Desk) -> None:
         title: str | None = None,
         space: Annotated[str | None, Field(description='"global" for none.')] = None,
     ) -> ToolResult:
-        who, edit = desk.caller(context), Edit(node_id, content, type, tier, tags, title, space)
+        who, edit = served.caller(context), Edit(node_id, content, type, tier, tags, title, space)
         call = AdminCall(who, "admin_update_memory", named(node_id))
-        done = await answered(journalled(desk.memory, call, lambda ports: update_note(ports, who, edit), _told))
+        done = await answered(journalled(served.memory, call, lambda ports: update_note(ports, who, edit), _as_record))
         return beside(_edited(done.answer), done.notices)
 
 
-def _add_connect(server: FastMCP[Any], desk: Desk) -> None:
+def _add_connect(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_connect_memories", description=CONNECT, annotations=CHANGES, output_schema=schema_of(EditResult)
     )
@@ -131,28 +131,30 @@ def _add_connect(server: FastMCP[Any], desk: Desk) -> None:
         edge: EdgeType = "related_to",
         weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
     ) -> ToolResult:
-        who, asked = desk.caller(context), Connect(source_id, target_id, edge, weight)
+        who, asked = served.caller(context), Connect(source_id, target_id, edge, weight)
         call = AdminCall(who, "admin_connect_memories", named(source_id))
-        done = await answered(journalled(desk.memory, call, lambda ports: connect_notes(ports, who, asked), _told))
+        done = await answered(
+            journalled(served.memory, call, lambda ports: connect_notes(ports, who, asked), _as_record)
+        )
         return beside(_edited(done.answer), done.notices)
 
 
-def _add_delete(server: FastMCP[Any], desk: Desk) -> None:
+def _add_delete(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
     @server.tool(
         name="admin_delete_memory", description=DELETE, annotations=DESTROYS, output_schema=schema_of(DeleteResult)
     )
     async def _admin_delete_memory(context: Context, node_id: NodeId, confirm: Confirm = None) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         call = AdminCall(who, "admin_delete_memory", named(node_id))
         done = await answered(
-            journalled(desk.memory, call, lambda ports: delete_note(ports, who, tokens, node_id, confirm), _told)
+            journalled(served.memory, call, lambda ports: delete_note(ports, who, tokens, node_id, confirm), _as_record)
         )
         return beside(_deleted(done.answer), done.notices)
 
 
-def _add_restore(server: FastMCP[Any], desk: Desk) -> None:
+def _add_restore(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_restore_memory",
         description=RESTORE,
@@ -160,25 +162,27 @@ def _add_restore(server: FastMCP[Any], desk: Desk) -> None:
         output_schema=schema_of(RestoreNoteResult),
     )
     async def _admin_restore_memory(context: Context, node_id: NodeId) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         call = AdminCall(who, "admin_restore_memory", named(node_id))
-        done = await answered(journalled(desk.memory, call, lambda ports: restore_note(ports, who, node_id), _told))
+        done = await answered(
+            journalled(served.memory, call, lambda ports: restore_note(ports, who, node_id), _as_record)
+        )
         return beside(_brought_back(done.answer), done.notices)
 
 
-def _add_undo(server: FastMCP[Any], desk: Desk) -> None:
+def _add_undo(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(name="admin_undo", description=UNDO, annotations=CHANGES, output_schema=schema_of(UndoResult))
     async def _admin_undo(
         context: Context,
         change_id: Annotated[str, Field(description="From the answer of a tool, or admin_list_audit_log.")],
     ) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         call = AdminCall(who, "admin_undo")
-        done = await answered(journalled(desk.memory, call, lambda ports: undo(ports, who, change_id), _told))
+        done = await answered(journalled(served.memory, call, lambda ports: undo(ports, who, change_id), _as_record))
         return beside(_undone(done.answer), done.notices)
 
 
-def _add_undo_merge(server: FastMCP[Any], desk: Desk) -> None:
+def _add_undo_merge(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
     @server.tool(
@@ -189,15 +193,15 @@ def _add_undo_merge(server: FastMCP[Any], desk: Desk) -> None:
         merge_id: Annotated[str, Field(description="From admin_list_merges.")],
         confirm: Confirm = None,
     ) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         call = AdminCall(who, "admin_undo_merge")
         done = await answered(
-            journalled(desk.memory, call, lambda ports: undo_merge(ports, who, tokens, merge_id, confirm), _told)
+            journalled(served.memory, call, lambda ports: undo_merge(ports, who, tokens, merge_id, confirm), _as_record)
         )
         return beside(_undone(done.answer), done.notices)
 
 
-def _told(answer: object) -> Mapping[str, object]:
+def _as_record(answer: object) -> Mapping[str, object]:
     """What the journal's line says of an answer: ids alone."""
     told: dict[str, object] = {}
     if isinstance(answer, Edited | Deleted | BroughtBack | WouldDelete):

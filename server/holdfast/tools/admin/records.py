@@ -28,12 +28,12 @@ from holdfast.engine.admin.gate import (
     named,
 )
 from holdfast.engine.admin.health import count_notes, discard_index
-from holdfast.engine.admin.purge import Kept, Purged, WouldPurge, purge
+from holdfast.engine.admin.purge import NoteTraces, Purged, WouldPurge, purge
 from holdfast.engine.maintenance.reviews import Action, Merged, list_merges, resolve_proposal
 from holdfast.engine.maintenance.verdicts import Proposal, list_proposals
 from holdfast.engine.ports import Ports
 from holdfast.model.words import counted
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, read, readable
 from holdfast.tools.maintenance import ItemOutcome, outcome_of
 from holdfast.tools.results import Noted, beside, fenced, new_mark, on_one_line, schema_of
@@ -87,13 +87,13 @@ class PurgeResult(Noted):
     confirm: str | None
 
 
-def add_record_tools(server: FastMCP[Any], desk: Desk) -> None:
+def add_record_tools(server: FastMCP[Any], served: ServedMemory) -> None:
     """Put the audit log, the rebuild and the purge on a server."""
     for add in (_add_audit_log, _add_audit, _add_rebuild, _add_purge):
-        add(server, desk)
+        add(server, served)
 
 
-def _add_audit_log(server: FastMCP[Any], desk: Desk) -> None:
+def _add_audit_log(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_list_audit_log", description=AUDIT, annotations=READS, output_schema=schema_of(AuditResult)
     )
@@ -103,9 +103,9 @@ def _add_audit_log(server: FastMCP[Any], desk: Desk) -> None:
         node_id: Annotated[str | None, Field(description="A note's id, or the beginning of it.")] = None,
         operation: Annotated[str | None, Field(description="Such as remember, update, delete, merge, undo.")] = None,
     ) -> ToolResult:
-        who, query = desk.caller(context), AuditQuery(limit, node_id, operation)
+        who, query = served.caller(context), AuditQuery(limit, node_id, operation)
         call = AdminCall(who, "admin_list_audit_log", named(node_id or ""), anywhere=True)
-        done = await answered(journalled(desk.memory, call, lambda ports: audit_log(ports, query)))
+        done = await answered(journalled(served.memory, call, lambda ports: audit_log(ports, query)))
         told = ToolResult(
             content="\n".join(map(_line, done.answer)) or "Nothing of that kind is in the journal.",
             structured_content={"entries": done.answer},
@@ -113,7 +113,7 @@ def _add_audit_log(server: FastMCP[Any], desk: Desk) -> None:
         return beside(told, done.notices)
 
 
-def _add_audit(server: FastMCP[Any], desk: Desk) -> None:
+def _add_audit(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.resource(
         "admin://audit{?node,operation,limit}",
         name="audit",
@@ -122,19 +122,19 @@ def _add_audit(server: FastMCP[Any], desk: Desk) -> None:
     )
     async def _audit(node: str | None = None, operation: str | None = None, limit: int = DEFAULT_ENTRIES) -> str:
         query = AuditQuery(limit, node, operation)
-        entries = await read(desk.memory.attend_folder(lambda ports: audit_log(ports, query)))
+        entries = await read(served.memory.attend_folder(lambda ports: audit_log(ports, query)))
         return json.dumps(entries, ensure_ascii=True)
 
 
-def _add_rebuild(server: FastMCP[Any], desk: Desk) -> None:
+def _add_rebuild(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_rebuild_index", description=REBUILD, annotations=CHANGES, output_schema=schema_of(RebuildResult)
     )
     async def _admin_rebuild_index(context: Context) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         call = AdminCall(who, "admin_rebuild_index", anywhere=True)
-        done = await answered(journalled(desk.memory, call, discard_index))
-        notes, failed = await afterwards(desk.memory.attend(count_notes))
+        done = await answered(journalled(served.memory, call, discard_index))
+        notes, failed = await afterwards(served.memory.attend(count_notes))
         told = "The index is thrown away; the next request builds it anew."
         if notes is not None:
             told = f"The index was built anew from {counted(notes, 'note')}."
@@ -142,7 +142,7 @@ def _add_rebuild(server: FastMCP[Any], desk: Desk) -> None:
         return beside(answer, (*done.notices, *failed))
 
 
-def _add_purge(server: FastMCP[Any], desk: Desk) -> None:
+def _add_purge(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
     @server.tool(name="admin_purge", description=PURGE, annotations=DESTROYS, output_schema=schema_of(PurgeResult))
@@ -151,24 +151,24 @@ def _add_purge(server: FastMCP[Any], desk: Desk) -> None:
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it; also of a deleted note.")],
         confirm: Annotated[str | None, Field(description="The token of the first call.")] = None,
     ) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
 
         async def run(ports: Ports) -> WouldPurge | Purged:
             return await purge(ports, who, tokens, node_id, confirm)
 
-        done = await answered(journalled(desk.memory, AdminCall(who, "admin_purge", named(node_id)), run, _told))
+        done = await answered(journalled(served.memory, AdminCall(who, "admin_purge", named(node_id)), run, _as_record))
         if isinstance(done.answer, WouldPurge):
             return beside(_purged(done.answer.kept, done.answer.confirm), done.notices)
-        _, failed = await afterwards(desk.memory.attend(count_notes))  # whoever recalls next need not wait for it
+        _, failed = await afterwards(served.memory.attend(count_notes))  # whoever recalls next need not wait for it
         return beside(_purged(done.answer.kept, None), (*done.notices, *failed))
 
 
-def _told(answer: WouldPurge | Purged) -> Mapping[str, object]:
+def _as_record(answer: WouldPurge | Purged) -> Mapping[str, object]:
     dry = {"dry_run": True} if isinstance(answer, WouldPurge) else {}
     return {"note": answer.kept.note_id, **dry}
 
 
-def _purged(kept: Kept, confirm: str | None) -> ToolResult:
+def _purged(kept: NoteTraces, confirm: str | None) -> ToolResult:
     what = (
         f"{counted(kept.files, 'file')}, {counted(kept.history, 'earlier text')} and "
         f"{counted(kept.trash, 'file')} in the trash, with index and "
@@ -261,13 +261,13 @@ class MergesResult(Noted):
     merges: list[MergeRow]
 
 
-def add_reviews(server: FastMCP[Any], desk: Desk) -> None:
+def add_reviews(server: FastMCP[Any], served: ServedMemory) -> None:
     """Put the tools and resources on the admin server."""
-    _add_proposals(server, desk)
-    _add_merges(server, desk)
+    _add_proposals(server, served)
+    _add_merges(server, served)
 
 
-def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
+def _add_proposals(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_list_proposals",
         description=LIST_PROPOSALS,
@@ -275,8 +275,8 @@ def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
         output_schema=schema_of(ProposalsResult),
     )
     async def _admin_list_proposals(context: Context) -> ToolResult:
-        who = desk.caller(context)
-        done = await answered(journalled(desk.memory, AdminCall(who, "admin_list_proposals"), _proposals))
+        who = served.caller(context)
+        done = await answered(journalled(served.memory, AdminCall(who, "admin_list_proposals"), _proposals))
         items, mark = done.answer, new_mark()
         lines = [f"{len(items)} waiting.", *(line for item in items for line in _lines(item, mark))]
         return beside(ToolResult(content="\n".join(lines), structured_content={"proposals": items}), done.notices)
@@ -292,8 +292,8 @@ def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
         proposal_id: Annotated[str, Field(description="From admin_list_proposals.")],
         action: Action,
     ) -> ToolResult:
-        who = desk.caller(context)
-        done = await answered(resolve_proposal(desk.memory, who, proposal_id, action))
+        who = served.caller(context)
+        done = await answered(resolve_proposal(served.memory, who, proposal_id, action))
         outcome = done.answer
         told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason, LONGEST_FAILURE)}"
         undo = f" Undo handle: {outcome.change_id}" if outcome.change_id else ""
@@ -306,10 +306,10 @@ def _add_proposals(server: FastMCP[Any], desk: Desk) -> None:
         mime_type="application/json",
     )
     async def _resource() -> str:
-        return json.dumps(await readable(desk.memory.attend(_proposals)), ensure_ascii=True)
+        return json.dumps(await readable(served.memory.attend(_proposals)), ensure_ascii=True)
 
 
-def _add_merges(server: FastMCP[Any], desk: Desk) -> None:
+def _add_merges(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_list_merges",
         description=LIST_MERGES,
@@ -317,9 +317,9 @@ def _add_merges(server: FastMCP[Any], desk: Desk) -> None:
         output_schema=schema_of(MergesResult),
     )
     async def _admin_list_merges(context: Context, limit: Annotated[int, Field(ge=1, le=500)] = 20) -> ToolResult:
-        who = desk.caller(context)
+        who = served.caller(context)
         call = AdminCall(who, "admin_list_merges")
-        done = await answered(journalled(desk.memory, call, lambda ports: list_merges(ports, limit)))
+        done = await answered(journalled(served.memory, call, lambda ports: list_merges(ports, limit)))
         lines = [_merge_line(merge) for merge in done.answer] or ["No merges."]
         merges = [asdict(merge) for merge in done.answer]
         return beside(ToolResult(content="\n".join(lines), structured_content={"merges": merges}), done.notices)
@@ -331,7 +331,7 @@ def _add_merges(server: FastMCP[Any], desk: Desk) -> None:
         mime_type="application/json",
     )
     async def _resource() -> str:
-        merges = await readable(desk.memory.attend(lambda ports: list_merges(ports, 100)))
+        merges = await readable(served.memory.attend(lambda ports: list_merges(ports, 100)))
         return json.dumps([asdict(merge) for merge in merges], ensure_ascii=True)
 
 

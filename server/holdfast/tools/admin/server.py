@@ -16,11 +16,11 @@ from holdfast.engine.admin.backups import DryRun, back_up, list_backups, restore
 from holdfast.engine.admin.gate import Confirmations, afterwards
 from holdfast.engine.omi.integrity import accept_integrity
 from holdfast.model.words import counted
-from holdfast.tools.admin.health import Listing, Reads, add_looks
+from holdfast.tools.admin.health import Reads, ToolListing, add_looks
 from holdfast.tools.admin.moves import add_encoding, add_moves
 from holdfast.tools.admin.notes import add_note_tools
 from holdfast.tools.admin.records import add_record_tools, add_reviews
-from holdfast.tools.agent import Desk
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.arguments import ReadTexts
 from holdfast.tools.errors import PlainErrors, answered, readable
 from holdfast.tools.forms import ClientForm
@@ -71,11 +71,13 @@ class RestoreResult(TypedDict):
     notices: list[str]
 
 
-def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | None = None) -> FastMCP[Any]:
+def admin_server(
+    served: ServedMemory, version: str | None = None, *, listed: ToolListing | None = None
+) -> FastMCP[Any]:
     """A server of the admin namespace alone, to be mounted where the gate is open, or served by itself.
 
     Args:
-        desk: where requests are answered.
+        served: where requests are answered.
         version: what the server calls itself.
         listed: lists the tools of the whole server, where this is a part of one.
     """
@@ -83,30 +85,30 @@ def admin_server(desk: Desk, version: str | None = None, *, listed: Listing | No
         "holdfast-admin",
         version=version,
         middleware=[
-            ClientForm(desk.settings.answers if desk.settings else "auto"),
+            ClientForm(served.settings.answers if served.settings else "auto"),
             PlainErrors(),
-            Reads(desk),
+            Reads(served),
             ReadTexts(),
         ],
         mask_error_details=True,
     )
-    _add_backup(server, desk)
-    _add_restore_backup(server, desk)
-    _add_vault(server, desk)
-    _add_accept_integrity(server, desk)
-    add_moves(server, desk)
-    add_looks(server, desk, listed or server.list_tools)
-    add_encoding(server, desk)
-    add_note_tools(server, desk)
-    add_record_tools(server, desk)
-    add_reviews(server, desk)
+    _add_backup(server, served)
+    _add_restore_backup(server, served)
+    _add_vault(server, served)
+    _add_accept_integrity(server, served)
+    add_moves(server, served)
+    add_looks(server, served, listed or server.list_tools)
+    add_encoding(server, served)
+    add_note_tools(server, served)
+    add_record_tools(server, served)
+    add_reviews(server, served)
     return server
 
 
-def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
+def _add_backup(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(name="admin_backup", description=BACKUP, annotations=MAKES, output_schema=schema_of(BackupResult))
     async def _admin_backup(context: Context) -> ToolResult:
-        done = await answered(back_up(desk.memory, desk.caller(context)))
+        done = await answered(back_up(served.memory, served.caller(context)))
         backup = done.answer
         missing = len(backup.left_out)
         notices = [f"Left out, for it is no readable file: {counted(missing, 'thing')}."] if missing else []
@@ -125,7 +127,7 @@ def _add_backup(server: FastMCP[Any], desk: Desk) -> None:
         return beside(answer, done.notices)
 
 
-def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
+def _add_restore_backup(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
     @server.tool(
@@ -139,11 +141,11 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
         backup_id: Annotated[str, Field(description="From admin_backup or admin://vault.")],
         confirm: Annotated[str | None, Field(description="The token of the first call.")] = None,
     ) -> ToolResult:
-        who = desk.caller(context)
-        done = await answered(restore_backup(desk.memory, who, tokens, backup_id, confirm))
+        who = served.caller(context)
+        done = await answered(restore_backup(served.memory, who, tokens, backup_id, confirm))
         if isinstance(done.answer, DryRun):
             return beside(_would(done.answer), done.notices)
-        _, failed = await afterwards(desk.memory.attend(_look))  # whoever recalls next need not wait for the index
+        _, failed = await afterwards(served.memory.attend(_look))  # whoever recalls next need not wait for the index
         outcome = done.answer
         return _said(
             f"Restored {counted(outcome.files, 'file')} of {outcome.backup.backup_id}. "
@@ -161,7 +163,7 @@ def _add_restore_backup(server: FastMCP[Any], desk: Desk) -> None:
         )
 
 
-def _add_accept_integrity(server: FastMCP[Any], desk: Desk) -> None:
+def _add_accept_integrity(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.tool(
         name="admin_accept_integrity",
         description=ACCEPT_INTEGRITY,
@@ -172,8 +174,8 @@ def _add_accept_integrity(server: FastMCP[Any], desk: Desk) -> None:
         context: Context,
         paths: Annotated[list[str] | None, Field(description="As integrity_check names them, such as NOW.md.")] = None,
     ) -> ToolResult:
-        who = desk.caller(context)
-        accepted = await answered(desk.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
+        who = served.caller(context)
+        accepted = await answered(served.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
         told = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
         return _said(told, AcceptResult(accepted=list(accepted)))
 
@@ -196,7 +198,7 @@ def _would(outcome: DryRun) -> ToolResult:
     )
 
 
-def _add_vault(server: FastMCP[Any], desk: Desk) -> None:
+def _add_vault(server: FastMCP[Any], served: ServedMemory) -> None:
     @server.resource(
         "admin://vault",
         name="vault",
@@ -204,8 +206,8 @@ def _add_vault(server: FastMCP[Any], desk: Desk) -> None:
         mime_type="application/json",
     )
     async def _vault() -> str:
-        backups = await readable(desk.memory.attend_folder(list_backups))
-        return json.dumps([backup.told() for backup in backups], ensure_ascii=True)
+        backups = await readable(served.memory.attend_folder(list_backups))
+        return json.dumps([backup.as_record() for backup in backups], ensure_ascii=True)
 
 
 async def _look(_ports: object) -> None:
