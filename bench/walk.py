@@ -1,4 +1,4 @@
-"""Which modules a verb enters, and how often it comes back to one that it had left: the way that a reader has to follow.
+"""Which modules a verb enters, and how often it comes back to one that it had left: what a reader has to follow.
 
     python bench/walk.py
 

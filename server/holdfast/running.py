@@ -1,10 +1,8 @@
-"""Serving over stdin and stdout: what was heard before the framework was there, and a client that changes the era.
+"""Run a server until it is told to stop: transports, signals, logs.
 
-The framework decides by the first request which era of the protocol a connection speaks, for good. A client that asked
-in the newer way, gave up waiting and shakes hands in the older way must be served all the same: the connection then
-begins anew with the handshake.
-
-Running a server until it is told to stop: transports, signals, logs.
+Over stdio the framework decides by the first request which era of the protocol a connection speaks, for good. A client
+that asked in the newer way, gave up waiting and shakes hands in the older way is served all the same: the connection
+then begins anew with the handshake.
 """
 
 from __future__ import annotations

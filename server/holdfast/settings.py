@@ -1,8 +1,7 @@
-"""What the user should know of settings that can be used and are not what they may seem.
+"""Every setting: its default, its bounds, its sentence, and what the user should know of an odd one.
 
-Reading `config.yaml`: its sections by dotted key, and `${NAME}` for what stands in the environment.
-
-The one door to the environment and to `config.yaml`: every setting, its default, its bounds, its sentence.
+Values come from the environment and from `config.yaml` (sections by dotted key, `${NAME}` for what stands in the
+environment). Nothing else in the package reads either.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-import holdfast.engine.maintenance.notice
+import holdfast.engine.state
 from holdfast.engine.maintenance.notice import LEAST, mark_maintained, waiting_notes
 from holdfast.engine.runtime import Memory
 from holdfast.model.note import note_id
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def looking() -> Iterator[None]:
     """A process looks each time, and not every ten minutes."""
-    with patch.object(holdfast.engine.maintenance.notice, "LOOK_SECONDS", 0.0):
+    with patch.object(holdfast.engine.state, "LOOK_SECONDS", 0.0):
         yield
 
 

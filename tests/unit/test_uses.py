@@ -48,7 +48,7 @@ class Gate(NoteFiles):
 async def test_one_who_asks_alone_has_the_line_with_the_answer(tmp_path: Path) -> None:
     async with living(tmp_path) as memory:
         note = (await keep(memory, "A buoy.")).note.id
-        with patch("holdfast.engine.agent.uses.PATIENT_SECONDS", LONG):
+        with patch("holdfast.engine.state.PATIENT_SECONDS", LONG):
             await look(memory, note)
             await look(memory, note)
             assert used(tmp_path) == [note]

@@ -1,6 +1,6 @@
-"""config.yaml as it may lie in a backup that is carried elsewhere: without keys, tokens and passwords.
+"""Exports: the folder as it is at one moment, with a manifest of checksums, as one archive or as a folder.
 
-Exports: the folder as it is at one moment, with a manifest of checksums, as one archive or as a folder.
+`config.yaml` goes along without keys, tokens and passwords.
 """
 
 from __future__ import annotations

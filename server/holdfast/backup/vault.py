@@ -1,6 +1,6 @@
-"""The backups in the vault: `<id>.tar.gz` with `<id>.json`, which makes it count. Whatever else lies there stays.
+"""The vault: backups of the folder, made and brought back.
 
-The vault: backups of the folder, each an archive with its manifest beside it, made and brought back.
+Each is `<id>.tar.gz` with its manifest `<id>.json` beside it, which makes it count. Whatever else lies there stays.
 """
 
 from __future__ import annotations

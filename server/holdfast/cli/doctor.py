@@ -1,7 +1,4 @@
-"""What doctor looks at, one finding each: the folder, SQLite, the encoder, the settings, the clients' entries.
-
-doctor: looks for what is wrong, and says what to do.
-"""
+"""doctor: looks at folder, SQLite, encoder, settings and the clients' entries, and says what to do about each."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""A client's file: read whole, shown as a difference, kept beside itself and replaced at once.
+"""A client's configuration file: read whole, changed in one place, shown as a difference, replaced with a backup.
 
-One member of an object in JSON text, put in or taken out; every other byte stays. Whoever uses it reads it back.
-
-Text with comments and trailing commas is looked at in a copy of the same length without them (`plain`), so that every
-place in the one is the same place in the other.
-
-Tables in TOML text, changed line by line so that comments and order stay. Whoever uses it reads the result back.
+JSON may have comments and trailing commas: it is looked at in a copy of the same length without them (`plain`), so that
+every place in the one is the same place in the other. TOML is changed line by line. In both every other byte stays;
+whoever changes a file reads the result back.
 """
 
 from __future__ import annotations

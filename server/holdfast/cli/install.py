@@ -1,12 +1,7 @@
-"""The clients that Holdfast can be added to: where each keeps its servers, and in which form.
+"""install and uninstall: Holdfast's entry in a client's file, shown before it is written, with a backup beside it.
 
-One server's entry in a client's file: put in, taken out, and everything else left as it is.
-
-A change is first made to the text and then read back: what comes out must be what was there, but for the entry.
-
-Subagents, commands and skills that tend the memory, for clients that have them: files beside the client's own.
-
-install and uninstall: one entry in a client's file, shown before it is written, with a backup beside the file.
+A change is first made to the text and then read back: what comes out must be what was there, but for the entry. For
+clients that have subagents, commands or skills, those that tend the memory are files beside the client's own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is said on a terminal: colours and progress only where a person looks, and never a note's control characters.
-
-One question to a memory, in this process: opened for it and closed after it.
-"""
+"""What is shown on a terminal, without a note's control characters; and one question to a memory of its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The tools' definitions for frameworks that speak no MCP, from the definitions that the server itself lists.
-
-remember, recall, node, outdated, stats: what the tools do, for people and scripts.
-"""
+"""remember, recall, node, outdated, stats: the tools for people and scripts; and their definitions as JSON."""
 
 from __future__ import annotations
 

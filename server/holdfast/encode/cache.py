@@ -1,6 +1,6 @@
 """Vectors by content, kept beside the index: a deleted index gets its vectors back without encoding anything.
 
-Forgetting texts: no byte of their vectors, nor of the hashes that name them, stays in the cache of encodings.
+When texts are forgotten, no byte of their vectors, nor of the hashes that name them, stays.
 """
 
 from __future__ import annotations

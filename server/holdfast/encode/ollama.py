@@ -1,7 +1,4 @@
-"""Whether an Ollama runs on this machine that has a model for embeddings.
-
-Ollama, through its own client. Imported on first need: the client brings httpx and pydantic along.
-"""
+"""Ollama, through its own client, and whether one runs on this machine. Imported on first need: the client is heavy."""
 
 from __future__ import annotations
 

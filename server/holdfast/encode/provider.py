@@ -1,9 +1,4 @@
-"""Which vectors may be compared with which.
-
-What encodes, and what stands before another encoder: a cache of its own, or a loan to several memories.
-
-Encoders of sets that were made with other settings, made when such a set has to answer.
-"""
+"""What encodes, which of its vectors may be compared with which, and encoders that stand before another one."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""A circuit breaker: who failed is left alone for a while, then asked by one caller before by all.
+"""Encoders that are asked over the network: nothing that they send is believed unseen, and none is waited for long.
 
-Cutting long notes for models whose tokeniser is somewhere else: by an estimate of tokens, at blanks, overlapping.
-
-What known models want written before a document and before a query, as their makers give it.
-
-Encoders that are asked over the network: nothing that they send is believed unseen, and none is waited for long.
+A circuit breaker leaves a provider that failed alone for a while, then lets one caller ask before all do. Long notes
+are cut for models whose tokenizer is somewhere else: by an estimate of tokens, at blanks, overlapping. What known
+models want written before a document and before a query is a table, as their makers give it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Which words are ordinary: those that the packaged vocabulary of English text has whole.
-
-The rest are names of things, terms of a trade, words of other languages, or slips of the pen.
-
-WordPiece as BERT base uncased was trained with, without a dependency.
+"""WordPiece as BERT base uncased was trained with, without a dependency; and which words its vocabulary has whole.
 
 The rules are those of the reference tokeniser (Devlin et al. 2018): drop control characters, set CJK
 characters and punctuation apart, strip accents, lower-case, then cut each word greedily into the longest
 pieces of the vocabulary. Unlike it, markers such as `[SEP]` inside a text are plain text here: what is stored
 must not be able to steer the model.
+
+A word that the vocabulary has whole is ordinary; the rest are names, terms of a trade, other languages or mistakes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The gate for arguments: what may come in, in which form, without its secrets. Errors never repeat a value.
-
-From what a caller wrote to a note id: a full id, or a prefix that only one note has.
-"""
+"""Arguments as they may come in: checked, without secrets; ids whole or by a prefix. Errors never repeat a value."""
 
 from __future__ import annotations
 

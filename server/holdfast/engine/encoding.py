@@ -1,9 +1,7 @@
-"""Which vector set answers, which one is built, how far that is, and what can be dropped.
+"""Vectors for verbs, never in their way: what cannot be had in time is left for later, and the answer says so.
 
-A process answers from the set of its own settings once that is ready; until then, and while its provider fails, from
-another one that is ready and that it can encode a query for. A comparison is always within one set.
-
-Vectors for verbs: never in the way. What cannot be had in time is left for later, and the answer says so.
+A process answers from the vector set of its own settings once that is ready; until then, and while its provider fails,
+from another one that is ready and that it can encode a query for. A comparison is always within one set.
 """
 
 from __future__ import annotations

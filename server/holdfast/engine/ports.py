@@ -1,9 +1,7 @@
-"""What the engine needs: a store, an index, an encoder, a clock, ids.
+"""What the engine needs: a store, an index, an encoder, a clock, ids; and who answers a verb of several requests.
 
 A later storage may keep notes and index in a distributed database for fleets of stateless servers: nothing here, and
 nothing that is built on it, assumes a local path or a single process.
-
-Who answers requests, as a verb sees it that makes several: one memory, or each caller's own.
 """
 
 from __future__ import annotations

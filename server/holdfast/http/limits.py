@@ -1,9 +1,7 @@
-"""Sessions of the older era over HTTP: how many one client may have open.
+"""What one client may cost an HTTP server: requests at once, how often, how large, how slow, and how many sessions.
 
-A session costs memory for as long as it is idle, and many clients never end theirs. Who opens more than so many loses
-the one that was used longest ago; a client whose session is gone opens another, as the protocol says.
-
-What the requests of one client may cost an HTTP server: how many at once, how often, how large, how slow.
+A session of the older era costs memory for as long as it is idle, and many clients never end theirs. Who opens more
+than its share loses the one that was used longest ago; such a client opens another, as the protocol says.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Headers over HTTP: what pages of allowed origins may send and read (CORS), and the space that a client asks in.
-
-The HTTP side of a server: which path leads where, for whom, and within which limits.
+"""The HTTP side of a server: which path leads where, for whom, and within which limits.
 
     request -> CORS -> Host and Origin -> token -> pace -> path, space and scope -> how many at once -> body -> MCP
 
 `/mcp` is for all who have a scope, `/admin/mcp` is there only for tokens with the scope `memory:admin`: for everybody
 else it is a path like any other that does not exist. `/health` says that the server lives, and nothing else.
+
+CORS headers are given to pages of allowed origins alone; a header names the space that a client asks in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Connections that read: each request takes a free one, and none waits behind a long reading while another is free.
+"""Connections to SQLite: one that writes, several that read, the pragmas, and sqlite-vec where it can be loaded.
 
-Connections: one hop for each request, the pragmas, and sqlite-vec where it can be loaded.
+A request is one function on one connection's thread. Each takes a free reading connection, so that none waits behind a
+long reading while another is free.
 """
 
 from __future__ import annotations

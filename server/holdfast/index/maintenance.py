@@ -1,6 +1,6 @@
-"""Uses, importance and the runs of jobs, as rows. Uses and runs come from the journal; importance is derived.
+"""What maintenance and daily jobs keep as rows: uses, importance, runs, judged pairs, open batches, cursors.
 
-What maintenance remembers, as rows: judged pairs, open batches, how far it has looked. The journal has it all.
+Uses, runs and verdicts come from the journal; importance is derived.
 """
 
 from __future__ import annotations

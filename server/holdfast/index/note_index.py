@@ -1,6 +1,6 @@
-"""A place for the index where its own cannot be written: a temporary folder, with a copy of what there is.
+"""The index of one folder: SQLite, derived from the notes, thrown away and rebuilt at will.
 
-The index of one folder: SQLite, derived from the notes, thrown away and rebuilt at will.
+Where its own place cannot be written, it is kept in a temporary folder, with a copy of what there is.
 """
 
 from __future__ import annotations

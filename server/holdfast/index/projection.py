@@ -1,7 +1,4 @@
-"""From notes to rows: what is written when a note is made, changed or gone. Runs inside a write transaction.
-
-One change of the index, and how it is written: inside a write transaction, all of it or nothing.
-"""
+"""From notes to rows: what is written when a note is made, changed or gone. One change is one transaction."""
 
 from __future__ import annotations
 

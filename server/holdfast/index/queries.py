@@ -1,9 +1,4 @@
-"""What can be looked through without a question: notes of a space, what is always relevant, names that begin so.
-
-How much there is of what.
-
-What the graph looks like as a whole: notes that stand alone, and what a hub's links and uses are.
-"""
+"""Looked up without a question: notes of a space, what is always relevant, names by their beginning, counts, hubs."""
 
 from __future__ import annotations
 

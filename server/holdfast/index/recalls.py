@@ -1,6 +1,6 @@
-"""Questions that were rated, as rows: what was said of which note, and the question it was said about.
+"""Recent recalls, so that feedback can say which answer it is about, and the questions that notes were rated for.
 
-Recent recalls, so that feedback can say which answer it is about. Kept for a while, apart from the index.
+Recalls are kept for a while, apart from the index.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Addresses: whether one is this machine's own, whether others can read what is sent there, and origins of pages.
-
-In which form a client is answered. The one place that decides it.
+"""Who may ask over HTTP and for what: scopes, tokens, principals, addresses; and in which form a client is answered.
 
 A server may send an answer twice: as text, which a model reads, and as structured content, which a program reads by its
 schema. Some clients give their model the structured content as JSON and drop the text, and with it the fence around
 what was stored. These get the text alone, and are shown no output schemas: a client that was shown a schema takes an
 answer without structured content for an error.
-
-Who may ask over HTTP, and for what: scopes, tokens, and the name by which whoever asks is known.
 """
 
 from __future__ import annotations

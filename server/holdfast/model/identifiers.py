@@ -1,9 +1,7 @@
-"""Words of a conversation around the thing that is asked about; none of them says what a note is about.
+"""What in a question can name one thing: identifiers in any spelling, and single words of any script.
 
-As in "can you tell me how we dealt with X in the end", in the languages that most questions are in. They are without
-accents, as words are compared. Only whether a question names one thing is told by them; they are searched like others.
-
-What in a question can name one thing: identifiers in any spelling, and single words of any script.
+Words of the conversation around it ("can you tell me how we dealt with X in the end") name nothing. They are listed for
+the languages that most questions are in, without accents, as words are compared; they are searched for like others.
 """
 
 from __future__ import annotations

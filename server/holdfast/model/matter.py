@@ -1,15 +1,10 @@
-"""Words by which a text says that something is no longer as it was, and words that tell siblings apart.
-
-In the languages that most notes are in, without accents, as words are compared. What is in scripts without spaces is
-looked for as a part of the text.
-
-What a note states first, taken apart: its words in order, what each of them is, and where the subject ends.
-
-Whether two notes speak of the same matter and say something else of it: two versions of one fact.
+"""Whether two notes speak of the same matter and say something else of it: two versions of one fact.
 
 A pair is such where enough of what they are about is the same, where what differs is a value (a number, a day, a name,
 a choice), and where nothing shows that they speak of siblings: of the test server and the live one, of two people, of
-two steps. The weights were fitted on the pairs of bench/currency.py's first half and on DevMem.
+two steps. For this the first statement of each note is taken apart: its words in order, what each of them is, and where
+the subject ends. Words that announce a change ("no longer", "now") and words that tell siblings apart are listed in the
+languages that most notes are in. The weights were fitted on the pairs of bench/currency.py's first half and on DevMem.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What comes from another memory, in our terms. Nothing here reads or writes; see `holdfast.store.sources`."""
+"""What comes from another memory, in our terms. Nothing here reads or writes; see `holdfast.importers`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Note ids: `mem_` and 16 characters of lower-case Crockford base32 (48-bit milliseconds, 30 random bits).
+"""A note and the edges that leave it, its id, and its space: the values every layer speaks of.
 
-Spaces: one per project, and `global` for what belongs to none.
-
-A note and the edges that leave it: the values every layer speaks of.
+An id is `mem_` and 16 characters of lower-case Crockford base32: 48 bits of milliseconds, 30 random bits.
 """
 
 from __future__ import annotations

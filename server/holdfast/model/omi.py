@@ -1,18 +1,13 @@
-"""The twelve stored types as OMI's four, and back: nothing is translated in storage, each family sees its own view.
+"""OMI's view of a memory: four types for our twelve, its order, its measure of relevance, its events, its baselines.
 
-How OMI's tools order what is relevant: final = 0.7 relevance + 0.3 exp(-days / 30), as its reference has it.
-
-Relevance in the measure of OMI's threshold, where 0.7 is what its reference takes for similar enough.
-
-A probability that a careful reader calls a note relevant is rarely as high as that where a question shares no words
-with its answer. So relevance is rescaled: monotone, two straight pieces that meet at 0.7. With vectors they meet at
-recall's own gate, and relevance is lowered first by the share of the question's words that no note has:
-what nobody ever wrote about is rarely answered. The constants are round numbers, chosen with all of DevMem in view
-(bench/omi.py shows both halves).
-
-What happened in a memory, as OMI's users know it: the names and payloads of its events.
-
-What is held against what: the baselines of pages, as the journal tells them, and the evidence of a belief.
+* Types are never translated in storage: each family of tools sees its own view.
+* Order: final = 0.7 relevance + 0.3 exp(-days / 30), as OMI's reference has it.
+* Relevance: OMI's threshold of 0.7 means "similar enough". A probability that a careful reader calls a note relevant is
+  rarely as high as that where a question shares no words with its answer, so it is rescaled: monotone, two straight
+  pieces that meet at 0.7. With vectors they meet at recall's own gate, and relevance is lowered first by the share of
+  the question's words that no note has. The constants are round numbers, chosen with all of DevMem in view
+  (bench/omi.py shows both halves).
+* Integrity: the baselines of pages, as the journal tells them, and the evidence of a belief.
 """
 
 from __future__ import annotations

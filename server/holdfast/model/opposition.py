@@ -1,20 +1,19 @@
-"""Whether two texts say opposite things, as far as words can tell: OMI's five pairs of opposites.
+"""Whether two notes contradict each other, as far as words can tell. Nothing here decides: a model is asked.
 
-should always / should never, works well / doesn't work, causes / prevents, increases / decreases, enables / blocks.
-Whole words count, in any inflection. "Does not prevent" opposes "prevents" but is not yet "causes". Clauses are
-compared, not whole texts, and only where they speak of the same: they share more than half of what the shorter says
-(two words where the texts are known to be close), and some of what is increased, blocked and so on.
+Two texts are opposite by OMI's five pairs: should always / should never, works well / doesn't work, causes / prevents,
+increases / decreases, enables / blocks. Whole words count, in any inflection. "Does not prevent" opposes "prevents" but
+is not yet "causes". Clauses are compared, not whole texts, and only where they speak of the same: they share more than
+half of what the shorter says (two words where the texts are known to be close), and some of what is increased, blocked
+and so on.
 
-What two notes say of the same matter, and whether they say different things, as far as words can tell.
-
-Notes are compared by sentences: the two that share the most, before the background of both notes. They differ
+Two notes differ by the two sentences that share the most, before the background of both notes:
 
 * in a value: each has a number, a day or a measure of time that the other note lacks,
 * in a denial: one denies or ends what the other states,
-* in opposites: upper and lower, and OMI's pairs (`holdfast.model.opposition`),
+* in opposites: upper and lower, and OMI's pairs,
 * in a name: each has a name that the other note lacks.
 
-Two identifiers that differ, as error codes do, name two matters. Nothing here decides: a model is asked.
+Two identifiers that differ, as error codes do, name two matters.
 """
 
 from __future__ import annotations

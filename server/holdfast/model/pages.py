@@ -1,15 +1,9 @@
 """Pages: the text files beside the notes, by their path relative to the memory folder.
 
-Daily logs: one file for each UTC day, entries one below the other, in OMI's form.
-
-# 2026-11-20
-
-
-## [2026-11-20T10:15:00.000+00:00]
-
-What happened.
-
-State capsules: what was known at one moment, with a checksum over it, as one JSON object.
+* NOW files and MEMORY.md.
+* Daily logs: one file for each UTC day, in OMI's form: `# 2026-11-20`, then entries, each below a line
+  `## [2026-11-20T10:15:00.000+00:00]`.
+* State capsules: what was known at one moment, as one JSON object with a checksum over it.
 """
 
 from __future__ import annotations

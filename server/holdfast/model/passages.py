@@ -1,9 +1,4 @@
-"""A long text in pages that a client takes, each as large as may be, cut at the end of a line where there is one.
-
-A long markdown text in its sections: what stands below each heading, up to the next one of any level.
-
-The part of a note that answers a question: sentences, from where the question's words stand, with their heading.
-"""
+"""Pieces of a long text: the passage that answers a question, sections below headings, pages that a client can take."""
 
 from __future__ import annotations
 

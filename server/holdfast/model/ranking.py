@@ -1,15 +1,4 @@
-"""What is asked of the index, and what it answers.
-
-What feedback does to the order: a note that was liked for a question comes a little earlier for questions like it.
-
-    affinity = 0.15 tanh( sum over signals of  signal * weight * similarity * 2^(-age / 30 days) )
-
-with weight 1 for what somebody said and 0.5 for what an agent inferred. It is added to the score that orders and
-never to the relevance that gates, so it hides nothing and shows nothing that was not there. The bound and the
-half-life are Ormah's (its affinity boost); the sum inside tanh replaces its mean, so that repeated signals count for
-more than one and never for more than the bound.
-
-Order and relevance of what the legs found.
+"""Order and relevance of what was found, and the values in which the index is asked and answers.
 
     score = coverage^1.5 + 0.10 z + 0.05 session_z + 0.80 [share of the question's rare words]
             + 0.40 [the question names the note's subject] + 0.40 time agreement - 0.20 [another space]
@@ -20,6 +9,13 @@ store's background: both absolute, so neither is ever divided by its own best hi
 few common words with a paraphrase from standing above the one that means the same. Every term is measured on notes and
 on dialogue (bench/ablation.py). Relevance is a calibrated probability of another kind: it says how good a hit is,
 whatever else was found, and only it decides what is returned and what is marked as weak.
+
+    affinity = 0.15 tanh( sum over signals of  signal * weight * similarity * 2^(-age / 30 days) )
+
+is what feedback does to the order, with weight 1 for what somebody said and 0.5 for what an agent inferred: a note that
+was liked for a question comes a little earlier for questions like it. It is added to the score that orders and never to
+relevance, so it hides nothing and shows nothing that was not there. The bound and the half-life are Ormah's; the sum
+inside tanh replaces its mean, so that repeated signals count for more than one and never for more than the bound.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Whether a value looks like a secret: drawn at random, or chosen as a password, and not merely a word or a reference.
+"""Secrets known by form where no prefix begins them: tokens of protocols, headers, cookies, commands, addresses.
 
-Values are judged by their first characters, so each judgement costs the same however long a value is.
-
-Secrets known by a form that no prefix begins: tokens of protocols, headers, cookies, command lines, addresses.
-
-Every pattern runs in linear time: quantifiers are possessive or bounded, and what may stand before a secret is
-looked at backwards from a hint, over a bounded stretch.
+Every pattern runs in linear time: quantifiers are possessive or bounded, and what may stand before a secret is looked
+at backwards from a hint, over a bounded stretch. Whether a value looks like a secret (drawn at random, or chosen as a
+password, and not merely a word or a reference) is judged by its first characters, so that each judgement costs the same
+however long a value is.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""What current tokenizers have a token for: pieces of English and of code, and single characters of other scripts.
-
-Every piece is one token of o200k and of cl100k, alone or behind a space; so are the signs, and every character.
-
-How many tokens a text costs a model at most, without a tokenizer.
+"""How many tokens a text costs a model at most, without a tokenizer.
 
 Written for tokenizers of the kind of o200k and cl100k, which cut a text into words, groups of three digits, signs and
 white space and then join frequent bytes. The figure lies above the real count of any text of some length, whatever its
 script, and within about a third of it for English and for code; `tests/property/test_tokens.py` measures both.
+
+The pieces below are known to be one token of both, alone or behind a space.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Many words as one pattern that looks at each place of a text once.
+"""Words of any script: what is indexed, what is asked for, what carries no meaning, and which belong together.
 
-Words of any script: what is indexed, what is asked for, what carries no meaning.
-
-Words of one family that the index's stemmer keeps apart: "deploy" and "deployment", "decide" and "decision".
-
-The stemmer knows inflections and most endings ("migrate", "migrating", "migration"). Here is what it leaves: a few
-derivations by rule, irregular forms and abbreviations by table. A rule may make words that there are not; whoever looks
-for them finds none.
+The index's stemmer knows inflections and most endings ("migrate", "migrating", "migration"). Word families are what it
+leaves: a few derivations by rule ("deploy" and "deployment"), irregular forms and abbreviations by table. A rule may
+make words that do not exist; a search for them finds nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Where things lie in the folder (design: the folder), and the only place where a path is put together.
-
-Whether the memory folder can be written to: its disk may be full, read-only or closed to us.
-"""
+"""Where things lie in the memory folder: the only place where a path is put together. Whether it can be written to."""
 
 from __future__ import annotations
 

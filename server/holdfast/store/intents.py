@@ -1,6 +1,6 @@
-"""What a process that died left lying aside before it announced a change.
+"""Changes that were announced in the journal and are not known to be whole: what happened to each of their files.
 
-Changes that were announced in the journal and are not known to be whole: what happened to each of their files.
+Also what a process that died left lying aside before it announced a change.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Whether another program has a file open for writing, as far as the system can tell.
-
-Linux grants a read lease only where nobody has the file open for writing, not even by a mapping into memory. Elsewhere,
-on a network disk or for a file of another user this is not known.
-
-Locks that hold between tasks and between processes, whatever their version.
+"""Locks that hold between tasks and between processes, whatever their version.
 
 Within a process every key has a lock of its own. Between processes keys are hashed to stripes, each a file that is
 never unlinked. How many there are and how keys are hashed is the same in every version of Holdfast: an older and a
 newer one that run on one folder must lock the same file for the same note.
+
+Programs that know nothing of our locks are noticed where the system tells: Linux grants a read lease only where nobody
+has the file open for writing. Elsewhere, on a network disk or for a file of another user this is not known.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""A note as it lies on the disk, and what a change makes of it.
-
-Note files as they lie on the disk.
-
-Pages as they lie on the disk: read whole, or only weighed.
-"""
+"""Notes and pages as they lie on the disk, how they are read, and what a change makes of them."""
 
 from __future__ import annotations
 

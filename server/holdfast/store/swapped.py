@@ -1,6 +1,4 @@
-"""Whether a file that is to be rewritten has been left alone: what an editor is in the middle of saving is not.
-
-What a change took from its place: kept while an editor may still write into it, and looked at again before it goes.
+"""Files that an editor may be saving just now: left alone until they are still, kept when a change replaced one.
 
 An editor that saves in place opens a file, cuts it and writes. Where a change puts another file under that name
 meanwhile, the editor writes into the one that was taken away. That one is removed only when nobody has it open for

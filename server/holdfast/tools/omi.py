@@ -1,12 +1,8 @@
-"""OMI's result shapes: the documented value and nothing else, and beside it whatever else there is to say.
+"""OMI's tools for memories, beliefs and the NOW file: names, parameters, defaults, results as its reference has them.
 
 The first text block is the value as JSON, so that clients can parse it: stored text is delimited by JSON's own
 escaping, not by a fence. Notices stand in a second block and in `_meta`, where the change that was made stands too. A
 client that gets text alone gets one block, made for its model, with the value in a fence.
-
-OMI's checkpoint tools: the NOW file.
-
-OMI's tools for memories and beliefs: names, parameters, defaults and results as its reference documents them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Completing a resource's variable while it is typed: ids by their beginning or a title's words, and spaces.
-
-What a client can read without a tool call: notes as they are, spaces, and pages made for a model.
-"""
+"""What a client reads without a tool call: notes, spaces, pages made for a model; and completion of ids and spaces."""
 
 from __future__ import annotations
 

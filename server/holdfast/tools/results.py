@@ -1,8 +1,7 @@
-"""Notes in a model's text: data between marks that no note can forge, names on one line.
+"""What the agent tools answer as structured content, field for field the contract in the README; budgets and fences.
 
-Keeping an answer within its budget: what is told takes its tokens from what is left of it.
-
-What the agent tools answer, as structured content. Field for field the contract in the README.
+Stored text that a model reads stands between marks that no note can forge, names on one line. What is shown takes its
+tokens from what is left of the answer's budget.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""OMI's security tool: whether the memory is as it was left.
+"""The framework's server, less what a memory does not use; OMI's security tool; what is made when first asked for.
 
-Resources, prompts, completion and subscriptions, made when they are first asked for: no start waits for them.
-
-The framework's server, less what a memory does not use.
+Resources, prompts, completion and subscriptions are made late, so that no start waits for them.
 """
 
 from __future__ import annotations

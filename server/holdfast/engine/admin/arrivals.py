@@ -1,10 +1,9 @@
 """What arrives from another memory, made ready to be stored: without secrets, within limits, in our form.
 
-A long text in sections: one note of the whole and one for each section, stored and brought up to date as one change.
-
-A section keeps its note for as long as its headings keep their words. Where its text has changed at its source, and
+A long text becomes one note of the whole and one for each section, stored and brought up to date as one change. A
+section keeps its note for as long as its headings keep their words. Where its text has changed at its source, and
 nobody has changed the note, the note takes the new text over; what it said stays in the history. The note of the whole
-knows the sections that came with it, so that one that is there no more can be told.
+knows the sections that came with it, so that one that is gone can be retired.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The audit log: what the journal tells of changes, feedback and admin calls, without any note's text.
+"""What all admin calls share: a token before anything is destroyed, a line in the journal, the log of those lines.
 
-What all admin calls share: a token before anything is destroyed, and a line in the journal.
+The audit log shows changes, feedback and admin calls, without any note's text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""admin_rebuild_index: the index is thrown away; the next request builds it anew from the notes.
+"""What an administrator may look at (counts, health, jobs), and making index or vectors anew.
 
-admin_reencode: all vectors of the settings' encoder are made anew, and the old ones answer until then.
-
-What an administrator may look at: how much there is, how it does, and what is done by itself.
+admin_rebuild_index throws the index away; the next request builds it from the notes. admin_reencode makes all vectors
+of the settings' encoder anew; the old ones answer until then.
 """
 
 from __future__ import annotations

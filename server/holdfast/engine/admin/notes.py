@@ -1,7 +1,4 @@
-"""Deleting a note, which puts it into the trash, and bringing it back.
-
-Editing notes through the admin gate: their text and place, and the edges between them.
-"""
+"""Notes behind the gate: edit text and place, connect and disconnect, delete into the trash, bring back."""
 
 from __future__ import annotations
 

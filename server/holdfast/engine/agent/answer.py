@@ -1,6 +1,4 @@
-"""The answer to a question, from one state of the index: hits, what stands around them, and what was left out.
-
-How many tokens an answer may cost, and how much of each note is shown for it.
+"""The answer to a question, from one state of the index: hits, what stands around them, and how much of each is shown.
 
 Tokens are those of `holdfast.model.tokens.most_tokens`, which never counts too few. An answer has two forms, text and
 JSON, of which a model reads one: each has a budget. Text leaves out most of what is known of a note, so its budget is

@@ -1,7 +1,4 @@
-"""What is stored, in numbers.
-
-What can be read without a question: notes, spaces, what always matters, the NOW page, daily logs, evidence.
-"""
+"""What is read without a question: notes, spaces, what always matters, the NOW page, daily logs, evidence, counts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The same question in other words: each phrasing is searched for like the question, and their scores are averaged.
+"""How a question is read before the index is asked: what it speaks of, when, and which notes may answer.
 
-The asking agent is a language model, and can say a question in the words that a note may use; what is found by several
-phrasings is more likely meant than what one of them happens to meet. Nothing gets stronger than the mean makes it, so
+The asking agent is a language model, and can say a question in the words that a note may use. Each such phrasing is
+searched for like the question, and their scores are averaged. Nothing gets stronger than the mean makes it, so
 phrasings of a question about nothing stored do not make it confident.
-
-How a question is read before the index is asked: what it speaks of, when, and which notes may answer.
 """
 
 from __future__ import annotations

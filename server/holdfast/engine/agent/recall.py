@@ -1,6 +1,6 @@
-"""What a caller's own filters keep from an answer that has nothing strong, so that silence is not taken for absence.
+"""recall: the notes that answer a question, or the word that there are none.
 
-recall: the notes that answer a question, or the word that there are none.
+Where nothing strong was found and the caller's own filters hide an answer, that is said: silence is not absence.
 """
 
 from __future__ import annotations

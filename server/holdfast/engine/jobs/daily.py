@@ -1,9 +1,8 @@
-"""What is done each day without anybody's judgement.
+"""What is done each day without anybody's judgement; among it forgetting, which is off unless it is switched on.
 
-Forgetting, which is off unless it is switched on: the trash first, and after a month not even that.
-
-A note goes only if every sign says so: archival and untouched for 90 days, faded to a twentieth, of little importance,
-with few and light links, never said to have helped, and not what another note was made from.
+A note is forgotten (put into the trash, and after a month erased) only if every sign says so: archival and untouched
+for 90 days, faded to a twentieth, of little importance, with few and light links, never said to have helped, and not
+what another note was made from.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""What applying any verdict needs: what was shown, the notes as they are, and how each item ended.
+"""Verdicts applied: an edge with a real weight, the retirement of what was replaced, or `none`; or kept for a person.
 
-Verdicts on pairs: an edge with a real weight, the retirement of what was replaced, or `none`.
-
-Verdicts that wait for a person: one JSON file each in `proposals/`, until it is approved or rejected.
-
-Its name comes from what is proposed, so that the same verdict given again finds itself waiting.
+Each item of a batch is checked against what was shown and the notes as they are now, and has an outcome of its own. One
+that must wait for a person is a JSON file in `proposals/`, named by what is proposed, so that the same verdict given
+again finds itself waiting.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Contradictions: what two notes say by opposite words, and beliefs that one note speaks for and against.
+"""belief_update: evidence moves the confidence in a belief; both notes change together or not at all.
 
-They are told and never acted upon: nothing is retired and no edge is written because of one. The journal keeps them for
-those who look later:
+Contradictions (two notes that say opposite things, beliefs that one note speaks for and against) are shown and never
+acted upon: nothing is retired and no edge is written because of one. The journal keeps them for those who look later:
 
     {"op": "contradiction", "at": instant, "by": principal, "source": client, "found": [[id, id, pattern], ...]}
-
-belief_update: evidence moves the confidence in a belief; both notes change together or not at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Daily logs: what is appended stays, whoever else appends at the same time.
+"""now_read and now_update: what an agent is working on, in a file that a person may edit too; and daily logs.
 
-now_read and now_update: what an agent is at, in a file that a person may edit too.
+What is appended to a log stays, whoever else appends at the same time.
 """
 
 from __future__ import annotations

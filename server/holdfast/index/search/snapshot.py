@@ -1,6 +1,4 @@
-"""Whom or what notes are about, so that a question's names are known without a row being read.
-
-What a search needs of every note, in arrays: filters, sessions and vectors without a row being read.
+"""What a search needs of every note, in arrays: filters, sessions, subjects and vectors, without a row being read.
 
 Read from the database at the first search and kept up to date by change numbers, so that the notes of other
 processes are seen as soon as they are committed.

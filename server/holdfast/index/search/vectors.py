@@ -1,6 +1,4 @@
-"""Which notes of a small memory are near each other by their stored vectors: all pairs at once.
-
-The vector leg: cosines of a query with the notes.
+"""The vector leg: cosines of a query with the notes, and of the notes of a small memory with each other.
 
 Vectors lie in a plain table of the database, so that any process can read what another wrote. In memory they are
 float32 while the store is small. When it is large, one bit for each dimension chooses and eight bits for each compare;

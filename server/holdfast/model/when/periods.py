@@ -1,7 +1,4 @@
-"""Finds the periods that a short text names: dates, months, weeks, "three days ago", each with its days.
-
-Periods as they stand in a sentence: with a preposition, a part of them, two of them, days before them.
-"""
+"""Periods of time that a text names ("three days ago", "March 2026", a date), with the words that belong to them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Which lines of a query are the asker's own, and which of their words are words.
-
-What a question says about time: a window of days, an event to look up, or that it asks for what was true then.
+"""What a question says about time: a window of days, an event to look up, or that it asks for what was true then.
 
 Silence over noise: a word is time only where its neighbours make it so ("in May", not "may I"). Numbers that name
 things (ports, versions, codes), anything that is not prose (paths, code, quotations, log lines) and what comes round

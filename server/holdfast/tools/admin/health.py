@@ -1,7 +1,4 @@
-"""Who looked at what of the admin namespace: a read is told to the journal as a call is.
-
-The admin namespace's resources for looking: counts, health, jobs, quarantine, settings, tools.
-"""
+"""The admin resources: counts, health, jobs, quarantine, settings, tools. Each read is journalled as a call is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""admin_reencode: vectors made anew, with progress for whoever waits.
-
-Moving in and out: `admin_import` and `admin_export`.
-"""
+"""Admin tools that take long: `admin_import`, `admin_export` and `admin_reencode`, with progress for whoever waits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The admin namespace on what is kept: the audit log, the index, and the erasure of a note.
-
-Admin: what waits for a person, and what was merged.
-"""
+"""Admin tools on records: the audit log, the index, the erasure of a note, what waits for a person, what was merged."""
 
 from __future__ import annotations
 
