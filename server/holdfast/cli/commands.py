@@ -29,7 +29,7 @@ _RUNS = {
     "outdated": "verbs:run_outdated",
     "stats": "verbs:run_stats",
     "ingest": "ingest:run_ingest",
-    "tools": "verbs:run_tools",
+    "tools": "schemas:run_tools",
     "install": "install:run_install",
     "uninstall": "install:run_uninstall",
     "doctor": "doctor:run_doctor",

@@ -22,7 +22,8 @@ from holdfast import __version__
 from holdfast.app import build_memory
 from holdfast.cli import install as entries
 from holdfast.cli.install import START_SECONDS, Client, clients
-from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, caller_in, clean, out, run, settings_here
+from holdfast.cli.session import caller_in, run, settings_here
+from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
 from holdfast.engine.admin.health import DAMAGED_REMEDY, read_vectors
 from holdfast.engine.agent.browse import Stats, stats
 from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, note_sights

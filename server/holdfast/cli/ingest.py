@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import anyio
 
-from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, caller_in, clean, err, out, run, settings_here
+from holdfast.cli.session import caller_in, run, settings_here
+from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, err, out
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.imports import ImportFrom, ImportReport, import_memory
 from holdfast.engine.agent.browse import stats

@@ -1,4 +1,4 @@
-"""What is shown on a terminal, without a note's control characters; and one question to a memory of its own."""
+"""What is said on a terminal: colours and progress only where a person looks, and never a note's control characters."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO
 
-import anyio
-
-from holdfast.app import build_memory, place
-from holdfast.engine.ports import Caller
-from holdfast.engine.runtime import Memory
-from holdfast.errors import HoldfastError, InvalidArgumentError, StorageError
-from holdfast.running import configure_logs, warn_of_unknown
-from holdfast.settings import Settings, load_settings
+from holdfast.errors import StorageError
 
 DONE: Final = 0
 NOTHING: Final = 1  # nothing was found, or something is not as it should be
@@ -93,64 +86,3 @@ def clean(text: str) -> str:
 def as_json(value: Any) -> str:
     """A result for programs; letters of all scripts as they are."""
     return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-Answer = TypeVar("Answer")
-
-SOURCE = "holdfast-cli"
-
-
-def settings_here(*, warn: bool = True) -> Settings:
-    """The settings of this run, with logs as they say, and nobody else allowed to read what is made.
-
-    Args:
-        warn: log what of them nobody reads.
-    """
-    settings = load_settings(os.environ)
-    os.umask(0o077)
-    configure_logs(settings.log_level)
-    if warn:
-        warn_of_unknown(settings)
-    return settings
-
-
-def caller_in(settings: Settings) -> Caller:
-    """Who asks: a person at work in the current folder."""
-    return Caller(*place(settings), SOURCE)
-
-
-def run(settings: Settings, work: Callable[[Memory], Awaitable[Answer]]) -> Answer:
-    """Open the memory, do the work, close it.
-
-    Raises:
-        HoldfastError: whatever the work raises.
-    """
-    memory = build_memory(settings)
-
-    async def whole() -> Answer | HoldfastError:
-        async with memory.running():
-            try:
-                return await work(memory)
-            except HoldfastError as error:  # raised here it would come out as a group
-                return error
-
-    outcome = anyio.run(whole)
-    if isinstance(outcome, HoldfastError):
-        raise outcome
-    return outcome
-
-
-def text_of(given: str) -> str:
-    """Text from the command line, or from standard input for `-`.
-
-    Raises:
-        InvalidArgumentError: nothing can come in, or what comes in is no UTF-8.
-    """
-    if given != "-":
-        return given
-    if sys.stdin is None:
-        raise InvalidArgumentError("There is no standard input to read from.", "Pipe the text in.")
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidArgumentError("Standard input is no UTF-8.", "Convert it first.") from error

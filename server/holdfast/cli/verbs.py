@@ -1,19 +1,15 @@
-"""remember, recall, node, outdated, stats: the tools for people and scripts; and their definitions as JSON."""
+"""remember, recall, node, outdated, stats: what the tools do, for people and scripts."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-import anyio
-
-from holdfast.app import build_memory, build_server
 from holdfast.cli import show
-from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, caller_in, out, run, settings_here, text_of
+from holdfast.cli.session import caller_in, run, settings_here, text_of
+from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, out
 from holdfast.engine.admin.undo import TakeBack, take_back
 from holdfast.engine.agent.browse import stats
 from holdfast.engine.agent.node import use_node
@@ -22,54 +18,7 @@ from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Ports
 from holdfast.engine.runtime import Memory
-from holdfast.settings import load_settings
 from holdfast.tools import render
-
-ORMAH: Final = (
-    "remember", "recall", "recall_node", "mark_outdated", "submit_feedback", "run_maintenance",
-    "admin_update_memory", "admin_connect_memories", "admin_list_proposals", "admin_resolve_proposal",
-    "admin_list_merges", "admin_undo_merge", "admin_list_audit_log",
-)  # fmt: skip
-OMI: Final = ("memory_recall", "memory_store", "belief_update", "now_read", "now_update", "integrity_check")
-FAMILIES: Final[Mapping[str, Sequence[str]]] = {"both": (*ORMAH, *OMI), "ormah": ORMAH, "omi": OMI}
-
-ADMIN: Final = "admin_"  # how the names of the tools begin that only a server with --admin has
-
-Definition = dict[str, Any]
-
-
-def run_tools(options: argparse.Namespace) -> int:
-    """Print them as a JSON list."""
-    tools = listed()
-    family = FAMILIES.get(options.family, sorted(tools))
-    names = [name for name in family if options.admin or not name.startswith(ADMIN)]
-    out().say(as_json([_formed(tools[name], options.format) for name in names if name in tools]))
-    return DONE
-
-
-def listed() -> dict[str, Definition]:
-    """Every tool of a server with the admin namespace, by name, as `tools/list` has it. No memory is opened."""
-    with TemporaryDirectory() as folder:
-        settings = load_settings({"HOLDFAST_HOME": str(Path(folder) / "memory"), "HOLDFAST_ENCODER": "none"})
-        server = build_server(settings, build_memory(settings), admin=True)
-
-        async def ask() -> dict[str, Definition]:
-            tools = [tool.to_mcp_tool() for tool in await server.list_tools()]
-            return {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools}
-
-        return anyio.run(ask)
-
-
-def _formed(tool: Definition, form: str) -> Definition:
-    match form:
-        case "openai":
-            told = {"description": tool["description"], "parameters": tool["inputSchema"]}
-            return {"type": "function", "function": {"name": tool["name"], **told}}
-        case "anthropic":
-            return {"name": tool["name"], "description": tool["description"], "input_schema": tool["inputSchema"]}
-        case _:
-            return tool
-
 
 Answer = TypeVar("Answer")
 Shape = Mapping[str, Any]
