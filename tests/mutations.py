@@ -521,7 +521,7 @@ MUTATIONS = (
     Mutation("quota-coming", "hostile", "many stores at once pass a limit together", "engine/state.py",
              "used + wanted + self._coming", "used + wanted",
              ("tests/contract/test_quotas.py::test_many_at_once_do_not_pass_the_limit_together",)),
-    Mutation("fence-known", "hostile", "a note can close its fence", "tools/results.py",
+    Mutation("fence-known", "hostile", "a note can close its fence", "tools/fitting.py",
              "    return secrets.token_hex(4)", '    return "00000000"',
              (f"{_RECALL}test_a_note_cannot_close_its_fence",)),
     Mutation("head-forged", "hostile", "a note can look like another note", "tools/hits.py",

@@ -12,7 +12,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError as PydanticValidationError
 
 from holdfast.errors import AmbiguousIdError, HoldfastError, InvalidArgumentError, MemoryNotFoundError
-from holdfast.tools.results import on_one_line
+from holdfast.tools.fitting import on_one_line
 
 Answer = TypeVar("Answer")
 

@@ -18,7 +18,7 @@ from holdfast.model.note import GLOBAL_SPACE, Note, title_of
 from holdfast.model.passages import Passage, first_sentence
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted
-from holdfast.tools.results import (
+from holdfast.tools.fitting import (
     NOTICES_SHARE,
     Room,
     fenced,

@@ -20,8 +20,9 @@ from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
+from holdfast.tools.fitting import LONGEST_NOTICE, fenced, new_mark, on_one_line, trust_rule
 from holdfast.tools.hits import LINE_TOKENS
-from holdfast.tools.results import LONGEST_NOTICE, fenced, new_mark, on_one_line, schema_of, trust_rule
+from holdfast.tools.results import schema_of
 
 LONGEST_TITLE = 60
 V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict)

@@ -33,20 +33,19 @@ from holdfast.model.omi import MemoryType
 from holdfast.model.tokens import beginning
 from holdfast.tools.agent import READS, ServedMemory
 from holdfast.tools.errors import answered
-from holdfast.tools.hits import LINE_TOKENS, retired_line
-from holdfast.tools.render import undo_hint
-from holdfast.tools.results import (
+from holdfast.tools.fitting import (
     LONGEST_NOTICE,
-    NowResult,
     Room,
     fenced,
     fitting_notices,
     named,
     new_mark,
     notice_lines,
-    schema_of,
     trust_rule,
 )
+from holdfast.tools.hits import LINE_TOKENS, retired_line
+from holdfast.tools.render import undo_hint
+from holdfast.tools.results import NowResult, schema_of
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
 

@@ -19,8 +19,8 @@ from holdfast.engine.ports import Caller
 from holdfast.model.note import Note
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
+from holdfast.tools.fitting import Room, fenced, fitting_notices, new_mark, notice_lines, on_one_line, short, trust_rule
 from holdfast.tools.hits import LINE_TOKENS, TITLE_TOKENS, own_title, retired_line, structured_of, text_of
-from holdfast.tools.results import Room, fenced, fitting_notices, new_mark, notice_lines, on_one_line, short, trust_rule
 
 if TYPE_CHECKING:
     from holdfast.tools import results

@@ -25,7 +25,7 @@ from holdfast.model.tokens import beginning
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.auth import asking, require
 from holdfast.tools.errors import read
-from holdfast.tools.results import Room, fenced, new_mark, page_of, short
+from holdfast.tools.fitting import Room, fenced, new_mark, page_of, short
 
 MOST = 50
 LONGEST = 200  # characters that anybody would type

@@ -32,8 +32,9 @@ from mcp_types import (
 from holdfast.engine.omi.integrity import Scope, integrity_check
 from holdfast.tools.agent import READS, ServedMemory
 from holdfast.tools.errors import answered
+from holdfast.tools.fitting import Room
 from holdfast.tools.omi import omi_object
-from holdfast.tools.results import IntegrityResult, Room, schema_of
+from holdfast.tools.results import IntegrityResult, schema_of
 
 if TYPE_CHECKING:
     from holdfast.tools.subscriptions import Subscriptions

@@ -17,7 +17,8 @@ from holdfast.model.moving import SourceKind
 from holdfast.model.words import counted
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
-from holdfast.tools.results import Noted, beside, fenced, new_mark, on_one_line, schema_of
+from holdfast.tools.fitting import fenced, new_mark, on_one_line
+from holdfast.tools.results import Noted, beside, schema_of
 
 REENCODE = """Make the vectors of all notes anew with the encoder of the settings, when search by meaning seems wrong. \
 Notes stay findable meanwhile. It goes on in the background; who asks for progress hears of it up to fifty seconds. A \

@@ -28,7 +28,8 @@ from holdfast.engine.admin.undo import Affected, AlreadyUndone, Outcome, Undone,
 from holdfast.model.note import EdgeType, NoteType, Tier
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
-from holdfast.tools.results import Noted, beside, on_one_line, schema_of
+from holdfast.tools.fitting import on_one_line
+from holdfast.tools.results import Noted, beside, schema_of
 
 UPDATE = """Change a stored note in place, when the user asks to correct or re-file it. What is left out stays. Not \
 for news: store those with remember and `supersedes`, so that the old note stays known. Can be undone with the \

@@ -32,8 +32,9 @@ from holdfast.engine.ports import Ports
 from holdfast.model.words import counted
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, read, readable
+from holdfast.tools.fitting import fenced, new_mark, on_one_line
 from holdfast.tools.maintenance import ItemOutcome, outcome_of
-from holdfast.tools.results import Noted, beside, fenced, new_mark, on_one_line, schema_of
+from holdfast.tools.results import Noted, beside, schema_of
 
 AUDIT = """List what was done to the memory and by whom, newest first: changes with their change_id, feedback, admin \
 calls; never a note's text. For finding what to undo, not for searching notes."""

@@ -23,8 +23,9 @@ from holdfast.tools.admin.records import add_record_tools, add_reviews
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.arguments import ReadTexts
 from holdfast.tools.errors import PlainErrors, answered, readable
+from holdfast.tools.fitting import on_one_line
 from holdfast.tools.forms import ClientForm
-from holdfast.tools.results import beside, on_one_line, schema_of
+from holdfast.tools.results import beside, schema_of
 from holdfast.tools.server import MemoryServer
 
 BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
