@@ -65,6 +65,7 @@ class Failing(Watched):
         self.before = self._fail
         self.armed = False
         self.fired = False
+        self.made: list[tuple[str, str]] = []  # the steps that counted: their names and paths
         self._at = self._left = at
         self._stays = stays
         self._steps = steps
@@ -80,6 +81,7 @@ class Failing(Watched):
         if not self.armed or not (name in self._steps or (self._stays and self.fired)):
             return
         self._left -= 1
+        self.made.append((name, str(arguments[0])))
         if self._left == -1 or (self._stays and self._left < 0):
             self.fired = True
             if self._torn and name in {"create", "append"} and self._left == -1:

@@ -1,8 +1,9 @@
 /* Fails chosen system calls on files below one folder, for the server process that it is preloaded into.
 
-   Beside the test it maps the file that FAULTS_CONTROL names: {armed, left, error, stays, fired, seen}. While `armed`,
-   each call that would change the disk counts `left` down; the one that finds it at zero fails with `error`, and all
-   later ones if it `stays` broken. A write that fails has written half of its bytes. */
+   Beside the test it maps the file that FAULTS_CONTROL names: {armed, left, error, stays, fired, seen, made}. While
+   `armed`, each call that would change the disk counts `left` down; the one that finds it at zero fails with `error`,
+   and all later ones if it `stays` broken. A write that fails has written half of its bytes. `made` says of each call
+   its name and the path below the folder. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,7 +17,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-struct control { volatile int armed, left, error, stays, fired, seen; };
+enum { CALLS = 4096, LETTERS = 96 };
+struct control { volatile int armed, left, error, stays, fired, seen; char made[CALLS][LETTERS]; };
 static struct control *control;
 static const char *home;
 static size_t length;
@@ -32,9 +34,10 @@ static __attribute__((constructor)) void begin(void) {
     if (map != MAP_FAILED) control = map;
 }
 
-static int fails_path(const char *path) {
+static int fails_path(const char *name, const char *path) {
     if (!control || !control->armed || !path || strncmp(path, home, length) != 0) return 0;
-    __sync_fetch_and_add(&control->seen, 1);
+    int seen = __sync_fetch_and_add(&control->seen, 1);
+    if (seen < CALLS) snprintf(control->made[seen], LETTERS, "%s %s", name, path + length);
     int left = __sync_fetch_and_sub(&control->left, 1);
     if (left == 0 || (left < 0 && control->stays)) {
         control->fired = 1;
@@ -44,32 +47,32 @@ static int fails_path(const char *path) {
     return 0;
 }
 
-static int fails_handle(int handle) {
+static int fails_handle(const char *name, int handle) {
     char link[64], path[4096];
     if (!control || !control->armed) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
     ssize_t size = readlink(link, path, sizeof path - 1);
     if (size < 0) return 0;
     path[size] = 0;
-    return fails_path(path);
+    return fails_path(name, path);
 }
 
 #define REAL(name) static __typeof__(&name) real; if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 #define BY_HANDLE(result, name, parameters, arguments) \
-    result name parameters { REAL(name); return fails_handle(handle) ? -1 : real arguments; }
+    result name parameters { REAL(name); return fails_handle(#name, handle) ? -1 : real arguments; }
 #define BY_PATH(result, name, parameters, arguments) \
-    result name parameters { REAL(name); return fails_path(path) ? -1 : real arguments; }
+    result name parameters { REAL(name); return fails_path(#name, path) ? -1 : real arguments; }
 
 ssize_t write(int handle, const void *data, size_t size) {
     REAL(write);
-    int fault = fails_handle(handle), error = errno;
+    int fault = fails_handle("write", handle), error = errno;
     if (!fault) return real(handle, data, size);
     if (fault == 1 && size > 1) { (void)!real(handle, data, size / 2); errno = error; }
     return -1;
 }
 ssize_t pwrite64(int handle, const void *data, size_t size, off64_t at) {
     REAL(pwrite64);
-    int fault = fails_handle(handle), error = errno;
+    int fault = fails_handle("pwrite64", handle), error = errno;
     if (!fault) return real(handle, data, size, at);
     if (fault == 1 && size > 1) { (void)!real(handle, data, size / 2, at); errno = error; }
     return -1;
@@ -86,15 +89,15 @@ BY_PATH(int, rename, (const char *path, const char *to), (path, to))
 BY_PATH(int, link, (const char *path, const char *to), (path, to))
 int utimensat(int folder, const char *path, const struct timespec times[2], int flags) {
     REAL(utimensat);
-    return fails_path(path) ? -1 : real(folder, path, times, flags);
+    return fails_path("utimensat", path) ? -1 : real(folder, path, times, flags);
 }
 int linkat(int folder, const char *path, int other, const char *to, int flags) {
     REAL(linkat);
-    return fails_path(path) ? -1 : real(folder, path, other, to, flags);
+    return fails_path("linkat", path) ? -1 : real(folder, path, other, to, flags);
 }
 int renameat2(int folder, const char *path, int other, const char *to, unsigned int flags) {
     REAL(renameat2);
-    return fails_path(path) ? -1 : real(folder, path, other, to, flags);
+    return fails_path("renameat2", path) ? -1 : real(folder, path, other, to, flags);
 }
 
 #define OPENS(name) \
@@ -102,7 +105,7 @@ int renameat2(int folder, const char *path, int other, const char *to, unsigned 
         static int (*real)(const char *, int, ...); \
         if (!real) real = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, #name); \
         va_list more; va_start(more, flags); mode_t mode = va_arg(more, mode_t); va_end(more); \
-        return (flags & (O_WRONLY | O_RDWR | O_CREAT)) && fails_path(path) ? -1 : real(path, flags, mode); \
+        return (flags & (O_WRONLY | O_RDWR | O_CREAT)) && fails_path(#name, path) ? -1 : real(path, flags, mode); \
     }
 OPENS(open)
 OPENS(open64)

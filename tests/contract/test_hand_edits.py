@@ -17,6 +17,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
+from holdfast.engine import runtime as engine_memory
 from holdfast.engine.runtime import PAUSE_SECONDS
 from holdfast.engine.sync import batch as intake
 from holdfast.engine.sync import files as reconcile
@@ -176,6 +177,36 @@ async def test_a_new_file_that_is_still_being_written_is_left_alone(both: Pair, 
         left_alone = path.read_text("utf-8") == text
         assert left_alone or time.monotonic() - written >= 1.0, "nor would it be young: this machine is slow"
     assert (await adopted(path, text.encode())).endswith(b"\n---\nwinch needs oil")
+
+
+class Dated(FileSystem):
+    """A disk whose clock is the test's."""
+
+    now = 0
+
+    def now_ns(self) -> int:
+        return self.now
+
+
+async def test_a_new_file_is_given_its_id_when_it_is_a_second_old_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_memory, "START_SECONDS", 1e9)  # nobody but the test asks for ids to be written
+    path = tmp_path / "memories" / "work" / "draft.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("The winch needs oil.", "utf-8")
+    files, written = Dated(), path.stat().st_mtime_ns
+    clock = SimpleNamespace(time=lambda: files.now / 1e9, time_ns=lambda: files.now, monotonic=time.monotonic)
+    monkeypatch.setattr(reconcile, "time", clock)
+    async with living(tmp_path, files=files) as memory:
+        assert found(await ask(memory, "winch")) == ["The winch needs oil."]
+        for age in (0, 500_000_000, 990_000_000):
+            files.now = written + age
+            assert await memory._reconciler.adopt() == pytest.approx(1 - age / 1e9, abs=1e-5)
+            assert path.read_bytes() == b"The winch needs oil."
+        files.now = written + 1_000_000_000
+        assert await memory._reconciler.adopt() is None
+        assert path.read_bytes().endswith(b"\n---\nThe winch needs oil.")
 
 
 async def test_a_new_file_with_an_id_of_its_own_keeps_every_byte(both: Pair, memories: Path) -> None:

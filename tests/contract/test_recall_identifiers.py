@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
+from conftest import Effort
+from disks import seeded
 from holdfast.engine.runtime import Memory
 from holdfast.model.identifiers import units_of
 from worlds import WordBag, ask, keep, living
@@ -67,6 +70,25 @@ async def test_a_rare_word_finds_its_note_first_and_strong(tmp_path: Path, size:
             await keep(memory, other)
         notes = {word: await kept(memory, text(size, word)) for word in WORDS.values()}
         for word, note in notes.items():
+            for frame in FRAMES:
+                assert await first(memory, frame.format(word)) == (note, True), frame.format(word)
+
+
+@pytest.mark.parametrize("encoder", [None, WordBag()], ids=["words", "vectors"])
+@pytest.mark.parametrize("notes", [(5, 5), (24, 24), (200, 10_000)], ids=["5", "24", "200, or 10000"])
+async def test_a_rare_word_finds_its_note_in_a_store_of_any_size(
+    tmp_path: Path, notes: tuple[int, int], encoder: WordBag | None, effort: Effort
+) -> None:
+    said = FILLER.split(". ")
+    count = effort.of(*notes)
+    words = list(WORDS.values())[: count // 2]
+    async with living(tmp_path, encoder=encoder) as memory:
+        sizes = itertools.cycle((200, 1_000, 3_000, 10_000, 50_000))
+        held = {word: await kept(memory, text(size, word)) for word, size in zip(words, sizes, strict=False)}
+        for number in range(count - len(held)):
+            parts = seeded(number).sample(said, 2)
+            await keep(memory, f"{parts[0]}. {parts[1]}, as of week {number}.")
+        for word, note in held.items():
             for frame in FRAMES:
                 assert await first(memory, frame.format(word)) == (note, True), frame.format(word)
 

@@ -230,6 +230,7 @@ sys.exit(main([]))
 """
     with stdio(environment, command=(sys.executable, "-c", program)) as server:
         server.begin()
+        server.tool("recall", query="winch")  # early answers are given before anybody listens for signals
         server.process.send_signal(number)
         assert server.ended() == (0, [])
 

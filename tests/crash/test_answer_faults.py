@@ -12,8 +12,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -40,12 +41,14 @@ from answers import (
 )
 from conftest import Effort
 from disks import CHANGING, STEPS, Failing, seeded
+from forked import Forks
 from holdfast.app import build_memory, build_server
 from holdfast.errors import HoldfastError
 from holdfast.settings import load_settings
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
-from processes import HOLDFAST, stdio
+from processes import environment_in
+from sampled import FAULTS, Fault, moments, sort_of, unfailed
 from worlds import ask, living
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
@@ -54,7 +57,8 @@ kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 ONE_LINE = "submit_feedback"  # a change that is one line of the journal has few steps: each is tried with every fault
 EDGE = 4  # steps
 NEVER = 1 << 30
-FAULTS = ((errno.EIO, False), (errno.ENOSPC, False), (errno.EIO, True), (errno.ENOSPC, True))  # and whether it stays
+TRIES = 4  # at a sort of call that comes at another number each time
+LANES = 2  # servers that are tried at the same time, in the long form
 
 
 @pytest.fixture(autouse=True)
@@ -138,15 +142,20 @@ def arm(files: FileSystem, *, on: bool) -> None:
         files.armed = on
 
 
-async def made_by(kind: Kind, world: World, home: Path, steps: Sequence[str]) -> tuple[Shape, int]:
-    """What the kind makes on a sound disk, and in how many of these steps."""
+async def made_by(kind: Kind, world: World, home: Path, steps: Sequence[str]) -> tuple[Shape, list[str]]:
+    """What the kind makes on a sound disk, and the sorts of these steps that it takes."""
     files = Failing(NEVER, stays=False, steps=steps)
     told = await called(copied(world.home, home), kind, world.ids, files)
     assert verdict_of(kind, told) == "done", told
     await settled(home)
     shape = difference(world.before, state_of(home))
     shutil.rmtree(home)
-    return shape, files.seen
+    return shape, sorts_of(files, home)
+
+
+def sorts_of(files: Failing, home: Path) -> list[str]:
+    places = ((name, os.path.relpath(path, home)) for name, path in files.made)
+    return [sort_of(name, path) for name, path in places]
 
 
 @kinds
@@ -155,21 +164,43 @@ async def test_no_answer_says_that_nothing_happened_when_something_did_nor_the_o
 ) -> None:
     home = tmp_path / "home"
     steps = STEPS if effort.long else CHANGING
-    whole, count = await made_by(kind, world, home, steps)
+    whole, sorts = await made_by(kind, world, home, steps)
     assert whole
-    for number, error, stays in moments(count, every=effort.long or kind.tool == ONE_LINE):
-        files = Failing(number, stays=stays, steps=steps, error=error)
+    failed: set[str] = set()
+
+    async def judge(number: int, fault: Fault) -> None:
+        files = Failing(number, stays=fault[1], steps=steps, error=fault[0])
         told = await called(copied(world.home, home), kind, world.ids, files)
-        if not files.fired:  # what a server does beside a call may come before or behind it
-            assert number > count // 2
-            continue
-        verdict = verdict_of(kind, told)
-        await settled(home)
-        found = difference(world.before, state_of(home))
-        moment = f"step {number}, {errno.errorcode[error]}, stays {stays}: {verdict}: {told['content']}"
-        assert found in possible(kind, told, whole), moment
-        tally[f"faults answered: {verdict}"] += 1
+        if files.fired:
+            failed.add(sorts_of(files, home)[number])
+            await judged(kind, world, home, whole, (number, fault, told))
+            tally[f"faults answered: {verdict_of(kind, told)}"] += 1
+        else:  # what a server does beside a call may come before or behind it
+            assert number > len(sorts) // 2
         shutil.rmtree(home)
+
+    for number, fault in planned(kind, sorts, effort):
+        await judge(number, fault)
+    for number in unfailed(sorts, failed) if effort.long else ():
+        await judge(number, FAULTS[0])
+
+
+async def judged(kind: Kind, world: World, home: Path, whole: Shape, moment: tuple[int, Fault, Told]) -> None:
+    """What is there after a restart is what was answered."""
+    number, (error, stays), told = moment
+    await settled(home)
+    found = difference(world.before, state_of(home))
+    words = f"step {number}, {errno.errorcode[error]}, stays {stays}: {verdict_of(kind, told)}: {told['content']}"
+    assert found in possible(kind, told, whole), words
+
+
+def planned(kind: Kind, sorts: Sequence[str], effort: Effort) -> list[tuple[int, Fault]]:
+    """Which steps fail and how; in the short form some, with one fault each, in turn."""
+    if effort.long:
+        return moments(sorts, str(kind.tool))
+    if kind.tool == ONE_LINE:
+        return list(itertools.product(range(len(sorts)), FAULTS))
+    return [(number, FAULTS[place % 4]) for place, number in enumerate(some(len(sorts)))]
 
 
 async def test_a_file_that_is_to_get_its_id_keeps_every_byte_and_has_one_id_or_none(
@@ -178,7 +209,7 @@ async def test_a_file_that_is_to_get_its_id_keeps_every_byte_and_has_one_id_or_n
     """Nobody asked for that, so nobody is answered: the folder alone must be right."""
     monkeypatch.setattr("holdfast.engine.runtime.START_SECONDS", NEVER)  # nobody else writes the id meanwhile
     text = "# The pilot\n\nThe pilot boards at the outer buoy.\n"
-    for number, error, stays in moments(None, every=effort.long):
+    for number, (error, stays) in without_end(every=effort.long):
         home = copied(world.home, tmp_path / f"home{number}{stays}{error}")
         place_by_hand(home / "memories" / "pilot.md", text)
         files = Failing(number, stays=stays, steps=STEPS if effort.long else CHANGING, error=error)
@@ -213,25 +244,29 @@ def place_by_hand(path: Path, text: str) -> None:
 LIBRARY = Path(__file__).parents[1] / "faults.c"
 COMPILER = shutil.which("cc")
 CONTROL = struct.Struct("6i")
+MOST_CALLS, LETTERS = 4096, 96  # as in faults.c
 
 
 class Calls:
     """The system calls of a server process that has the library loaded; see faults.c."""
 
     def __init__(self, path: Path) -> None:
-        path.write_bytes(bytes(CONTROL.size))
+        path.write_bytes(bytes(CONTROL.size + MOST_CALLS * LETTERS))
         with path.open("r+b") as file:
-            self._shared = mmap.mmap(file.fileno(), CONTROL.size)
+            self._shared = mmap.mmap(file.fileno(), CONTROL.size + MOST_CALLS * LETTERS)
 
-    def arm(self, left: int, error: int, *, stays: bool) -> None:
-        self._shared[:] = CONTROL.pack(0, left, error, stays, 0, 0)
+    def arm(self, left: int, fault: Fault) -> None:
+        self._shared[: CONTROL.size] = CONTROL.pack(0, left, *fault, 0, 0)
         self._shared[:4] = struct.pack("i", 1)
 
-    def disarm(self) -> tuple[bool, int]:
-        """Whether one failed, and how many there were."""
+    def disarm(self) -> tuple[bool, list[str]]:
+        """Whether one failed, and the sorts of all that there were."""
         self._shared[:4] = bytes(4)
-        *_, fired, seen = CONTROL.unpack(self._shared[:])
-        return bool(fired), seen
+        *_, fired, seen = CONTROL.unpack(self._shared[: CONTROL.size])
+        assert seen <= MOST_CALLS
+        lines = [self._shared[start : start + LETTERS] for start in range(CONTROL.size, len(self._shared), LETTERS)]
+        words = (line.partition(b"\0")[0].decode(errors="replace").partition(" ") for line in lines[:seen])
+        return bool(fired), [sort_of(name, path) for name, _, path in words]
 
 
 @pytest.fixture(scope="module")
@@ -243,63 +278,92 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-async def served(
-    environment: dict[str, str], library: Path, kind: Kind, ids: Given, fault: tuple[int, int, bool]
-) -> tuple[Told, bool, int]:
-    """One call of a server whose `fault`-th system call fails; it is killed when it has answered."""
-    place = Path(environment["HOME"])
-    calls = Calls(place / "control")
-    more = {
-        "LD_PRELOAD": str(library), "FAULTS_CONTROL": str(place / "control"),
-        "FAULTS_BELOW": environment["HOLDFAST_HOME"], "HOLDFAST_VAULT_ENABLED": "false",
-    }  # fmt: skip
-    with stdio(environment | more, command=(*HOLDFAST, "--admin")) as server:
-        server.begin()
+@dataclass(frozen=True)
+class Lane:
+    """A folder with one server at a time on it, whose system calls can be made to fail."""
 
-        async def asks(tool: str, /, **arguments: Any) -> Told:
-            return server.tool(tool, **arguments)
+    home: Path
+    calls: Calls
+    forks: Forks
 
-        await asks("recall", query="harbour")
-        arguments = await kind.prepared(asks, ids)
-        number, error, stays = fault
-        calls.arm(number, error, stays=stays)
-        told = await asks(kind.tool, **arguments)
-        return told, *calls.disarm()
+    async def served(self, world: World, kind: Kind, number: int, fault: Fault) -> tuple[Told, bool, list[str]]:
+        """One call of a server whose `number`-th system call fails; it is killed when it has answered."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        copied(world.home, self.home)
+        with self.forks.server("--admin") as server:
+
+            async def asks(tool: str, /, **arguments: Any) -> Told:
+                return await anyio.to_thread.run_sync(partial(server.tool, tool, **arguments))
+
+            await anyio.to_thread.run_sync(server.begin)
+            await asks("recall", query="harbour")
+            arguments = await kind.prepared(asks, world.ids)
+            self.calls.arm(number, fault)
+            told = await asks(kind.tool, **arguments)
+            return told, *self.calls.disarm()
+
+
+@pytest.fixture(scope="module")
+def lanes(library: Path, tmp_path_factory: pytest.TempPathFactory, effort: Effort) -> Iterator[list[Lane]]:
+    with ExitStack() as stack:
+        made = []
+        for _ in range(effort.of(1, LANES)):
+            place = tmp_path_factory.mktemp("lane")
+            environment = environment_in(place) | {"HOLDFAST_VAULT_ENABLED": "false"}
+            home, control = Path(environment["HOLDFAST_HOME"]), place / "control"
+            calls = Calls(control)
+            more = {"LD_PRELOAD": str(library), "FAULTS_CONTROL": str(control), "FAULTS_BELOW": str(home)}
+            made.append(Lane(home, calls, stack.enter_context(Forks(environment, more))))
+        yield made
 
 
 @kinds
 async def test_a_real_server_whose_system_calls_fail_answers_what_is_true(
-    kind: Kind, world: World, library: Path, environment: dict[str, str], tally: Counter[str], effort: Effort
+    kind: Kind, world: World, lanes: Sequence[Lane], tally: Counter[str], effort: Effort
 ) -> None:
-    home = copied(world.home, Path(environment["HOLDFAST_HOME"]))
-    told, _, count = await served(environment, library, kind, world.ids, (NEVER, 0, False))
+    first = lanes[0]
+    told, _, sorts = await first.served(world, kind, NEVER, (0, False))
     assert verdict_of(kind, told) == "done", told
-    await settled(home)
-    whole = difference(world.before, state_of(home))
-    assert count > 3
-    for number, fault in itertools.product(numbers(count, kind.tool, effort), FAULTS):
-        if not effort.long and (number + FAULTS.index(fault)) % 4:
-            continue
-        shutil.rmtree(home)
-        copied(world.home, home)
-        told, fired, _ = await served(environment, library, kind, world.ids, (number, *fault))
-        await settled(home)
-        found = difference(world.before, state_of(home))
-        verdict = verdict_of(kind, told)
-        assert found in possible(kind, told, whole), (number, fault, verdict, told["content"])
-        tally[f"system calls failed: {verdict}"] += fired
+    await settled(first.home)
+    whole = difference(world.before, state_of(first.home))
+    assert len(sorts) > 3
+    failed: set[str] = set()
+
+    async def judge(lane: Lane, number: int, fault: Fault) -> list[str]:
+        told, fired, made = await lane.served(world, kind, number, fault)
+        await judged(kind, world, lane.home, whole, (number, fault, told))
+        if fired:
+            failed.add(made[number])
+            tally[f"system calls failed: {verdict_of(kind, told)}"] += 1
+        return made
+
+    async def drive(lane: Lane, waiting: Iterator[tuple[int, Fault]]) -> None:
+        for number, fault in waiting:
+            await judge(lane, number, fault)
+
+    waiting = iter(moments(sorts, kind.tool) if effort.long else one_of(len(sorts), kind.tool))
+    async with anyio.create_task_group() as tasks:
+        for lane in lanes:
+            tasks.start_soon(drive, lane, waiting)
+    for _ in range(TRIES if effort.long else 0):  # what runs beside the call comes at another number each time
+        for number in unfailed(sorts, failed):
+            sorts = await judge(first, number, FAULTS[0])
+    tally["sorts of system calls failed"] += len(failed)
+    if effort.long:
+        assert not unfailed(sorts, failed)
 
 
-def numbers(count: int, name: str, effort: Effort) -> Sequence[int]:
-    """Which of so many calls fail: all, or one of them; with each fault, or with one, in turn."""
-    return range(count) if effort.long else [seeded(len(name)).randrange(count)]
+def one_of(count: int, name: str) -> list[tuple[int, Fault]]:
+    """One call, with one fault."""
+    number = seeded(len(name)).randrange(count)
+    return [(number, FAULTS[-number % 4])]
 
 
-def moments(count: int | None, *, every: bool) -> Iterator[tuple[int, int, bool]]:
-    """Each step with each fault, or in the short form some steps with one each, in turn; None is without end."""
-    for place, number in enumerate(itertools.count() if count is None else range(count) if every else some(count)):
-        for error, stays in FAULTS if every else FAULTS[place % 4 : place % 4 + 1]:
-            yield number, error, stays
+def without_end(*, every: bool) -> Iterator[tuple[int, Fault]]:
+    """Each step with each fault, or with one, in turn."""
+    for number in itertools.count():
+        for fault in FAULTS if every else FAULTS[number % 4 : number % 4 + 1]:
+            yield number, fault
 
 
 def some(count: int) -> Sequence[int]:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conftest import Effort
+from disks import Failing
+from holdfast.engine.agent.remember import NoteStored
+from holdfast.engine.maintenance.batches import Verdicts, judge
+from holdfast.engine.maintenance.verdicts import EdgeVerdict
+from holdfast.engine.runtime import Memory
 from holdfast.model.note import Note
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse
 from ledger import assert_journal_is_whole
 from processes import Stdio, environment_in, stdio, until
+from worlds import CALLER, living
+from worlds import keep as keep_note
 
 ROUNDS, GROUPS = 2, 4
 WITHIN_ONE = 0.005  # seconds that a change takes, about
@@ -102,3 +112,27 @@ def test_killed_between_verdicts_or_in_one_each_is_whole_and_can_be_given_again(
         complete(server, home, groups)
         assert server.end()[0] == 0
     assert_journal_is_whole(home)
+
+
+async def kept(memory: Memory, text: str) -> str:
+    outcome = await keep_note(memory, text)
+    assert isinstance(outcome, NoteStored)
+    return outcome.note.id
+
+
+@pytest.mark.anyio
+async def test_a_verdict_that_was_kept_stands_where_only_the_note_that_maintenance_was_seen_to_is_not(
+    tmp_path: Path,
+) -> None:
+    files = Failing(1, stays=True, steps=("append",))  # the first line is the verdict's, the next says it was seen to
+    async with living(tmp_path, files=files) as memory:
+        one, other = [await kept(memory, text) for text in ("The pilot sleeps.", "The crane rusts.")]
+        files.armed = True
+        edge = EdgeVerdict(one, other, "none", "of different things")
+        [outcome] = await judge(memory, CALLER, Verdicts(edges=[edge]))
+        files.armed = False
+        assert files.fired
+        assert outcome.status == "applied"
+    [journal] = (tmp_path / "journal").iterdir()
+    lines = map(json.loads, journal.read_bytes().splitlines())
+    assert [line.get("op") for line in lines].count("judge") == 1

@@ -440,15 +440,17 @@ async def test_a_reader_of_an_earlier_state_leaves_nothing_behind_for_the_next(t
         finder = Finder(extension=False)
         with closing(sqlite3.connect(path)) as earlier, closing(sqlite3.connect(path)) as later:
 
-            def find(connection: sqlite3.Connection) -> set[str]:
-                return {item.id for item in finder.search(connection, "winch", None, ANY, 10, 10, 10).candidates}
+            def find(connection: sqlite3.Connection, finder: Finder = finder) -> dict[str, float]:
+                found = finder.search(connection, "winch", None, ANY, 10, 10, 10).candidates
+                return {item.id: item.coverage for item in found}
 
             earlier.execute("BEGIN")
             earlier.execute("SELECT count(*) FROM notes").fetchone()
             await index.apply(Update(notes=[row(2, "Another winch.")]))
             assert finder.subjects(later, []) == []  # what is in memory is of the later state now
-            assert find(earlier) == {an_id(1)}
-            assert find(later) == {an_id(1), an_id(2)}
+            assert find(earlier).keys() == {an_id(1)}
+            assert find(later).keys() == {an_id(1), an_id(2)}
+            assert find(later) == find(later, Finder(extension=False))  # and scored as by who saw no other state
 
 
 # Filters

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+import structlog
+
 from holdfast.engine.arguments import resolve
 from holdfast.engine.commit import behind_the_journal
 from holdfast.engine.maintenance.candidates import look
@@ -32,6 +34,8 @@ from holdfast.index.projection import Update
 from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
 from holdfast.model.note import NOTE_TYPES
 from holdfast.model.times import instant
+
+log = structlog.get_logger()
 
 BATCH_PREFIX = "bat_"
 OPEN_MINUTES = 30
@@ -140,13 +144,21 @@ async def judge(
     try:
         judged += await _declined(memory, verdicts, shown)
         await _keep_judged(memory, work, judged)
-        if outcomes:
-            await memory.attend(lambda ports: mark_maintained(ports, caller, work.batch_id))
     except HoldfastError as error:
         if not outcomes:
             raise
         return [*(_unless_lost(outcome, error) for outcome in outcomes), _not_kept(error)]
+    if outcomes:
+        await _mark_maintained(memory, work)
     return outcomes
+
+
+async def _mark_maintained(memory: Attending, work: Work) -> None:
+    """Note that maintenance was seen to. Where that fails the verdicts stand: only a reminder comes too soon."""
+    try:
+        await memory.attend(lambda ports: mark_maintained(ports, work.caller, work.batch_id))
+    except HoldfastError as error:
+        log.warning("maintenance_not_marked", error=type(error).__name__, reason=str(error))
 
 
 async def _keep_judged(memory: Attending, work: Work, judged: Sequence[list[str]]) -> None:

@@ -31,6 +31,7 @@ from holdfast.index.projection import FileRow, Update
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Stored
+from holdfast.store.swapped import STILL_NS
 
 # Where the kernel tells of changes, every request hears of all of them. Elsewhere:
 FEW_FILES = 4000  # a folder this small is scanned before every request,
@@ -38,7 +39,7 @@ SHARE = 20  # a larger one at most for a twentieth of the time,
 OLDEST_SECONDS = 2.0  # and always after two seconds
 BACKSTOP_SECONDS = 300.0  # a watched folder is scanned now and then too: writing to mapped files, say, is not told,
 BACKSTOP_SHARE = 200  # and takes no more than this part of the time
-STILL_SECONDS = 1.0  # how long a new file must be left alone before its id is written into it
+STILL_SECONDS = STILL_NS / 1e9  # how long a new file must be left alone before its id is written into it
 PATIENT_SECONDS = 2.0  # how long a request waits for notes that others hold; what is held longer is looked at later,
 BRIEF_SECONDS = 0.1  # and waited for no more than this until it is free
 GROWN_BYTES = 1 << 18  # of the journal, until the index is told how far it is known
