@@ -129,7 +129,7 @@ async def filled(encoder: str, notes: Sequence[Note]) -> AsyncIterator[Memory]:
         memory = build_memory(load_settings(given))
         index, model = memory.ports.index, memory.ports.encoder
         await index.open()
-        rows = [NoteRow(note, note.id, FileRow(f"{SPACE}/{note.id}.md", 1, 1, 1, 1, note.id)) for note in notes]
+        rows = [NoteRow(note, note.id, FileRow(f"{SPACE}/{note.id}.md", "1", 1, 1, note.id)) for note in notes]
         await index.apply(Update(notes=rows))
         if model is not None:
             chunks = await model.encode_documents([text_to_encode(note.title, note.content) for note in notes])

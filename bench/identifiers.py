@@ -221,7 +221,7 @@ async def filled(home: Path, encoder: str, notes: Sequence[Note]) -> Memory:
     )
     index = memory.ports.index
     await index.open()
-    rows = [NoteRow(note, note.id, FileRow(f"global/{note.id}.md", 1, 1, 1, 1, note.id)) for note in notes]
+    rows = [NoteRow(note, note.id, FileRow(f"global/{note.id}.md", "1", 1, 1, note.id)) for note in notes]
     await index.apply(Update(notes=rows))
     if memory.ports.encoder is not None:
         texts = [text_to_encode(note.title, note.content) for note in notes[:ENCODED]]

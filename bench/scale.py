@@ -89,7 +89,7 @@ async def fill_index(memory: Memory, count: int, seed: int) -> None:
     await memory.ports.index.open()
     for batch in batched(notes(count, seed), BATCH):
         rows = [
-            NoteRow(note, note.id, FileRow(f"{note.space}/note.{note.id}.md", 1, 1, 1, 1, note.id)) for note in batch
+            NoteRow(note, note.id, FileRow(f"{note.space}/note.{note.id}.md", "1", 1, 1, note.id)) for note in batch
         ]
         await memory.ports.index.apply(Update(notes=rows))
     await memory.ports.index.mark_built()

@@ -13,9 +13,11 @@ import jsonschema
 from fastmcp import Client
 
 import holdfast.app
-from holdfast.app import build_memory, build_server
+from holdfast.app import Storage, build_memory, build_server
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
+from holdfast.store.memory.notes import MemoryNotes
+from holdfast.store.records import as_line
 from served import Clock, assert_named
 
 
@@ -63,6 +65,9 @@ class Admin:
         return str(next(each["change_id"] for each in await self.audit(node_id=note_id) if each["change_id"]))
 
     def journal(self) -> list[dict[str, Any]]:
+        """Every line of the journal, as the storage has it."""
+        if isinstance(store := self.memory.ports.store, MemoryNotes):
+            return [as_line(record) for record in store.state.records]
         files = sorted((self.home / "journal").glob("*.jsonl"))
         return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
@@ -70,7 +75,9 @@ class Admin:
         return next(self.home.glob(f"memories/*/*.{note_id}.md"))
 
     def notes(self) -> dict[str, bytes]:
-        """Every note file as it lies there, by path."""
+        """Every note as the storage has it, by path."""
+        if isinstance(store := self.memory.ports.store, MemoryNotes):
+            return {path: text.data for path, text in store.state.notes.items()}
         root = self.home / "memories"
         return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
@@ -86,12 +93,14 @@ class Admin:
 
 
 @asynccontextmanager
-async def behind_the_gate(home: Path, era: str, **environment: str) -> AsyncIterator[Admin]:
+async def behind_the_gate(
+    home: Path, era: str, storage: Storage | None = None, **environment: str
+) -> AsyncIterator[Admin]:
     """A client of a server that was started with the admin namespace."""
     plain = {"HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "false"}  # no daily backup comes between
     settings = load_settings({"HOLDFAST_HOME": str(home), **plain, **environment})
     clock = Clock()
     with patch.object(holdfast.app, "now", clock):
-        memory = build_memory(settings)
+        memory = build_memory(settings, storage=storage)
         async with memory.running(), Client(build_server(settings, memory, admin=True), mode=era) as client:
             yield Admin(client, memory, home, clock)

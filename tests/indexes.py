@@ -31,7 +31,7 @@ def row(number: int, content: str, **given: Any) -> NoteRow:
     values: dict[str, Any] = {"title": content[:40], "created": created, "updated": created, "space": "work", **given}
     note = Note(id=an_id(number), content=content, **values)
     return NoteRow(
-        note, hashlib.sha256(content.encode()).hexdigest(), FileRow(f"work/{number}.md", 1, 1, 1, number, note.id)
+        note, hashlib.sha256(content.encode()).hexdigest(), FileRow(f"work/{number}.md", str(number), 1, 1, note.id)
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from disks import Failing
 from holdfast.errors import StorageError
 from holdfast.model.note import Note
+from holdfast.model.records import JournalRecord
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
@@ -67,7 +68,10 @@ async def make_template(home: Path) -> None:
     """A folder with three notes, closed in peace."""
     store = opened(home)
     await store.open()
-    async with store.hold(IDS.values()), store.commit("made", [Change(None, made) for made in OLD.values()], {}):
+    async with (
+        store.hold(IDS.values()),
+        store.commit("made", [Change(None, made) for made in OLD.values()], JournalRecord()),
+    ):
         pass
     await store.aclose()
 
@@ -85,7 +89,7 @@ async def carry_out(store: NoteFiles, plan: Plan, inside: Callable[[], Awaitable
     async with store.hold(IDS[name] for name in plan):
         there = await load_all(store)
         changes = [Change(there.get(name), made) for name, made in plan.items()]
-        async with store.commit("change", changes, {}) as done:
+        async with store.commit("change", changes, JournalRecord()) as done:
             if inside is not None:
                 await inside()
     return done

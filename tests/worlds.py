@@ -23,6 +23,7 @@ from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.agent.remember import Outcome, Remember, remember
 from holdfast.engine.ports import Caller, Encoder, EncodingCache, Ports
 from holdfast.engine.runtime import Memory
+from holdfast.engine.sync.files import keeping
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.model.secrets import redact
@@ -43,9 +44,11 @@ def memory_on(
 ) -> Memory:
     """A memory that is not running yet; without an encoder unless one is given."""
     folder = Folder(home)
+    store = NoteFiles(folder, files or FileSystem(), now, new_change_id)
     return Memory(
         Ports(
-            store=NoteFiles(folder, files or FileSystem(), now, new_change_id),
+            store=store,
+            keeper=keeping(store),
             index=NoteIndex(folder.derived / "index.db"),
             recalls=RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,

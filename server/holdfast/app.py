@@ -25,9 +25,10 @@ from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.events import EventBus
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import Housekeeper
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import MakeKeeper, Ports, Store, Transfers, Upkeep, Vault
 from holdfast.engine.runtime import Memory
 from holdfast.engine.state import Computing, Quota
+from holdfast.engine.sync.files import keeping
 from holdfast.engine.tenants import Memories, Tenants
 from holdfast.errors import SettingsError
 from holdfast.importers.open import FolderTransfers
@@ -69,12 +70,24 @@ def new_change_id() -> str:
     return "chg_" + new_note_id().partition("_")[2]
 
 
-def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What keeps a memory, see `holdfast.engine.ports`: `keeper` makes what keeps the index equal to `store`."""
+
+    store: Store
+    keeper: MakeKeeper
+    vault: Vault | None = None
+    moving: Transfers | None = None
+    upkeep: Upkeep | None = None
+
+
+def build_memory(settings: Settings, events: EventBus | None = None, storage: Storage | None = None) -> Memory:
     """A memory on the folder that the settings name. Nothing is opened before the first request.
 
     Args:
         settings: which folder, and how.
         events: the bus that is told what happens; by default one of its own.
+        storage: what keeps the notes in place of that folder, which then has only what is derived from them.
 
     Raises:
         SettingsError: the settings ask for a memory for each principal; see `build_tenants`.
@@ -85,7 +98,7 @@ def build_memory(settings: Settings, events: EventBus | None = None) -> Memory:
             "Use single, or another HOLDFAST_HOME.",
         )
     provider = _provider(settings)
-    return _memory(settings, provider, partial(_kept, settings), events)
+    return _memory(settings, provider, partial(_kept, settings), events, storage=storage)
 
 
 def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:
@@ -143,13 +156,16 @@ def _memory(
     events: EventBus | None = None,
     *,
     computing: Computing | None = None,
+    storage: Storage | None = None,
     alone: bool = True,
 ) -> Memory:
     """A memory on the folder of the settings; where it is not `alone` in its process, it takes less for itself."""
     spare_threads(os.environ)
     share_processor()
-    folder, files = Folder(settings.home), FileSystem()
-    store = NoteFiles(folder, files, now, new_change_id)
+    folder = Folder(settings.home)
+    kept_in = storage or _folder_storage(settings, folder, alone=alone)
+    if storage is not None:  # a folder is made by its store, and not anew where it has vanished
+        folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = folder.derived / "encodings.db"
 
     def cached(vector_set: VectorSet) -> Provider | None:
@@ -158,7 +174,8 @@ def _memory(
 
     memory = Memory(
         Ports(
-            store=store,
+            store=kept_in.store,
+            keeper=kept_in.keeper,
             index=NoteIndex(folder.derived / "index.db", readers=None if alone else TENANT_READERS),
             recalls=RecallLog(folder.derived / "recalls.db"),
             encoder=CachedEncoder(provider, cache) if provider is not None else None,
@@ -173,10 +190,10 @@ def _memory(
             recency_days=settings.recency_half_life_days,
             review=settings.review,
             check_on_start=settings.integrity_check_on_start,
-            vault=FolderVault(folder, files, store, now, settings.vault_retention_days),
-            moving=FolderTransfers(folder, files, store, now),
+            vault=kept_in.vault,
+            moving=kept_in.moving,
             daily_backups=settings.vault_enabled,
-            upkeep=FolderUpkeep(folder, files, alone=alone),
+            upkeep=kept_in.upkeep,
             jobs=settings.jobs,
             forgetting=settings.forgetting,
             kept=KeptEncoders(cached) if provider is not None else None,
@@ -188,6 +205,18 @@ def _memory(
     )
     memory.beside(Housekeeper(memory, JOBS).run)
     return memory
+
+
+def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Storage:
+    files = FileSystem()
+    store = NoteFiles(folder, files, now, new_change_id)
+    return Storage(
+        store,
+        keeping(store),
+        FolderVault(folder, files, store, now, settings.vault_retention_days),
+        FolderTransfers(folder, files, store, now),
+        FolderUpkeep(folder, files, alone=alone),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Each test of the contract runs in both protocol eras."""
+"""Each test of the contract runs in both protocol eras; those that are not about files as such on both storages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,23 @@ import pytest
 
 from gate import behind_the_gate
 from served import ERAS, serving
+from storages import FOLDER, STORAGES, storage_named
 
 if TYPE_CHECKING:
     from gate import Admin
     from served import Agent
+
+# Modules whose tests run on every storage. In them `files` marks, with the reason, what is about a folder as such.
+ON_EVERY_STORAGE = {
+    "test_admin_notes", "test_admin_undo", "test_events", "test_mark_outdated", "test_recall_node",
+}  # fmt: skip
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    on_every = metafunc.module.__name__.rpartition(".")[2] in ON_EVERY_STORAGE
+    of_files = next(metafunc.definition.iter_markers("files"), None)
+    if "storage" in metafunc.fixturenames and on_every and of_files is None:
+        metafunc.parametrize("storage", STORAGES, indirect=True)
 
 
 @pytest.fixture(params=ERAS)
@@ -22,14 +35,20 @@ def era(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def agent(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Agent]:
+def storage(request: pytest.FixtureRequest) -> str:
+    """What keeps the notes: the folder, unless the test runs on every storage."""
+    return str(getattr(request, "param", FOLDER))
+
+
+@pytest.fixture
+async def agent(anyio_backend: str, era: str, storage: str, tmp_path: Path) -> AsyncIterator[Agent]:
     """An agent of a fresh memory without an encoder, in the space `harbour`."""
-    async with serving(tmp_path / "home", era) as asking:
+    async with serving(tmp_path / "home", era, storage=storage_named(storage)) as asking:
         yield asking
 
 
 @pytest.fixture
-async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
+async def admin(anyio_backend: str, era: str, storage: str, tmp_path: Path) -> AsyncIterator[Admin]:
     """The same with the admin namespace, asked by a person."""
-    async with behind_the_gate(tmp_path / "home", era) as asking:
+    async with behind_the_gate(tmp_path / "home", era, storage_named(storage)) as asking:
         yield asking

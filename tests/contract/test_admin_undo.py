@@ -129,6 +129,7 @@ async def test_what_was_undone_is_not_undone_twice(admin: Admin) -> None:
     assert admin.notes() == before
 
 
+@pytest.mark.files("the note is changed by hand")
 async def test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done(admin: Admin) -> None:
     crane, belief = await two_notes(admin)
     change = await believe(admin, crane, belief)
@@ -145,6 +146,7 @@ async def test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done(admin
     assert admin.notes() == before
 
 
+@pytest.mark.files("the note is written by hand")
 async def test_a_hand_written_file_comes_back_as_its_writer_left_it(admin: Admin) -> None:
     file = admin.home / "memories" / "Überseehafen" / "von Hand.md"
     await two_notes(admin)
@@ -181,6 +183,7 @@ async def test_a_deletion_is_not_undone_where_another_text_was_deleted_since(adm
     assert (await admin.node(crane))["content"] == "A tug."
 
 
+@pytest.mark.files("the file is renamed by hand")
 async def test_a_renamed_file_is_put_back_under_the_name_that_its_owner_gave_it(admin: Admin) -> None:
     crane, belief = await two_notes(admin)
     original = admin.file_of(crane).read_bytes()
@@ -191,6 +194,7 @@ async def test_a_renamed_file_is_put_back_under_the_name_that_its_owner_gave_it(
     assert mine.read_bytes() == original
 
 
+@pytest.mark.files("a file takes the name by hand")
 async def test_a_deleted_note_comes_back_beside_a_file_that_took_its_name(admin: Admin) -> None:
     crane, belief = await two_notes(admin)
     file = admin.file_of(crane)
@@ -287,6 +291,7 @@ async def test_undo_is_journalled_with_its_principal_and_what_it_undid(admin: Ad
     assert entries[undone["change_id"]]["undoes"] == change
 
 
+@pytest.mark.files("one of its cases edits by hand")
 @pytest.mark.parametrize("how", ["purged", "edited by hand"])
 async def test_a_merged_note_comes_back_by_itself_where_the_merge_cannot_be_undone_any_more(
     admin: Admin, how: str

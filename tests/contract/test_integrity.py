@@ -255,9 +255,9 @@ async def test_only_pages_can_be_accepted_and_nothing_is_put_down_where_nothing_
     async with living(tmp_path) as memory:
         with pytest.raises(MemoryNotFoundError):
             await memory.attend(lambda ports: accept_integrity(ports, CALLER, ["config.yaml"]))
-        before = await memory.ports.store.past.told([""])
+        before = await memory.ports.store.past.records()
         assert await memory.attend(lambda ports: accept_integrity(ports, CALLER)) == ()
-        assert await memory.ports.store.past.told([""]) == before
+        assert await memory.ports.store.past.records() == before
 
 
 async def test_checks_during_updates_of_another_process_never_alarm(tmp_path: Path) -> None:

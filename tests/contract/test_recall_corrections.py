@@ -179,20 +179,16 @@ async def test_rings_of_evolution_end_too(tmp_path: Path) -> None:
         assert sorted(ids(await ask(memory, OLD_WORDS))) == [hand_id(1), hand_id(2)]
 
 
-async def test_what_replaced_a_note_may_itself_have_been_merged_into_another(tmp_path: Path) -> None:
+async def test_a_file_of_another_system_that_says_what_it_was_merged_into_is_superseded_by_that(
+    tmp_path: Path,
+) -> None:
     by_hand(tmp_path, 1, HEMP, superseded_by=hand_id(2))
     by_hand(tmp_path, 2, STEEL, merged_into=hand_id(3))
     by_hand(tmp_path, 3, SLING)
     async with living(tmp_path) as memory:
         assert ids(await ask(memory, OLD_WORDS)) == [hand_id(3)]
-
-
-async def test_a_merged_note_never_answers(tmp_path: Path) -> None:
-    by_hand(tmp_path, 1, HEMP, merged_into=hand_id(2))
-    by_hand(tmp_path, 2, SLING)
-    async with living(tmp_path) as memory:
-        for given in ({}, {"include_outdated": True}, {"explain": True}):
-            assert hand_id(1) not in ids(await ask(memory, HEMP, **given))
+        for given in ({}, {"explain": True}):
+            assert hand_id(2) not in ids(await ask(memory, STEEL, **given))
 
 
 # --- history --------------------------------------------------------------------------------------

@@ -18,12 +18,13 @@ from holdfast.store import journal
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.position import read_position
+from holdfast.store.records import read_record
 from plans import HALF_MADE, IDS, die_half_way, load_all, make_template
 from worlds import keep, living, memory_on, show
 
 pytestmark = pytest.mark.anyio
 
-TABLES = ("history", "feedback", "uses", "judged", "job_runs", "batches", "cursors")
+TABLES = ("history", "journal", "concerned", "feedback", "uses", "judged", "job_runs", "batches", "cursors")
 NOW, BEFORE = "NOW.md", "0" * 64
 
 
@@ -163,7 +164,8 @@ async def test_an_open_change_is_settled_however_much_was_written_after_it(tmp_p
     assert announced is not None
     async with anyio.create_task_group() as tasks:  # all at once: they share their way to the disk
         for number in range(1500):
-            tasks.start_soon(memory.ports.store.record, line(2 * number + 1, note) | {"padding": "x" * 300})
+            said = read_record(line(2 * number + 1, note) | {"padding": "x" * 300})
+            tasks.start_soon(memory.ports.store.record, said)
     await memory._reconciler.keep_up()
     known = await memory.ports.index.read(lambda view: view.known_journal())
     await memory.aclose()

@@ -19,6 +19,7 @@ from disks import CHANGING, Disk, Failing, Recorded, Watched, lay_out, one_by_on
 from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.model.note import Note
 from holdfast.model.pages import page_key
+from holdfast.model.records import JournalRecord
 from holdfast.store.codec import content_hash
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.notes import NoteFiles
@@ -82,7 +83,7 @@ async def carry_out(store: NoteFiles, plan: Pages) -> Committed:
         changes += [PageChange(path, there.get(path), text) for path, text in plan.items()]
         if CAPSULE in plan:
             changes.append(Change((await load_all(store))["a"], REWRITTEN))
-        async with store.commit("change", changes, {}) as done:
+        async with store.commit("change", changes, JournalRecord()) as done:
             pass
     return done
 
@@ -128,13 +129,12 @@ async def test_the_journal_names_a_page_its_hash_and_its_size(template: Path) ->
     store = opened(template)
     await store.open()
     await carry_out(store, PLANS["a log that grows"])
-    intent = [record for record in await store.past.told([""]) if "change" in record][-1]
-    assert intent["files"] == [
-        {
-            "note": f"page:{LOG}", "path": LOG, "aside": intent["files"][0]["aside"], "size": len(LONGER),
-            "before": content_hash(BEFORE[LOG]), "after": content_hash(LONGER),
-        }
-    ]  # fmt: skip
+    intent = [record for record in await store.past.records() if record.change][-1]
+    [file] = intent.files
+    assert file.record() == {
+        "note": f"page:{LOG}", "path": LOG, "aside": file.aside, "size": len(LONGER),
+        "before": content_hash(BEFORE[LOG]), "after": content_hash(LONGER),
+    }  # fmt: skip
     await store.aclose()
 
 
@@ -157,7 +157,10 @@ async def test_a_page_that_changed_since_it_was_read_is_a_conflict_and_stays(tem
     page = (await store.pages([NOW]))[NOW]
     (template / NOW).write_bytes(EDITED)
     with pytest.raises(ConflictError):
-        async with store.hold([page_key(NOW)]), store.commit("change", [PageChange(NOW, page, b"new")], {}):
+        async with (
+            store.hold([page_key(NOW)]),
+            store.commit("change", [PageChange(NOW, page, b"new")], JournalRecord()),
+        ):
             pass
     await store.aclose()
     assert (template / NOW).read_bytes() == EDITED
@@ -176,7 +179,10 @@ async def test_a_page_or_its_folder_that_is_a_symbolic_link_is_not_followed(temp
         with pytest.raises(StorageError):
             await store.pages([path])
     with pytest.raises(StorageError):
-        async with store.hold([page_key(SPACED)]), store.commit("change", [PageChange(SPACED, None, b"new")], {}):
+        async with (
+            store.hold([page_key(SPACED)]),
+            store.commit("change", [PageChange(SPACED, None, b"new")], JournalRecord()),
+        ):
             pass
     await store.aclose()
     assert [path.name for path in elsewhere.iterdir()] == ["x.md"]

@@ -17,6 +17,7 @@ import pytest
 from disks import STEPS, KilledError
 from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.model.pages import NOW, page_key
+from holdfast.model.records import JournalRecord
 from holdfast.store.notes import NoteFiles
 from holdfast.store.stored import Change, PageChange, Stored
 from inplace import SECOND, STAGES, Dated, Editor, Unknowing
@@ -45,7 +46,7 @@ async def home(tmp_path: Path) -> Path:
     await store.open()
     async with (
         store.hold({page_key(NOW)}),
-        store.commit("now", [PageChange(NOW, None, b"# NOW\n\nthe old page\n")], {}),
+        store.commit("now", [PageChange(NOW, None, b"# NOW\n\nthe old page\n")], JournalRecord()),
     ):
         pass
     await store.aclose()
@@ -68,7 +69,7 @@ def typed_again(text: bytes) -> bytes:
 async def change(store: NoteFiles, home: Path, what: str) -> None:
     """Rewrite or delete a note, or rewrite a page, as a tool does."""
     key, changed = await planned(store, home, what)
-    async with store.hold({key}), store.commit("change", [changed], {}):
+    async with store.hold({key}), store.commit("change", [changed], JournalRecord()):
         pass
 
 
@@ -239,7 +240,7 @@ async def test_a_start_reads_the_journal_for_all_that_waits_at_once(home: Path) 
         assert isinstance(changed, Change)
         assert changed.before is not None
         after = replace(changed.before.note, content=f"text {number}")
-        async with store.hold({IDS["a"]}), store.commit("change", [Change(changed.before, after)], {}):
+        async with store.hold({IDS["a"]}), store.commit("change", [Change(changed.before, after)], JournalRecord()):
             pass
     let_go(store)
     files.read_of_journal = 0
@@ -340,7 +341,7 @@ async def test_what_an_editor_saves_around_any_step_is_never_lost(
         editor.save_until(before)
         files.stage, files.editor = stage, editor
         with suppress(HoldfastError, KilledError):
-            async with store.hold({key}), store.commit("change", [changed], {}):
+            async with store.hold({key}), store.commit("change", [changed], JournalRecord()):
                 pass
         files.editor = None
         let_go(store)

@@ -18,6 +18,7 @@ from conftest import Effort
 from disks import CHANGING, STEPS, Failing, Small, Watched, failing_flush
 from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.model.note import Note
+from holdfast.model.records import JournalRecord
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.journal import read_line
@@ -395,7 +396,7 @@ async def test_what_an_editor_saves_between_any_two_steps_is_never_lost(
             refused = False
             done = None
             try:
-                async with store.commit("change", changes, {}) as done:
+                async with store.commit("change", changes, JournalRecord()) as done:
                     pass
             except ConflictError:
                 refused = True

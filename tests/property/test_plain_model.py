@@ -211,7 +211,8 @@ class Walk:
         note, made = outcome.note, frozenset((link.id, link.type, link.weight) for link in outcome.linked)
         plain = Plain(note.content, tags=frozenset(note.tags), links=made)
         self.notes[note.id] = plain
-        change = (await memory.ports.store.past.told([note.id]))[-1]["change"]
+        lines = await memory.ports.store.past.records()
+        change = [line.change for line in lines if note.id in {file.note for file in line.files}][-1]
         assert note.id not in before
         self.made[change] = Made({note.id: None}, {note.id: (plain, self.files()[note.id])})
 
@@ -226,8 +227,8 @@ class Walk:
         async with living(self.home) as memory:
             await ask(memory, "anything")
             if self.files() != before:
-                lines = await memory.ports.store.past.told(['"files":'])
-                self.known(verb, given, before, lines[-1]["change"])
+                lines = [each for each in await memory.ports.store.past.records() if each.files]
+                self.known(verb, given, before, lines[-1].change)
             await self.compare(memory)
 
     async def compare(self, memory: Any) -> None:

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from holdfast.engine.sync import replay
 from holdfast.index.history import Known, known_journal
 from holdfast.index.projection import Update, apply_update, put_notes
-from holdfast.index.schema import migrate
+from holdfast.index.schema import make_tables
 from holdfast.model.omi import baselines
+from holdfast.model.records import JournalRecord
 from holdfast.store.position import START, Line, Read, read_position
+from holdfast.store.records import Reading, read_record
 
 Answer = TypeVar("Answer")
 Record = dict[str, Any]
@@ -73,14 +75,14 @@ def journal(made: Sequence[tuple[Any, ...]]) -> list[Record]:
     return records
 
 
-def reads(records: Sequence[Record], since: str) -> list[Read]:
+def reads(records: Sequence[Record], since: str) -> list[Reading]:
     start = (read_position(since) or START).seq
     settled = 0
     found = []
     for record in records:
         settled = max(settled, record.get("settled", 0))
         line = Line("2026-11.jsonl", record["seq"], record["seq"] * 10, b"x")
-        found.append(Read(record, line, record["seq"], settled, {}, 0, ()))
+        found.append(Reading(Read(record, line, record["seq"], settled, {}, 0, ())))
     return found[start:]
 
 
@@ -98,15 +100,20 @@ class World:
     async def apply(self, update: Update) -> None:
         apply_update(self.connection, update, 1, put_notes)
 
-    async def journal_since(self, place: str, most: int) -> list[Read] | None:
+    journal_start = START.render()
+
+    async def journal_since(self, place: str, most: int) -> list[Reading] | None:
         return reads(self.written, place)[:most]
+
+    def damage_before(self, _place: str) -> tuple[int, tuple[str, ...]]:
+        return 0, ()
 
     def follow(self, written: Sequence[Record]) -> None:
         self.written = written
         anyio.run(replay.follow, self)
 
     def contents(self) -> list[list[Any]]:
-        tables = ("history", "uses", "judged", "job_runs")
+        tables = ("history", "journal", "concerned", "uses", "judged", "job_runs")
         return [self.connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall() for table in tables]  # noqa: S608
 
     @property
@@ -117,7 +124,7 @@ class World:
 @contextmanager
 def world() -> Iterator[World]:
     with closing(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)) as connection:
-        migrate(connection)
+        make_tables(connection)
         yield World(connection)
 
 
@@ -151,8 +158,10 @@ def test_pieces_of_any_length_give_what_the_whole_gives(
             assert pieces.contents()[0] == expected(records)
             for each in (pieces, whole):
                 known = each.known
-                later = [record for record in records if record["seq"] > known.pages_seq]
-                assert baselines([{"void": list(known.void)}, *later], known.pages) == baselines(records)
+                lines = [read_record(record) for record in records]
+                later = [line for line in lines if line.seq > known.pages_seq]
+                void = JournalRecord(void=tuple(known.void))
+                assert baselines([void, *later], known.pages) == baselines(lines)
                 assert_nothing_open_before(read_position(known.place), records)
     finally:
         replay.SLICE = usual
@@ -185,6 +194,6 @@ def test_where_no_change_has_an_outcome_few_are_kept_in_mind() -> None:
     taking = replay.Replay(Known(START.render()))
     for read in reads(records, ""):
         taking.take(read)
-    assert len(taking.open_history()) == replay.MOST_OPEN
+    assert len(taking.announced()) == replay.MOST_OPEN
     taken = taking.step()
-    assert len(taken.history) == 2 * replay.MOST_OPEN
+    assert len(taken.records) == 2 * replay.MOST_OPEN

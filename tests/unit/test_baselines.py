@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from holdfast.model.belief import Evidence, updated
 from holdfast.model.note import SELF_ID
 from holdfast.model.omi import Baseline, baselines, evidence_problem, marks_of
+from holdfast.store.records import read_record
 
 NOW = "NOW.md"
 
@@ -21,7 +22,8 @@ def line(change: str, before: str | None, after: str | None, path: str = NOW, **
 
 
 def seen(hash_: str | None, key: str = "pages_seen", path: str = NOW) -> dict[str, Any]:
-    return {"seq": 1, key: marks_of({path: Baseline(hash_, 3)})}
+    marks = marks_of({path: Baseline(hash_, 3)})
+    return {"seq": 1, key: [{"path": mark.path, "hash": mark.hash, "size": mark.size} for mark in marks]}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def seen(hash_: str | None, key: str = "pages_seen", path: str = NOW) -> dict[st
 def test_the_last_change_of_ours_that_was_made_counts_and_what_it_found_instead_is_remembered(
     lines: list[dict[str, Any]], expected: Baseline | None
 ) -> None:
-    assert baselines(lines).get(NOW) == expected
+    assert baselines([read_record(each) for each in lines]).get(NOW) == expected
 
 
 fractions = st.floats(0, 1)

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import anyio
@@ -16,7 +17,7 @@ import pytest
 from holdfast.encode.provider import VectorSet
 from holdfast.engine import encoding
 from holdfast.engine import runtime as engine_memory
-from holdfast.engine.agent.feedback import Feedback, Rated, feedback_row, submit_feedback
+from holdfast.engine.agent.feedback import Feedback, Rated, submit_feedback
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, EventNotFoundError
 from holdfast.index import recalls
@@ -25,6 +26,8 @@ from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX, FeedbackRow, QuestionVector, RatedQuestion
 from holdfast.model.note import PREFIX, note_id
 from holdfast.model.ranking import QueryVector, question_key
+from holdfast.store.records import read_record
+from indexes import opened
 from worlds import CALLER, PATIENCE, ask, keep, living
 
 pytestmark = pytest.mark.anyio
@@ -296,7 +299,7 @@ async def test_a_signal_whose_index_is_lost_meanwhile_is_recorded_once_and_said_
             answer = await rate(world, note, event_id=event)
         assert (answer.recorded, "rebuilt" in answer.effect) == (True, True)
         records = [read.record for read in await world.ports.store.journal_since("", 100) or ()]
-        assert len([record for record in records if record.get("op") == "feedback"]) == 1
+        assert len([record for record in records if record.op == "feedback"]) == 1
 
 
 async def test_a_log_of_recalls_that_is_harmed_is_as_good_as_none(tmp_path: Path) -> None:
@@ -322,7 +325,7 @@ async def test_a_log_of_recalls_of_an_earlier_version_is_begun_anew(tmp_path: Pa
         assert (await rate(world, note, event_id=event)).affinity
 
 
-def test_a_line_of_the_journal_says_all_that_a_rebuilt_index_needs() -> None:
+async def test_a_line_of_the_journal_says_all_that_a_rebuilt_index_needs(tmp_path: Path) -> None:
     told = {"note": NOTE, "event": "evt_1", "signal": -1, "source": "implicit"}
     line = {
         "seq": 7,
@@ -331,12 +334,21 @@ def test_a_line_of_the_journal_says_all_that_a_rebuilt_index_needs() -> None:
         "feedback": told | {"question": "k", "asked": "who", "embedded": "w"},
     }
     row = FeedbackRow(NOTE, "evt_1", 7, -1, False, NOW, RatedQuestion("k", "who", "w"))  # noqa: FBT003
-    assert feedback_row(line) == row
-    assert feedback_row(line | {"feedback": told}) == replace(row, question=None)
-    assert feedback_row(line | {"op": "remember"}) is None
+    assert await kept_of(tmp_path, line) == [row]
+    assert await kept_of(tmp_path, line | {"feedback": told}) == [replace(row, question=None)]
+    assert await kept_of(tmp_path, line | {"op": "remember"}) == []
     for harm in ({"signal": 2}, {"signal": True}, {"note": "x"}, {"event": ""}, {"event": "e" * 99}, {"source": "x"}):
-        assert feedback_row(line | {"feedback": told | harm}) is None, harm
-    assert feedback_row(line | {"at": "x"}) is None
+        assert await kept_of(tmp_path, line | {"feedback": told | harm}) == [], harm
+    assert await kept_of(tmp_path, line | {"at": "x"}) == []
+
+
+async def kept_of(folder: Path, line: dict[str, Any]) -> list[FeedbackRow]:
+    """What an index keeps of a line of the journal."""
+    path = folder / "lines.db"
+    path.unlink(missing_ok=True)
+    async with opened(path) as index:
+        await index.apply(Update(records=[read_record(line)]))
+        return await index.read(lambda view: view.feedback(NOTE))
 
 
 async def test_a_server_waits_for_the_recall_that_another_is_still_writing(

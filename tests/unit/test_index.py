@@ -23,13 +23,14 @@ from holdfast.errors import IndexSchemaError, StorageError
 from holdfast.index import database, schema
 from holdfast.index.maintenance import UseRow
 from holdfast.index.note_index import IndexLostError, NoteIndex
-from holdfast.index.projection import HistoryRow, NoteRow, Update
+from holdfast.index.projection import NoteRow, Update
 from holdfast.index.search import finder as search
 from holdfast.index.search import snapshot, words
 from holdfast.index.search.finder import Finder
 from holdfast.index.search.vectors import Background, VectorTable
 from holdfast.model.note import Link, Note, note_id
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate
+from holdfast.model.records import FileChange, JournalRecord
 from indexes import ANY, NOW, SET, WIDTH, an_id, made, opened, random_units, row, unit
 from worlds import ask, found, keep, living, show
 
@@ -74,43 +75,33 @@ async def test_an_index_of_a_newer_version_is_refused_politely_and_left_alone(tm
         assert not thread.is_alive(), "a connection was left open"
 
 
-async def test_a_migration_that_fails_leaves_the_old_version_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_index_of_an_earlier_version_is_made_anew_with_nothing_left_of_it(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        await keep(memory, "The lighthouse has a keeper called Ragnar.")
+    path = tmp_path / ".holdfast" / "index.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE journal")
+        connection.execute("CREATE TABLE of_before (x)")
+        connection.execute(f"PRAGMA user_version = {schema.SCHEMA - 1}")
+    async with living(tmp_path) as memory:
+        hit = (await ask(memory, "lighthouse keeper")).hits[0]
+        assert (await show(memory, hit.note.id)).changes == 1
+    assert looked_up(path, "PRAGMA user_version") == [(schema.SCHEMA,)]
+    assert looked_up(path, "SELECT name FROM sqlite_master WHERE name = 'of_before'") == []
+    assert not path.with_suffix(".unreadable").exists()
+
+
+async def test_tables_that_cannot_be_made_leave_none_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "index.db"
+    with monkeypatch.context() as broken:
+        broken.setattr(schema, "_TABLES", f"{schema._TABLES};\nSELECT full_disk()")
+        with pytest.raises(IndexLostError):
+            await NoteIndex(path).open()
+    assert looked_up(path, "PRAGMA user_version") == [(0,)]
+    assert looked_up(path, "SELECT name FROM sqlite_master") == []
     async with opened(path) as index:
-        await index.apply(Update(notes=[row(1, "kept through a failing migration")]))
-
-    def breaks(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE half_made (x)")
-        connection.execute("DELETE FROM notes")
-        raise sqlite3.OperationalError("database or disk is full")
-
-    steps = schema.MIGRATIONS
-    monkeypatch.setattr(schema, "MIGRATIONS", (*steps, breaks))
-    with pytest.raises(StorageError):
-        await NoteIndex(path).open()
-
-    assert looked_up(path, "PRAGMA user_version") == [(len(steps),)]
-    assert looked_up(path, "SELECT count(*) FROM notes") == [(1,)]
-    assert looked_up(path, "SELECT name FROM sqlite_master WHERE name = 'half_made'") == []
-
-    monkeypatch.setattr(schema, "MIGRATIONS", (*steps, lambda connection: connection.execute("CREATE TABLE more (x)")))
-    async with opened(path) as index:
-        assert await ids(index, "failing migration") == {an_id(1)}
-    assert looked_up(path, "PRAGMA user_version") == [(len(steps) + 1,)]
-
-
-async def test_migrations_run_once_however_often_the_file_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs: list[str] = []
-    steps = (*schema.MIGRATIONS, lambda _: runs.append("second"), lambda _: runs.append("third"))
-    monkeypatch.setattr(schema, "MIGRATIONS", steps)
-    for _ in range(3):
-        async with opened(tmp_path / "index.db"):
-            pass
-    assert runs == ["second", "third"]
+        await index.apply(Update(notes=[row(1, "kept after a failing start")]))
+        assert await ids(index, "failing start") == {an_id(1)}
 
 
 @pytest.mark.parametrize("harm", ["garbage", "zero bytes", "truncated", "second half overwritten"])
@@ -253,13 +244,12 @@ async def test_context_follows_a_note_put_in_the_middle(index: NoteIndex, tmp_pa
     }
 
 
-@pytest.mark.parametrize("how", ["outdated", "superseded", "merged", "deleted", "moved away", "another session"])
+@pytest.mark.parametrize("how", ["outdated", "superseded", "deleted", "moved away", "another session"])
 async def test_context_follows_a_note_that_leaves(index: NoteIndex, tmp_path: Path, how: str) -> None:
     await talk(index)
     changed: dict[str, dict[str, Any]] = {
         "outdated": {"outdated": True},
         "superseded": {"superseded_by": an_id(999)},
-        "merged": {"merged_into": an_id(0)},
         "moved away": {"space": "elsewhere"},
         "another session": {"session": "other"},
     }
@@ -474,7 +464,6 @@ FILTERS: dict[str, tuple[Filter, dict[str, Any], dict[str, Any]]] = {
     "outdated": (ANY, {}, {"outdated": True}),
     "superseded": (ANY, {}, {"superseded_by": "mem_0000000000000009"}),
     "expired": (ANY, {"valid_until": "2026-11-20T12:00:01Z"}, {"valid_until": NOW}),
-    "merged": (ANY, {}, {"merged_into": "mem_0000000000000009"}),
 }
 
 
@@ -889,9 +878,10 @@ async def test_updates_that_share_a_transaction_are_all_there_or_told_that_they_
 
 
 async def test_an_update_is_written_whole_or_not_at_all(index: NoteIndex) -> None:
-    history = [HistoryRow(an_id(1), 1, "chg_1", "remember", NOW)]
+    files = (FileChange(an_id(1), "harbour/one.md", None, "0" * 64, "memories/harbour/.one.tmp"),)
+    line = JournalRecord("remember", NOW, seq=1, change="chg_1", files=files)
     with pytest.raises(UnicodeEncodeError):
-        await index.apply(Update(notes=[row(1, "one"), row(2, "two", source="\ud800")], history=history))
+        await index.apply(Update(notes=[row(1, "one"), row(2, "two", source="\ud800")], records=[line]))
     assert await index.notes([an_id(1)]) == {}
     assert await index.changes(an_id(1)) == 0
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ import pytest
 
 from holdfast.engine.maintenance import candidates as finding
 from holdfast.engine.maintenance.batches import Verdicts, find_work, judge
-from holdfast.engine.maintenance.records import judgement, remembered
+from holdfast.engine.maintenance.records import judgement
 from holdfast.engine.maintenance.verdicts import EdgeVerdict
 from holdfast.engine.ports import Caller
 from holdfast.errors import BatchNotFoundError
+from holdfast.index.journal import put_records
+from holdfast.index.schema import make_tables
 from holdfast.model.maintenance import (
     BUDGET_TOKENS,
     KINDS,
@@ -32,6 +36,7 @@ from holdfast.model.maintenance import (
     within_budget,
 )
 from holdfast.model.note import Note
+from holdfast.store.records import read_record
 from worlds import CALLER, WordBag, keep, living
 
 WHEN = "2026-10-01T00:00:00Z"
@@ -173,7 +178,12 @@ def test_cosines_of_stored_vectors_are_those_of_numpy() -> None:
     ],
 )
 def test_lines_that_are_none_of_ours_tell_nothing(line: dict[str, Any]) -> None:
-    assert remembered({**line, "seq": 1}) is None
+    record = read_record({**line, "seq": 1})
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        make_tables(connection)
+        put_records(connection, [record], 1)
+        for table in ("judged", "batches", "cursors"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)  # noqa: S608 - own names
 
 
 def test_a_judgement_is_the_same_whichever_note_comes_first() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import anyio
@@ -14,6 +13,7 @@ import worlds
 from holdfast.engine.agent.node import Node, use_node
 from holdfast.engine.runtime import Memory
 from holdfast.errors import IndexSchemaError
+from holdfast.model.records import JournalRecord
 from holdfast.store.notes import NoteFiles
 from worlds import CALLER, keep, living, memory_on
 
@@ -38,7 +38,7 @@ class Gate(NoteFiles):
     opened = False
     tried = 0
 
-    async def record(self, record: dict[str, Any], *, flush: bool = False) -> int:
+    async def record(self, record: JournalRecord, *, flush: bool = False) -> int:
         Gate.tried += 1
         while not Gate.opened:  # noqa: ASYNC110 - a class has no loop
             await anyio.sleep(0.01)
@@ -85,7 +85,7 @@ class Refusing(NoteFiles):
 
     refusal: Exception = OSError()
 
-    async def record(self, record: dict[str, Any], *, flush: bool = False) -> int:
+    async def record(self, record: JournalRecord, *, flush: bool = False) -> int:
         del record, flush
         raise Refusing.refusal
 

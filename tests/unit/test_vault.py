@@ -15,6 +15,7 @@ import anyio
 import pytest
 
 from holdfast.errors import BackupNotFoundError, StorageError
+from holdfast.model.records import JournalRecord
 from holdfast.store.manifest import BACKUP_ID
 from served import Clock
 from vaults import fill, opened, tree, wreck
@@ -40,7 +41,7 @@ async def test_ten_thousand_notes_that_were_wrecked_are_restored_byte_for_byte(t
     async with opened(tmp_path) as store:
         backup = await store.vault.back_up("a test")
         wreck(tmp_path)
-        await store.vault.restore(backup.backup_id, {})
+        await store.vault.restore(backup.backup_id, JournalRecord())
     assert tree(tmp_path) == before
     assert not [path for path in (tmp_path / "vault").iterdir() if path.name.startswith(".")]
 
@@ -50,13 +51,13 @@ async def test_a_folder_of_which_only_the_vault_is_left_is_restored(tmp_path: Pa
     (tmp_path / "config.yaml").write_text("space: harbour\n")
     tops = ("memories", "NOW.md", "now", "daily", "MEMORY.md", "capsules", "trash", "history", "config.yaml")
     async with opened(tmp_path) as store:
-        await store.notes.record({"op": "a line to be kept"})
+        await store.notes.record(JournalRecord("a line to be kept"))
         before, lines = tree(tmp_path, tops), journal(tmp_path)
         backup = await store.vault.back_up("a test")
     remove_all_but_the_vault(tmp_path)
     async with opened(tmp_path) as store:
-        await store.notes.record({"op": "begun anew"})
-        await store.vault.restore(backup.backup_id, {})
+        await store.notes.record(JournalRecord("begun anew"))
+        await store.vault.restore(backup.backup_id, JournalRecord())
     assert tree(tmp_path, tops) == before
     kept = [line["op"] for line in journal(tmp_path) if "op" in line]
     assert kept == ["begun anew", *[line["op"] for line in lines if "op" in line], "restore"]
@@ -67,11 +68,11 @@ async def test_a_folder_of_which_only_the_vault_is_left_is_restored(tmp_path: Pa
 async def test_restoring_twice_tells_the_journal_nothing_twice(tmp_path: Path) -> None:
     fill(tmp_path, 3)
     async with opened(tmp_path) as store:
-        await store.notes.record({"op": "kept"})
+        await store.notes.record(JournalRecord("kept"))
         backup = await store.vault.back_up("a test")
         shutil.rmtree(tmp_path / "journal")
         for _ in range(2):
-            await store.vault.restore(backup.backup_id, {})
+            await store.vault.restore(backup.backup_id, JournalRecord())
     assert [line["op"] for line in journal(tmp_path) if "op" in line] == ["kept", "restore", "restore"]
 
 
@@ -81,9 +82,9 @@ async def test_what_was_there_before_a_restore_can_be_restored(tmp_path: Path) -
         backup = await store.vault.back_up("a test")
         wreck(tmp_path)
         wrecked = tree(tmp_path)
-        restored = await store.vault.restore(backup.backup_id, {})
+        restored = await store.vault.restore(backup.backup_id, JournalRecord())
         assert restored.safety.reason == "before restore"
-        await store.vault.restore(restored.safety.backup_id, {})
+        await store.vault.restore(restored.safety.backup_id, JournalRecord())
     assert tree(tmp_path) == wrecked
 
 
@@ -92,7 +93,7 @@ async def test_the_restore_is_journalled_with_the_sums_of_the_pages(tmp_path: Pa
     async with opened(tmp_path) as store:
         backup = await store.vault.back_up("a test")
         wreck(tmp_path)
-        await store.vault.restore(backup.backup_id, {"by": "somebody"})
+        await store.vault.restore(backup.backup_id, JournalRecord(by="somebody"))
     line = next(line for line in journal(tmp_path) if line.get("op") == "restore")
     assert line["backup"] == backup.backup_id
     assert line["by"] == "somebody"
@@ -103,10 +104,10 @@ async def test_what_came_after_the_backup_stays_in_journal_history_and_trash(tmp
     fill(tmp_path, 3)
     async with opened(tmp_path) as store:
         backup = await store.vault.back_up("a test")
-        await store.notes.record({"op": "later"})
+        await store.notes.record(JournalRecord("later"))
         (tmp_path / "trash" / "later.md").write_text("deleted later")
         (tmp_path / "trash" / "deleted.md").unlink()
-        await store.vault.restore(backup.backup_id, {})
+        await store.vault.restore(backup.backup_id, JournalRecord())
     assert "later" in [line.get("op") for line in journal(tmp_path)]
     assert sorted(path.name for path in (tmp_path / "trash").iterdir() if path.is_file()) == ["deleted.md", "later.md"]
 
@@ -153,7 +154,7 @@ async def test_backups_are_kept_for_their_time_and_the_newest_for_ever(tmp_path:
         middle = await store.vault.back_up("a test")
         assert [b.backup_id for b in await store.vault.backups()] == [middle.backup_id, old.backup_id]
         clock.forward(days=2)
-        await store.vault.restore(old.backup_id, {})  # which removes nothing
+        await store.vault.restore(old.backup_id, JournalRecord())  # which removes nothing
         assert old in await store.vault.backups()
         new = await store.vault.back_up("a test")
         assert old not in await store.vault.backups()
@@ -209,7 +210,7 @@ async def test_an_id_that_no_backup_has_is_refused(tmp_path: Path, backup_id: st
     before = tree(tmp_path)
     async with opened(tmp_path) as store:
         await store.vault.back_up("a test")
-        for call in (store.vault.verify(backup_id), store.vault.restore(backup_id, {})):
+        for call in (store.vault.verify(backup_id), store.vault.restore(backup_id, JournalRecord())):
             with pytest.raises(BackupNotFoundError):
                 await call
     assert tree(tmp_path) == before
@@ -237,10 +238,10 @@ async def test_no_key_of_the_configuration_is_in_a_backup(tmp_path: Path, text: 
             member = archive.extractfile("config.yaml")
             assert member is not None
             assert not re.search(rb"hunter2|222333", member.read())
-        await store.vault.restore(backup.backup_id, {})
+        await store.vault.restore(backup.backup_id, JournalRecord())
         assert (tmp_path / "config.yaml").read_text() == text
         (tmp_path / "config.yaml").unlink()
-        await store.vault.restore(backup.backup_id, {})
+        await store.vault.restore(backup.backup_id, JournalRecord())
         assert (tmp_path / "config.yaml").exists() == comes_back
 
 
@@ -252,7 +253,7 @@ async def test_what_cannot_be_read_is_told_and_not_lost_by_a_restore(tmp_path: P
         os.mkfifo(tmp_path / "memories" / "pipe.md")
         second = await store.vault.back_up("a test")
         assert sorted(second.left_out) == ["memories/link.md", "memories/pipe.md"]
-        restored = await store.vault.restore(first.backup_id, {})
+        restored = await store.vault.restore(first.backup_id, JournalRecord())
         kept = tmp_path / "trash" / f"replaced.{restored.safety.backup_id}" / "memories" / "link.md"
         assert kept.is_symlink()
 
@@ -264,7 +265,7 @@ async def test_names_that_are_no_text_come_back(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         backup = await store.vault.back_up("a test")
         wreck(tmp_path)
-        await store.vault.restore(backup.backup_id, {})
+        await store.vault.restore(backup.backup_id, JournalRecord())
     assert tree(tmp_path) == before
 
 
@@ -272,7 +273,7 @@ async def test_an_empty_folder_can_be_backed_up_and_restored(tmp_path: Path) -> 
     async with opened(tmp_path) as store:
         backup = await store.vault.back_up("a test")
         (tmp_path / "memories" / "later.md").write_text("later")
-        await store.vault.restore(backup.backup_id, {})
+        await store.vault.restore(backup.backup_id, JournalRecord())
         assert list((tmp_path / "memories").iterdir()) == []
 
 
@@ -286,7 +287,7 @@ async def test_a_disk_without_second_names_is_copied(tmp_path: Path, monkeypatch
     async with opened(tmp_path) as store:
         backup = await store.vault.back_up("a test")
         wreck(tmp_path)
-        await store.vault.restore(backup.backup_id, {})
+        await store.vault.restore(backup.backup_id, JournalRecord())
     assert tree(tmp_path) == before
 
 

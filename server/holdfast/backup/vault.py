@@ -26,6 +26,7 @@ from holdfast.backup.archive import CHUNK, ArchiveWriter, Taker, UnreadableError
 from holdfast.backup.export import masked
 from holdfast.backup.snapshot import FolderSnapshot, add_history, marks, picturing, replaced, take_snapshot
 from holdfast.errors import BackupNotFoundError, IntegrityError, StorageError
+from holdfast.model.records import JournalRecord
 from holdfast.model.times import instant, moment
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
@@ -42,6 +43,7 @@ from holdfast.store.manifest import (
     read_manifest,
 )
 from holdfast.store.notes import NoteFiles
+from holdfast.store.records import as_line
 from holdfast.store.restore import ADDED, NEW, STAGING, RestorePlan, going_forward
 
 _DEAD = re.compile(r"\.(omi_backup_full_[0-9a-f_]+)\.tmp")
@@ -255,7 +257,7 @@ class FolderVault:
         manifest = await _on_disk(self._shelf.manifest, backup_id)
         return await _on_disk(self._effect, manifest)
 
-    async def restore(self, backup_id: str, said: dict[str, Any]) -> Restored:
+    async def restore(self, backup_id: str, said: JournalRecord) -> Restored:
         """Put a backup in the place of what is there, of which a safety backup is made first.
 
         Notes, NOW files, MEMORY.md, daily logs, capsules and proposals become what they were, byte for byte. Journal,
@@ -263,7 +265,7 @@ class FolderVault:
 
         Args:
             backup_id: which one.
-            said: more keys for the journal's line.
+            said: what the journal's line is to say of it.
 
         Raises:
             BackupNotFoundError: there is none of this id.
@@ -277,7 +279,7 @@ class FolderVault:
             staging = self._folder.vault / f".restore_{secrets.token_hex(8)}.tmp"
             try:
                 await self._unpack(manifest, staging)
-                return await self._exchange(manifest, staging, said)
+                return await self._exchange(manifest, staging, as_line(said))
             finally:
                 with anyio.CancelScope(shield=True):
                     await _tidied(self._drop_unless_planned, staging)

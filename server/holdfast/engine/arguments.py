@@ -162,17 +162,7 @@ async def resolve(index: Index, given: str, *, what: str = "node_id") -> Indexed
     note = (await index.notes([found[0][0]])).get(found[0][0])
     if note is None:
         raise MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
-    return await _merged(index, note)
-
-
-async def _merged(index: Index, note: IndexedNote) -> IndexedNote:
-    """The note that this one was merged into in the end; itself where the way leads nowhere or in a ring."""
-    step: IndexedNote | None = note
-    passed: set[str] = set()
-    while step is not None and step.note.merged_into and step.note.id not in passed:
-        passed.add(step.note.id)
-        step = (await index.notes([step.note.merged_into])).get(step.note.merged_into)
-    return note if step is None or step.note.id in passed else step
+    return note
 
 
 async def resolve_all(index: Index, given: Sequence[str], *, what: str) -> list[IndexedNote]:

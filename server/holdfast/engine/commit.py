@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from holdfast.engine.encoding import Encoded
-from holdfast.engine.maintenance.notice import maintenance_row
-from holdfast.engine.maintenance.records import remembered
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, StorageError
-from holdfast.index.maintenance import JobRun
-from holdfast.index.projection import FileRow, HistoryRow, MadeVectors, NoteRow, Update
+from holdfast.index.projection import FileRow, MadeVectors, NoteRow, Update
 from holdfast.index.rows import IndexedNote
-from holdfast.model.omi import SEEN, marks_of
+from holdfast.model.omi import marks_of
+from holdfast.model.records import JournalRecord
 from holdfast.store.stored import Change, Committed, PageChange, Stored
+
+NO_DETAIL = JournalRecord()
 
 
 async def load_current(ports: Ports, indexed: IndexedNote) -> Stored:
@@ -60,7 +60,7 @@ async def commit(
     op: str,
     changes: Sequence[Change | PageChange],
     vectors: Mapping[str, Encoded] | None = None,
-    detail: Mapping[str, Any] | None = None,
+    detail: JournalRecord = NO_DETAIL,
 ) -> Committed:
     """Write a change and make it findable; returns when it is flushed and indexed. The caller holds the locks.
 
@@ -70,39 +70,29 @@ async def commit(
         op: the verb.
         changes: notes made, rewritten or deleted together, and pages.
         vectors: what was made, by note id, for notes that were encoded already.
-        detail: more keys for the journal's line; never text of a note.
+        detail: what else the journal's line is to say; never text of a note.
 
     Raises:
         QuotaExceededError, ConflictError, StorageError: nothing was written.
     """
     at = ports.now  # said once: an index that is made anew from the journal has the same time
-    said = {"at": at, "by": caller.principal, "source": caller.source, **(detail or {})}
     seen = dict(ports.first_seen)
-    if seen:
-        said[SEEN] = marks_of(seen)
+    said = replace(detail, at=at, by=caller.principal, source=caller.source, seen=marks_of(seen))
     usage = partial(ports.index.read, lambda view: view.usage())
     async with ports.quota.room(changes, usage), ports.store.commit(op, changes, said) as done:
         for path in seen:
             ports.first_seen.pop(path, None)
         if done.notes:  # pages are in no index
-            told = remembered({**said, "seq": done.seq, "change": done.change_id})
             await ports.index.apply(
                 Update(
-                    remembered=[told] if told else [],
+                    records=[done.record],
                     notes=[note_row(stored) for stored in done.stored],
                     gone=done.gone,
-                    history=[HistoryRow(note, done.seq, done.change_id, op, at) for note in done.notes],
                     vectors=_made(done, vectors or {}),
-                    runs=_runs({**said, "seq": done.seq}),
                 )
             )
     ports.made.append(done.change_id)
     return done
-
-
-def _runs(said: Mapping[str, Any]) -> list[JobRun]:
-    run = maintenance_row(said)
-    return [] if run is None else [run]
 
 
 def note_row(stored: Stored) -> NoteRow:
@@ -111,10 +101,7 @@ def note_row(stored: Stored) -> NoteRow:
 
 
 def file_row(stored: Stored) -> FileRow:
-    mark = stored.signature
-    return FileRow(
-        stored.path, mark.modified_ns, mark.changed_ns, mark.size, mark.inode, stored.note.id, has_id=stored.has_id
-    )
+    return FileRow(stored.path, stored.mark, stored.touched_ns, stored.size, stored.note.id, has_id=stored.has_id)
 
 
 def _made(done: Committed, vectors: Mapping[str, Encoded]) -> list[MadeVectors]:

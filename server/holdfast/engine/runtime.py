@@ -17,7 +17,6 @@ from holdfast.engine.encoding import drain, identity, open_own
 from holdfast.engine.omi.integrity import look_over, note_sights
 from holdfast.engine.ports import Ports
 from holdfast.engine.state import Stages, Tip
-from holdfast.engine.sync.files import Reconciler
 from holdfast.errors import ConflictError, EncoderError, HoldfastError, StorageError
 from holdfast.index.note_index import IndexLostError, IndexUnopenedError
 
@@ -44,7 +43,7 @@ class Memory:
 
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
-        self._reconciler = Reconciler(ports, self._verbs_done)
+        self._reconciler = ports.keeper(ports, self._verbs_done)
         self._wake = anyio.Event()
         self._draining = False
         self._drained = anyio.Event()  # the vectors that waited when that began
@@ -238,9 +237,7 @@ class Memory:
             try:
                 if not woken:  # a request has just looked
                     await self._reconciler.fresh()
-                await self._reconciler.backstop()
-                await self._reconciler.keep_up()
-                due = earlier(await self._reconciler.adopt(), await self.ports.store.look_again())
+                due = await self._reconciler.tend()
             except PASSING as error:
                 _report(error)
             if not self._backing_up and anyio.current_time() >= self._look_for_backups_at:
@@ -314,11 +311,6 @@ class Memory:
     async def _look_around(self) -> None:
         if self.ports.nearby is not None and (found := await self.ports.nearby()):
             self.ports.tips.add(Tip("nearby", found))
-
-
-def earlier(*seconds: float | None) -> float | None:
-    """The least of those that are known."""
-    return min((each for each in seconds if each is not None), default=None)
 
 
 def _lost_again(error: IndexLostError) -> StorageError:

@@ -17,19 +17,19 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 import structlog
 
 from holdfast.errors import HoldfastError, QuotaExceededError, StorageError
-from holdfast.index.maintenance import UseRow
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.index.sets import PendingVector
 from holdfast.model.note import SELF_ID
+from holdfast.model.records import JournalRecord
 from holdfast.store.stored import Change, PageChange
 
 
@@ -320,7 +320,7 @@ class Writing(Protocol):
 class Lines(Protocol):
     """A journal; see `holdfast.engine.ports.Store`."""
 
-    async def record(self, record: dict[str, Any], *, flush: bool = ...) -> int: ...
+    async def record(self, record: JournalRecord, *, flush: bool = ...) -> int: ...
 
 
 class Rows(Protocol):
@@ -333,15 +333,15 @@ class Uses:
     """Uses of one memory that wait to be written."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str], dict[str, Any]] = {}  # by note and day, until they are written
+        self._waiting: dict[tuple[str, str], JournalRecord] = {}  # by note and day, until they are written
         self._news = anyio.Event()
         self._written = anyio.Event()
         self._writing = anyio.Lock()
         self._is_followed = False
 
-    async def add(self, ports: Writing, note_id: str, line: dict[str, Any]) -> None:
+    async def add(self, ports: Writing, note_id: str, line: JournalRecord) -> None:
         """Have a line written; returns when it is, or others wait too, or it takes long."""
-        key = (note_id, line["at"][:10])
+        key = (note_id, line.at[:10])
         if key in self._waiting:
             return
         is_alone, written = not self._waiting, self._written
@@ -370,13 +370,13 @@ class Uses:
         """Write what waits. What cannot be written is given up: nobody is kept from reading for it."""
         async with self._writing:
             taken = dict(self._waiting)
-            uses: list[UseRow] = []
+            written: list[JournalRecord] = []
             try:
                 async with anyio.create_task_group() as tasks:  # the journal takes in one go what comes at once
-                    for (note, _), line in taken.items():
-                        tasks.start_soon(_record_use, ports, note, line, uses)
-                if uses:
-                    await ports.index.apply(Update(uses=uses))
+                    for line in taken.values():
+                        tasks.start_soon(_record_use, ports, line, written)
+                if written:
+                    await ports.index.apply(Update(records=written))
             except (HoldfastError, OSError) as error:  # whatever it is, the memory goes on
                 log.warning("use_not_recorded", reason=str(error))
             except IndexLostError as error:
@@ -387,9 +387,9 @@ class Uses:
                 self._written = anyio.Event()
 
 
-async def _record_use(ports: Writing, note_id: str, line: dict[str, Any], uses: list[UseRow]) -> None:
-    """Write one line, and put the use among those that the index is to know."""
+async def _record_use(ports: Writing, line: JournalRecord, written: list[JournalRecord]) -> None:
+    """Write one line, and put it among those that the index is to know."""
     try:
-        uses.append(UseRow(note_id, line["at"], await ports.store.record(line)))
+        written.append(replace(line, seq=await ports.store.record(line)))
     except (HoldfastError, OSError) as error:
         log.warning("use_not_recorded", reason=str(error))

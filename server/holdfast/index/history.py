@@ -15,10 +15,11 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from holdfast.index.journal import drop_changes
 from holdfast.model.omi import Baseline
 
 _PLACE, _PAGES, _PAGE, _VOID = "journal", "pages", "page ", "void "
-_PROJECTED = ("history", "feedback", "uses", "job_runs", "judged", "batches", "cursors")  # nothing else fills them
+_PROJECTED = ("journal", "concerned", "feedback", "uses", "job_runs", "judged", "batches", "cursors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +56,6 @@ def known_journal(connection: sqlite3.Connection) -> Known:
     return Known(str(kept.get(_PLACE, "")), void, int(kept.get(_PAGES, 0)), pages)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRow:
-    """Which line of the journal announced a change of notes, and when it was made."""
-
-    seq: int
-    at: str
-
-
-def change_row(connection: sqlite3.Connection, change: str) -> ChangeRow | None:
-    """Where a change of notes is in the journal; None where none has this id."""
-    found = connection.execute("SELECT seq, at FROM history WHERE change = ? LIMIT 1", (change,)).fetchone()
-    return ChangeRow(*found) if found else None
-
-
 def advance(connection: sqlite3.Connection, step: Advance) -> None:
     """Take a step; see `Advance`."""
     if step.anew:
@@ -81,7 +68,8 @@ def advance(connection: sqlite3.Connection, step: Advance) -> None:
         return  # another process has gone on, or begun anew
     if step.gone_pages:
         _drop(connection, _PAGE)
-    connection.executemany("DELETE FROM history WHERE change = ?", [(change,) for change in step.void])
+    if step.void:
+        drop_changes(connection, step.void)
     rows: list[tuple[str, object]] = [(_PLACE, step.place), (_PAGES, step.pages_seq)]
     rows += [(f"{_VOID}{change}", 1) for change in step.void]
     rows += [(f"{_PAGE}{path}", json.dumps([base.hash, base.size, base.foreign])) for path, base in step.pages.items()]

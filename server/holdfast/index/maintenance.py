@@ -17,21 +17,21 @@ from holdfast.model.note import PREFIX, SELF_ID, id_milliseconds, note_id
 THREAD = 0.1  # the weight of a link that says no more than that a note came after another
 UNSCORED = importance(0, 0, 0.0)
 
-_CURRENT = "n.outdated = 0 AND n.superseded_by IS NULL AND n.merged_into IS NULL"
+_CURRENT = "n.outdated = 0 AND n.superseded_by IS NULL"
 _LIVING = f"n.id <> '{SELF_ID}' AND NOT n.about_self AND {_CURRENT}"  # these never change by themselves
 _NEXT_TO = (  # neighbours by links that mean something, from either end
     f"SELECT l.target AS id, l.weight FROM links l WHERE l.source = n.id AND l.weight > {THREAD} "  # noqa: S608 - own
     f"UNION ALL SELECT l.source, l.weight FROM links l WHERE l.target = n.id AND l.weight > {THREAD}"
 )
 _FIND = (
-    "SELECT n.id, n.tier, n.created, n.updated, coalesce(f.modified, 0), "  # noqa: S608 - own clauses
+    "SELECT n.id, n.tier, n.created, n.updated, coalesce(f.touched, 0), "  # noqa: S608 - own clauses
     f"(SELECT count(DISTINCT m.id) FROM ({_NEXT_TO}) x JOIN notes m ON m.id = x.id WHERE m.id <> n.id), "
     "(SELECT json_group_array(at) FROM uses u WHERE u.note = n.id), "
     "coalesce((SELECT max(seq) FROM uses u WHERE u.note = n.id), 0), "
     "coalesce((SELECT max(seq) FROM history h WHERE h.note = n.id), 0), "
     "coalesce((SELECT max(at) FROM history h WHERE h.note = n.id), ''), "
     "EXISTS (SELECT 1 FROM links l JOIN notes m ON m.id = l.source WHERE l.target = n.id AND l.type = 'derived_from' "
-    " AND m.id <> n.id AND m.outdated = 0 AND m.merged_into IS NULL), i.value "
+    " AND m.id <> n.id AND m.outdated = 0), i.value "
     "FROM notes n LEFT JOIN files f ON f.path = n.path LEFT JOIN importance i ON i.note = n.id WHERE"
 )
 
@@ -66,7 +66,7 @@ class Living:
         tier: the one that it is in.
         created: an instant, as `updated`.
         updated: when a tool changed what it says.
-        modified_ns: when its file was changed, in nanoseconds since 1970.
+        touched_ns: when its text was changed last, by whomever, in nanoseconds since 1970.
         degree: how many notes it is linked with, threads left out.
         uses: when its uses were confirmed.
         used_seq: the journal's number of the last of them, 0 for none.
@@ -80,7 +80,7 @@ class Living:
     tier: str
     created: str
     updated: str
-    modified_ns: int
+    touched_ns: int
     degree: int
     uses: tuple[str, ...]
     used_seq: int
@@ -137,7 +137,7 @@ def without_space(connection: sqlite3.Connection, first: int, last: int) -> list
     rows = connection.execute(
         "SELECT n.id, n.path, (SELECT json_group_array(space) FROM "  # noqa: S608 - own clauses
         f" (SELECT DISTINCT m.id, m.space FROM ({_NEXT_TO}) x JOIN notes m ON m.id = x.id "
-        f"  WHERE m.id NOT IN (n.id, '{SELF_ID}') AND m.outdated = 0 AND m.merged_into IS NULL)) AS votes FROM notes n "
+        f"  WHERE m.id NOT IN (n.id, '{SELF_ID}') AND m.outdated = 0)) AS votes FROM notes n "
         f"WHERE n.rowid > ? AND n.rowid <= ? AND n.space = 'global' AND {_LIVING} AND votes <> '[]' "
         "AND NOT EXISTS (SELECT 1 FROM history h WHERE h.note = n.id AND h.op = 'cluster') ORDER BY n.rowid",
         (first, last),
@@ -292,7 +292,7 @@ def judged_with(connection: sqlite3.Connection, note_id: str, others: Sequence[s
     return found
 
 
-CURRENT = "outdated = 0 AND merged_into IS NULL AND (valid_until IS NULL OR valid_until > ?)"
+CURRENT = "outdated = 0 AND (valid_until IS NULL OR valid_until > ?)"
 
 
 def batches(connection: sqlite3.Connection) -> list[BatchRow]:
@@ -316,8 +316,8 @@ def ids_changed_since(connection: sqlite3.Connection, since: int, now: str, most
     Times are in milliseconds since the epoch. An id tells when its note was stored.
     """
     rows = connection.execute(
-        "SELECT n.id, f.modified / 1000000 FROM notes n JOIN files f ON f.path = n.path "  # noqa: S608 - own clause
-        f"WHERE (n.id > ?1 OR f.modified > ?2) AND {CURRENT.replace('?', '?3')} AND n.id <> ?4",
+        "SELECT n.id, f.touched / 1000000 FROM notes n JOIN files f ON f.path = n.path "  # noqa: S608 - own clause
+        f"WHERE (n.id > ?1 OR f.touched > ?2) AND {CURRENT.replace('?', '?3')} AND n.id <> ?4",
         (note_id(since + 1, 0), since * 1_000_000, now, SELF_ID),
     )
     when = ((note, max(id_milliseconds(note), 0 if modified <= since else modified)) for note, modified in rows)

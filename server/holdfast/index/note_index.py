@@ -25,7 +25,7 @@ from holdfast.index.database import MORE, Database, Readers, connect, file_ident
 from holdfast.index.history import known_journal
 from holdfast.index.projection import FileRow, Update, apply_update, fill_notes, fill_texts, put_notes
 from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
-from holdfast.index.schema import drop_indexes, make_indexes, migrate
+from holdfast.index.schema import SCHEMA, drop_indexes, make_indexes, make_tables, version
 from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vectors, queue_again, set_rows
 from holdfast.index.view import MOST_TERMS, WIDE_POOL, IndexView
 from holdfast.model.note import Note, id_range
@@ -179,7 +179,10 @@ class NoteIndex:
 
     async def _open(self) -> bool:
         self._writer = await connect(self._path, extension=self._extension)
-        await self._writer.run(migrate)
+        if 0 < await self._writer.run(version) < SCHEMA:  # of an earlier version: everything in it can be made anew
+            await self.erase()
+            self._writer = await connect(self._path, extension=self._extension)
+        await self._writer.run(make_tables)
         self._readers = self._fresh_readers()
         await self._readers.open()
         built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
@@ -379,7 +382,7 @@ class NoteIndex:
         """Path, id and time of change (ns) of files that do not carry their id yet."""
         return await self._read(
             lambda connection: connection.execute(
-                "SELECT path, note, modified FROM files WHERE has_id = 0 AND note IS NOT NULL ORDER BY path"
+                "SELECT path, note, touched FROM files WHERE has_id = 0 AND note IS NOT NULL ORDER BY path"
             ).fetchall()
         )
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from holdfast.index.aliases import drop_aliases, put_aliases
 from holdfast.index.history import Advance, advance
-from holdfast.index.maintenance import JobRun, Remembered, UseRow, put_importance, put_remembered, put_runs, put_uses
+from holdfast.index.journal import put_lines, put_records
+from holdfast.index.maintenance import UseRow, put_importance, put_uses
 from holdfast.index.recalls import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
 from holdfast.index.sets import (
     SetRow,
@@ -26,12 +27,13 @@ from holdfast.index.sets import (
 )
 from holdfast.model.joining import same_text
 from holdfast.model.note import SELF_ID, Note, title_of
+from holdfast.model.records import USE, JournalRecord
 from holdfast.model.words import searchable
 
 _COLUMNS = (
     "id", "path", "hash", "type", "tier", "space", "title", "content", "tags", "confidence", "source",
     "created", "updated", "happened", "session", "seq", "subject", "event_time", "valid_from", "valid_until",
-    "outdated", "outdated_reason", "superseded_by", "merged_into", "about_self",
+    "outdated", "outdated_reason", "superseded_by", "about_self",
     "content_key", "encode_hash", "changed",
 )  # fmt: skip
 _UPSERT = (
@@ -39,24 +41,33 @@ _UPSERT = (
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
 )
 _PUT_FILE = (
-    "INSERT OR REPLACE INTO files (path, modified, changed, size, inode, note, problem, has_id) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR REPLACE INTO files (path, mark, touched, size, note, problem, has_id) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 _PUT_LINK = "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_TEXT = "INSERT INTO texts (rowid, title, body, tags, subject, earlier, later) VALUES (?, ?, ?, ?, ?, ?, ?)"
 TOMBSTONES = 10_000  # the least that are kept
+NO_MARK = ""
 EARLIER, LATER = 2, 1  # how many notes of the same session lend their words, before and after
 
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """What the index remembers of a file: four numbers of its signature, and what it holds."""
+    """What the index remembers of a stored text: which version it knows, and what it holds.
+
+    Attributes:
+        path: its place, which only the storage goes by.
+        mark: names the version, see `holdfast.store.stored.Stored.mark`; `NO_MARK` equals that of none.
+        touched_ns: when it was last changed, in nanoseconds since 1970.
+        size: its bytes.
+        note: the note that it holds or claims to hold.
+        problem: why it is quarantined.
+        has_id: whether it carries the note's id itself.
+    """
 
     path: str
-    modified: int
-    changed: int
+    mark: str
+    touched_ns: int
     size: int
-    inode: int
     note: str | None = None
     problem: str | None = None
     has_id: bool = True
@@ -142,7 +153,7 @@ def fill_texts(connection: sqlite3.Connection) -> None:
     """Write the searchable texts of all notes anew, in one walk along the sessions."""
     connection.execute("DELETE FROM texts")
     found = connection.execute(
-        "SELECT space, session, rowid, title, content, tags, subject, outdated OR merged_into IS NOT NULL FROM notes "
+        "SELECT space, session, rowid, title, content, tags, subject, outdated FROM notes "
         "ORDER BY session IS NULL, space, session, coalesce(seq, -1), created, id"
     )
     for (_, session), group in itertools.groupby(found, lambda row: row[:2]):
@@ -189,7 +200,7 @@ def put_file(connection: sqlite3.Connection, row: FileRow) -> None:
 
 
 def _file_values(row: FileRow) -> tuple[object, ...]:
-    return row.path, row.modified, row.changed, row.size, row.inode, row.note, row.problem, row.has_id
+    return row.path, row.mark, row.touched_ns, row.size, row.note, row.problem, row.has_id
 
 
 def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: int) -> None:
@@ -234,7 +245,7 @@ def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:
         json.dumps(note.tags, ensure_ascii=False), note.confidence, note.source,
         note.created, note.updated, note.happened, note.session, note.seq, note.subject,
         note.event_time, note.valid_from, note.valid_until, note.is_outdated, note.outdated_reason,
-        note.superseded_by, note.merged_into, note.about_self,
+        note.superseded_by, note.about_self,
         content_key(note.content, note.type, note.space), row.encode_hash, change_seq,
     )  # fmt: skip
 
@@ -283,7 +294,7 @@ def _adjacent(
     """Current notes next to a place in a session, nearest first, as rowid and content."""
     sign, order = (">", "ASC") if later else ("<", "DESC")
     return connection.execute(
-        "SELECT rowid, content FROM notes WHERE space = ? AND session = ? AND outdated = 0 AND merged_into IS NULL "  # noqa: S608 - fixed words
+        "SELECT rowid, content FROM notes WHERE space = ? AND session = ? AND outdated = 0 "  # noqa: S608 - fixed words
         f"AND (coalesce(seq, -1), created, id) {sign} (?, ?, ?) "
         f"ORDER BY coalesce(seq, -1) {order}, created {order}, id {order} LIMIT ?",
         (*place, count),
@@ -294,7 +305,7 @@ def _put_text(connection: sqlite3.Connection, rowid: int) -> None:
     """Write the searchable texts of one note, with the words of its neighbours in the session."""
     (space, session, seq, created, note_id, title, content, tags, subject, retired) = connection.execute(
         "SELECT space, session, coalesce(seq, -1), created, id, title, content, tags, subject, "
-        "outdated OR merged_into IS NOT NULL FROM notes WHERE rowid = ?",
+        "outdated FROM notes WHERE rowid = ?",
         (rowid,),
     ).fetchone()
     earlier = later = ""
@@ -343,18 +354,23 @@ class HistoryRow:
     at: str
 
 
-_UNSEEN = ("uses", "importance", "journal")
+_UNSEEN = ("uses", "importance", "journal", "records")
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What one change does to the index; all of it or nothing."""
+    """What one change does to the index; all of it or nothing.
+
+    `records` are lines of the journal, taken in with all that they say; of `announced` ones it is not known yet whether
+    they happened.
+    """
 
     notes: Sequence[NoteRow] = ()
     gone: Sequence[str] = ()
     files: Sequence[FileRow] = ()
     gone_files: Sequence[str] = ()
-    history: Sequence[HistoryRow] = ()
+    records: Sequence[JournalRecord] = ()
+    announced: Sequence[JournalRecord] = ()
     vectors: Sequence[MadeVectors] = ()
     feedback: Sequence[FeedbackRow] = ()
     question_vectors: Sequence[QuestionVector] = ()
@@ -362,14 +378,14 @@ class Update:
     dropped: Sequence[str] = ()
     requeued: Sequence[str] = ()  # sets whose vectors are all made anew
     uses: Sequence[UseRow] = ()
-    runs: Sequence[JobRun] = ()
     importance: Sequence[tuple[str, float]] = ()  # note and score
-    remembered: Sequence[Remembered] = ()
     journal: Sequence[Advance] = ()
 
     @property
     def is_seen(self) -> bool:
         """Whether a search or a resource may answer otherwise after it: uses and importance are for the daily jobs."""
+        if any(record.op != USE for record in self.records):
+            return True
         return any(getattr(self, field.name) for field in fields(self) if field.name not in _UNSEEN)
 
 
@@ -391,10 +407,8 @@ def apply_update(
     put(connection, update.notes, seq)
     for file in update.files:
         put_file(connection, file)
-    connection.executemany(
-        "INSERT OR IGNORE INTO history (note, seq, change, op, at) VALUES (?, ?, ?, ?, ?)",
-        [(row.note, row.seq, row.change, row.op, row.at) for row in update.history],
-    )
+    put_records(connection, update.records, seq)
+    put_lines(connection, update.announced)
     for made in update.vectors:
         put_vectors(connection, made, seq)
     settle_sets(connection, {made.vector_set for made in update.vectors})
@@ -402,9 +416,6 @@ def apply_update(
     put_question_vectors(connection, update.question_vectors)
     helped = [UseRow(row.note, row.at, row.seq) for row in update.feedback if row.explicit and row.signal > 0]
     put_uses(connection, [*update.uses, *helped])
-    put_runs(connection, update.runs)
     put_importance(connection, update.importance, update.gone)
-    for rows in update.remembered:
-        put_remembered(connection, rows)
     for key in update.dropped:
         drop_set(connection, key)

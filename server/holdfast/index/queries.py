@@ -14,7 +14,7 @@ from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_range
 
 Standing = Literal["core", "recent", "self"]
 
-_CURRENT = "outdated = 0 AND merged_into IS NULL AND (valid_until IS NULL OR valid_until > :now)"
+_CURRENT = "outdated = 0 AND (valid_until IS NULL OR valid_until > :now)"
 _STANDING = {
     "core": f"tier = 'core' AND space IN (:space, '{GLOBAL_SPACE}') AND id <> '{SELF_ID}'",
     "recent": f"tier = 'working' AND space = :space AND id <> '{SELF_ID}'",
@@ -92,8 +92,7 @@ def completing(connection: sqlite3.Connection, typed: str, only_type: str | None
         ids.update(dict.fromkeys(note_id for (note_id,) in found))
     words = [] if typed.strip().lower() in ("m", "me", "mem", "mem_") else typed.casefold().split()
     titles = connection.execute(
-        "SELECT id, title FROM notes WHERE outdated = 0 AND merged_into IS NULL AND (?1 IS NULL OR type = ?1) "
-        "ORDER BY updated DESC, id DESC",
+        "SELECT id, title FROM notes WHERE outdated = 0 AND (?1 IS NULL OR type = ?1) ORDER BY updated DESC, id DESC",
         (only_type,),
     )
     for note_id, title in titles:
@@ -119,7 +118,7 @@ def latest_changes(connection: sqlite3.Connection, most: int) -> list[tuple[Hist
     return [(HistoryRow(*row[:5]), bool(row[5])) for row in rows]
 
 
-_NOT_RETIRED = "outdated = 0 AND merged_into IS NULL"
+_NOT_RETIRED = "outdated = 0"
 _MOST_SPACES = 200
 
 

@@ -17,11 +17,11 @@ _COLUMNS = (
     "rowid", "path", "hash", "encode_hash", "encoded_by",
     "id", "content", "title", "created", "updated", "type", "tier", "space", "tags", "confidence", "source",
     "session", "seq", "subject", "event_time", "valid_from", "valid_until",
-    "outdated", "outdated_reason", "superseded_by", "merged_into", "about_self",
+    "outdated", "outdated_reason", "superseded_by", "about_self",
 )  # fmt: skip
 
 _SAME = f"""
-    SELECT id FROM notes WHERE content_key = :key AND NOT outdated AND merged_into IS NULL
+    SELECT id FROM notes WHERE content_key = :key AND NOT outdated
         AND (valid_until IS NULL OR valid_until > :now) AND id NOT IN (:own, '{SELF_ID}')
         AND id NOT IN (SELECT value FROM json_each(:but))
         AND (event_time IS NULL OR :event IS NULL OR event_time = :event)
@@ -70,7 +70,7 @@ class Place:
 def place_of(connection: sqlite3.Connection, note: Note, now: str) -> Place:
     same = same_note(connection, note, now)
     before = connection.execute(
-        "SELECT id FROM notes WHERE space = ? AND merged_into IS NULL ORDER BY created DESC, id DESC LIMIT 1",
+        "SELECT id FROM notes WHERE space = ? ORDER BY created DESC, id DESC LIMIT 1",
         (note.space,),
     ).fetchone()
     (seq,) = connection.execute(
@@ -138,15 +138,15 @@ def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow
 def file_rows(connection: sqlite3.Connection, clause: str, values: Sequence[str]) -> dict[str, FileRow]:
     """Rows of `files` that meet a condition."""
     rows: sqlite3.Cursor = connection.execute(
-        f"SELECT path, modified, changed, size, inode, note, problem, has_id FROM files WHERE {clause}",  # noqa: S608 - own clauses
+        f"SELECT path, mark, touched, size, note, problem, has_id FROM files WHERE {clause}",  # noqa: S608 - own clauses
         values,
     )
     return {row[0]: _file_row(row) for row in rows}
 
 
 def _file_row(row: tuple[Any, ...]) -> FileRow:
-    path, modified, changed, size, inode, note, problem, has_id = row
-    return FileRow(path, modified, changed, size, inode, note, problem, bool(has_id))
+    path, mark, touched_ns, size, note, problem, has_id = row
+    return FileRow(path, mark, touched_ns, size, note, problem, bool(has_id))
 
 
 def _unharmed(row: tuple[Any, ...]) -> tuple[Any, ...]:

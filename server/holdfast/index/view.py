@@ -7,12 +7,13 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import maintenance
+from holdfast.index import journal, maintenance
 from holdfast.index import maintenance as lifecycle
 from holdfast.index import queries as listings
 from holdfast.index import queries as topology
 from holdfast.index.aliases import aliases_of, meant
-from holdfast.index.history import ChangeRow, Known, change_row, known_journal
+from holdfast.index.history import Known, known_journal
+from holdfast.index.journal import LineRow, LinesWanted
 from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
 from holdfast.index.projection import HistoryRow
 from holdfast.index.queries import Hub, ListedNote, Standing, Statistics, statistics
@@ -67,7 +68,7 @@ class IndexView:
         """Id, title and confidence of the current beliefs of some spaces, those held most firmly first."""
         return self._connection.execute(
             "SELECT id, title, confidence FROM notes WHERE type = 'belief' AND NOT outdated "
-            "AND superseded_by IS NULL AND merged_into IS NULL AND space IN (SELECT value FROM json_each(?)) "
+            "AND superseded_by IS NULL AND space IN (SELECT value FROM json_each(?)) "
             "ORDER BY confidence DESC, updated DESC, id LIMIT ?",
             (json.dumps(list(spaces)), count),
         ).fetchall()
@@ -105,9 +106,18 @@ class IndexView:
         )
         return {note for (note,) in rows}
 
-    def change(self, change: str) -> ChangeRow | None:
-        """See `holdfast.index.history.change_row`."""
-        return change_row(self._connection, change)
+    def lines(self, wanted: LinesWanted) -> list[LineRow]:
+        """See `holdfast.index.journal`, as for the following."""
+        return journal.lines(self._connection, wanted)
+
+    def line_of_change(self, change: str) -> LineRow | None:
+        return journal.line_of_change(self._connection, change)
+
+    def deletions(self, low: str, high: str) -> dict[str, int]:
+        return journal.deletions(self._connection, low, high)
+
+    def unplaced(self, notes: Collection[str]) -> set[str]:
+        return journal.unplaced(self._connection, notes)
 
     def links(self, ids: Sequence[str]) -> list[LinkRow]:
         """Edges that leave or reach these notes and whose both ends are there."""
@@ -115,7 +125,7 @@ class IndexView:
 
     def successors(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """For each note those that replaced it, the last one at the end; notes that nothing replaced are left out."""
-        replaced_by = f"coalesce({meant('n.superseded_by')}, n.merged_into)"
+        replaced_by = f"{meant('n.superseded_by')}"
         rows = self._connection.execute(
             "WITH RECURSIVE reached (id) AS ("  # noqa: S608 - own clause
             f" SELECT value FROM json_each(?) UNION SELECT {replaced_by} FROM reached JOIN notes n USING (id)) "

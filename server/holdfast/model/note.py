@@ -157,7 +157,6 @@ class Note:
     outdated: bool = False
     outdated_reason: str | None = None
     superseded_by: str | None = None
-    merged_into: str | None = None
     merged: tuple[str, ...] = ()  # ids of notes that were merged into this one: they mean it now
     about_self: bool = False
     evidence: tuple[dict[str, Any], ...] = ()

@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from holdfast.model.belief import breaks, read_evidence
 from holdfast.model.note import NOTE_TYPES
-from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, is_page, is_page_key
+from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, is_page
+from holdfast.model.records import FileChange, JournalRecord, PageMark
 from holdfast.model.times import moment
 
 MemoryType = Literal["fact", "experience", "belief", "decision"]
@@ -160,8 +161,6 @@ def _plain(value: Any) -> Any:
 
 MOST_ORPHANS = 5  # more are unsafe
 CORE_LINKS, CORE_WINDOW, CORE_USES = 5, timedelta(hours=24), 3
-SEEN, ACCEPTED = "pages_seen", "pages_accepted"  # keys of journal lines: [{path, hash, size}]
-RESTORE = "restore"  # what a journal line is about that has `pages`: {path: hash}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +175,7 @@ class Baseline:
     foreign: bool = False
 
 
-def baselines(
-    records: Iterable[Mapping[str, Any]], before: Mapping[str, Baseline] | None = None
-) -> dict[str, Baseline]:
+def baselines(records: Iterable[JournalRecord], before: Mapping[str, Baseline] | None = None) -> dict[str, Baseline]:
     """The baselines of pages, by path, from the journal's lines in order.
 
     Every change of ours sets one. What it found in place of the last one was somebody else's, and that stays known
@@ -190,37 +187,27 @@ def baselines(
         before: the baselines that follow from the lines before these.
     """
     lines = list(records)
-    void = {change for line in lines for change in _texts(line.get("void"))}
-    void -= {change for line in lines for change in _texts(line.get("done"))}  # its own writer knows best
+    void = {change for line in lines for change in line.void}
+    void -= {change for line in lines for change in line.done}  # its own writer knows best
     found = dict(before or {})
     for line in lines:
-        found = with_line(found, line, void=line.get("change") in void)
+        found = with_line(found, line, void=line.change in void)
     return found
 
 
-def with_line(before: Mapping[str, Baseline], line: Mapping[str, Any], *, void: bool) -> dict[str, Baseline]:
+def with_line(before: Mapping[str, Baseline], line: JournalRecord, *, void: bool) -> dict[str, Baseline]:
     """The baselines behind one line; `void` says that its change never happened."""
     found = dict(before)
-    for path, mark in _marks(line.get(SEEN)):
+    for path, mark in _watched(line.seen):
         found.setdefault(path, mark)
-    if line.get("op") == RESTORE:
-        found = _restored(line.get("pages"))
+    if line.restored is not None:  # the pages of a backup are in the place of all that were there
+        found = {path: Baseline(mark) for path, mark in line.restored.items() if is_watched(path)}
     if not void:
-        for file in line.get("files") or ():
-            if is_page_key(file["note"]) and is_watched(file["path"]):
-                found[file["path"]] = _following(found.get(file["path"]), file)
-    found.update(_marks(line.get(ACCEPTED)))
+        for file in line.files:
+            if file.is_page and is_watched(file.path):
+                found[file.path] = _following(found.get(file.path), file)
+    found.update(_watched(line.accepted))
     return found
-
-
-def is_about_pages(line: Mapping[str, Any]) -> bool:
-    """Whether a line may set a baseline."""
-    return (
-        SEEN in line
-        or ACCEPTED in line
-        or line.get("op") == RESTORE
-        or any(is_page_key(file["note"]) for file in line.get("files") or ())
-    )
 
 
 def is_watched(path: str) -> bool:
@@ -228,34 +215,18 @@ def is_watched(path: str) -> bool:
     return is_page(path) and (path in (NOW, MEMORY) or path.startswith((f"{NOW_FOLDER}/", f"{DAILY}/")))
 
 
-def _following(last: Baseline | None, file: Mapping[str, Any]) -> Baseline:
-    foreign = last is not None and (last.foreign or file.get("before") != last.hash)
-    return Baseline(file.get("after"), file.get("size"), foreign)
+def _following(last: Baseline | None, file: FileChange) -> Baseline:
+    foreign = last is not None and (last.foreign or file.before != last.hash)
+    return Baseline(file.after, file.size, foreign)
 
 
-def marks_of(pages: Mapping[str, Baseline]) -> list[dict[str, Any]]:
+def marks_of(pages: Mapping[str, Baseline]) -> tuple[PageMark, ...]:
     """Baselines as a journal line tells them."""
-    return [{"path": path, "hash": mark.hash, "size": mark.size} for path, mark in sorted(pages.items())]
+    return tuple(PageMark(path, mark.hash, mark.size) for path, mark in sorted(pages.items()))
 
 
-def _marks(told: object) -> list[tuple[str, Baseline]]:
-    """The baselines that a line tells; what is none of ours is passed over."""
-    found = [item for item in told if isinstance(item, dict)] if isinstance(told, list) else []
-    return [
-        (item["path"], Baseline(item.get("hash"), item.get("size")))
-        for item in found
-        if isinstance(item.get("path"), str) and is_watched(item["path"]) and isinstance(item.get("hash"), str | None)
-    ]
-
-
-def _restored(told: object) -> dict[str, Baseline]:
-    """A restore puts the pages of a backup in the place of all that were there."""
-    pages = told.items() if isinstance(told, dict) else ()
-    return {path: Baseline(mark) for path, mark in pages if is_watched(path) and isinstance(mark, str)}
-
-
-def _texts(told: object) -> list[str]:
-    return [item for item in told if isinstance(item, str)] if isinstance(told, list) else []
+def _watched(marks: Iterable[PageMark]) -> list[tuple[str, Baseline]]:
+    return [(mark.path, Baseline(mark.hash, mark.size)) for mark in marks if is_watched(mark.path)]
 
 
 def evidence_problem(evidence: Sequence[Mapping[str, Any]], confidence: float) -> str:

@@ -74,8 +74,7 @@ def note_of(document: Document, around: Surroundings, note_id: str | None = None
         valid_from=_time(values, "valid_from"),
         valid_until=_time(values, "valid_until"),
         outdated_reason=_text(values, "outdated_reason"),
-        superseded_by=_text(values, "superseded_by"),
-        merged_into=_text(values, "merged_into"),
+        superseded_by=_text(values, "superseded_by") or _text(values, "merged_into"),  # as other systems have it
         merged=_ids(values.get("merged")),
     )
 
@@ -102,7 +101,6 @@ def frontmatter_of(note: Note) -> dict[str, Any]:
         "outdated": note.outdated or None,
         "outdated_reason": note.outdated_reason,
         "superseded_by": note.superseded_by,
-        "merged_into": note.merged_into,
         "merged": list(note.merged) or None,
         "about_self": note.about_self or None,
         "evidence": list(note.evidence) or None,

@@ -11,42 +11,42 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from anyio.to_thread import run_sync
 
 from holdfast.errors import StorageError
-from holdfast.model.omi import ACCEPTED, SEEN
 from holdfast.model.pages import CAPSULES, PROPOSALS, without_memory
+from holdfast.model.records import NO_HASH, PURGE, JournalRecord
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import SUFFIX, Folder
 from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.intents import intent_of, laid_aside
 from holdfast.store.journal import Journal, Record, line_of, read_line
+from holdfast.store.records import as_line, read_record
 
 _NOWHERE = "-"  # stands for a path; no longer than any
-NO_HASH = "0" * 64  # stands for the hash of a text that was purged
 _PLAIN_KEYS = frozenset(  # of values that never come from a text
     {"op", "admin", "by", "source", "note", "outcome", "at", "kind", "status", "type", "maintenance", "proposal"}
 )
-_PLAIN_PARTS = frozenset({"judged", "batch", "cursors", SEEN, ACCEPTED})
+_PLAIN_PARTS = frozenset({"judged", "batch", "cursors", "pages_seen", "pages_accepted"})
 _PLAIN = re.compile(r"(mem|chg)_[0-9a-hjkmnp-tv-z]{16}|[0-9a-f]{64}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
 _QUESTION = ("question", "asked", "embedded")
 
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """An erasure that is decided: the note, its files below `memories/`, and more keys for the journal's line."""
+    """An erasure that is decided: the note, its files below `memories/`, and what the journal's line says of it."""
 
     note: str
     paths: tuple[str, ...]
-    said: Mapping[str, Any]
+    said: JournalRecord
 
     def render(self) -> bytes:
-        return json.dumps({"note": self.note, "paths": list(self.paths), "said": dict(self.said)}).encode() + b"\n"
+        return json.dumps({"note": self.note, "paths": list(self.paths), "said": as_line(self.said)}).encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ async def carry_out(folder: Folder, disk: FileSystem, journal: Journal) -> None:
     await run_sync(_clear_capsules, erasure.note, folder, disk)
     questions = await run_sync(_questions, erasure.note, journal)
     await journal.rewrite(lambda data: redacted(data, erasure.note, questions))
-    seq = await journal.append({"op": "purge", **erasure.said, "note": erasure.note})
+    seq = await journal.append(as_line(replace(erasure.said, op=PURGE, note=erasure.note)))
     await journal.append({"settled": seq})
     await run_sync(disk.remove, folder.purge_plan)
     with suppress(OSError):  # it is erased: a plan that comes back by a power cut finds nothing to do
@@ -262,7 +262,7 @@ def _clear_capsules(note: str, folder: Folder, disk: FileSystem) -> None:
 def _read_plan(data: bytes) -> Erasure:
     try:
         said = json.loads(data)
-        return Erasure(str(said["note"]), tuple(map(str, said["paths"])), dict(said["said"]))
+        return Erasure(str(said["note"]), tuple(map(str, said["paths"])), read_record(dict(said["said"])))
     except (ValueError, TypeError, KeyError) as error:
         raise StorageError(
             "A purge was interrupted, and trash/purge.json, which says how to finish it, cannot be read.",

@@ -43,6 +43,11 @@ class Signature(NamedTuple):
     size: int
     inode: int
 
+    @property
+    def mark(self) -> str:
+        """The same as one text, for whoever only has to know whether it is still the same."""
+        return f"{self.modified_ns}.{self.changed_ns}.{self.size}.{self.inode}"
+
 
 NO_SIGNATURE = Signature(0, 0, -1, 0)  # equals that of no file
 
@@ -57,6 +62,11 @@ class Entry(NamedTuple):
     kind: str
     signature: Signature
     reason: str = ""
+
+    @property
+    def mark(self) -> str:
+        """See `Signature.mark`."""
+        return self.signature.mark
 
 
 class FileSystem:

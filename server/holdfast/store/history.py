@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 
 from holdfast.errors import IntegrityError
 from holdfast.model.note import Note
+from holdfast.model.records import JournalRecord
 from holdfast.model.times import instant, moment
 from holdfast.store.codec import Surroundings, content_hash, note_of
-from holdfast.store.erasure import NO_HASH, Erasure, Remains, carry_out, remains_of, write_plan
+from holdfast.store.erasure import Erasure, Remains, carry_out, remains_of, write_plan
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder, on_disk
 from holdfast.store.frontmatter import MalformedError, parse
-from holdfast.store.intents import PlannedFile, intent_of
-from holdfast.store.journal import Journal, Record
+from holdfast.store.intents import PlannedFile
+from holdfast.store.journal import Journal, Record, read_line
+from holdfast.store.lookup import records_at
+from holdfast.store.records import read_record
 from holdfast.store.restore import going_forward
-
-_DELETIONS = (b'"after":null', b'"void":')
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class PastText:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """How a note came into the trash: the change, its verb, and the file."""
+    """How a note came into the trash: the change, its verb, when, and the file."""
 
     change: str
     op: str
@@ -59,44 +58,13 @@ class FolderHistory:
         self._files = files
         self._journal = journal
 
-    async def told(self, words: Sequence[str]) -> list[Record]:
-        """The lines of the journal that hold one of these words, in order."""
-        holding = [word.encode() for word in words]
-        return await on_disk(lambda: list(self._journal.records(holding)))
+    async def records(self, ops: Collection[str] = ()) -> list[JournalRecord]:
+        """The lines of some verbs, or of all, in order; without changes that never happened."""
+        return await on_disk(self._records, ops)
 
-    async def since(self, seq: int) -> list[Record]:
-        """The lines of the journal from this number on, in order. Nothing before them is read."""
-
-        def look() -> list[Record]:
-            return list(itertools.takewhile(lambda record: int(record["seq"]) >= seq, self._journal.backwards()))[::-1]
-
-        return await on_disk(look)
-
-    async def latest(self, most: int, wanted: Callable[[Record], Mapping[str, Any] | None]) -> list[Mapping[str, Any]]:
-        """What `wanted` makes of the journal's lines, the newest first; of each line it is told once.
-
-        Args:
-            most: how many.
-            wanted: gives None for a line that is not wanted.
-        """
-
-        def look() -> list[Mapping[str, Any]]:
-            made = (wanted(record) for record in self._journal.backwards())
-            return list(itertools.islice((item for item in made if item is not None), most))
-
-        return await on_disk(look)
-
-    async def trashed(self) -> dict[str, Deletion]:
-        """The last deletion of every note that was ever deleted and not purged, by id."""
-        records = await on_disk(lambda: list(self._journal.records(_DELETIONS)))
-        void = void_changes(records)
-        return {
-            file.note: Deletion(intent.change, record["op"], record["at"], file)
-            for record in records
-            if (intent := intent_of(record)) is not None and intent.change not in void
-            for file in intent.files
-            if file.after is None and file.before != NO_HASH
-        }
+    async def lines(self, numbers: Iterable[int]) -> dict[int, JournalRecord]:
+        """The lines of these numbers, by number; those that are not there are left out."""
+        return await on_disk(lambda: {number: read_record(raw) for number, raw in self._lines(numbers).items()})
 
     async def replaced(self, file: PlannedFile, created: str = "") -> PastText:
         """The text that a change took away.
@@ -126,6 +94,17 @@ class FolderHistory:
         with going_forward("purge", self._files, self._folder.purge_plan):
             await anyio.to_thread.run_sync(write_plan, erasure, self._folder, self._files)
             await carry_out(self._folder, self._files, self._journal)
+
+    def _records(self, ops: Collection[str]) -> list[JournalRecord]:
+        """Only lines that can be of these verbs, or that tell of an outcome, are taken apart."""
+        words = [f'"op":"{op}"'.encode() for op in ops]
+        told = list(self._journal.records([*words, b'"void":'] if ops else (b"",)))
+        void = void_changes(told)
+        wanted = (record for record in told if not ops or record.get("op") in ops)
+        return [read_record(record) for record in wanted if record.get("change") not in void]
+
+    def _lines(self, numbers: Iterable[int]) -> dict[int, Record]:
+        return records_at(numbers, self._folder.journal, self._files, read_line)
 
     def _replaced(self, file: PlannedFile, created: str) -> PastText:
         kept = self._folder.history / f"{file.before}.md"

@@ -5,18 +5,20 @@ Also what a process that died left lying aside before it announced a change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.model.pages import is_page_key
+from holdfast.model.records import FileChange
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import KEPT, Entry, FileSystem
 from holdfast.store.folder import SUFFIX, Folder, id_in_name, is_laid_aside
 from holdfast.store.frontmatter import MalformedError, parse
-from holdfast.store.journal import Record
+from holdfast.store.journal import Journal, Record
 from holdfast.store.stored import LARGEST_FILE
+from holdfast.store.swapped import change_named
 
 
 def laid_aside(folder: Folder, files: FileSystem) -> list[Path]:
@@ -36,28 +38,26 @@ def discard(path: Path, folder: Folder, files: FileSystem) -> None:
         files.remove(path)
 
 
+def plans_of(paths: Iterable[Path], journal: Journal) -> dict[Path, PlannedFile]:
+    """What the journal says of files that changes took away and that wait; of others nothing."""
+    named = {path: found for path in paths if (found := change_named(path.name)) is not None}
+    missing = {change for change, _ in named.values()}
+    planned: dict[str, Sequence[PlannedFile]] = {}
+    for record in journal.backwards() if missing else ():
+        intent = intent_of(record)
+        if intent is not None and intent.change in missing:
+            planned[intent.change] = intent.files
+            missing.remove(intent.change)
+            if not missing:
+                break
+    files = {path: (planned.get(change, ()), number) for path, (change, number) in named.items()}
+    return {path: known[number] for path, (known, number) in files.items() if number < len(known)}
+
+
 FileState = Literal["applied", "pending", "untouched", "foreign"]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedFile:
-    """One file of a change. `before` and `after` are content hashes; None where there is no file.
-
-    `note` is a note's id, or a page's key; `size` are the bytes of a page's new text.
-    """
-
-    note: str
-    path: str
-    before: str | None
-    after: str | None
-    aside: str  # relative to the folder: where the new text waits, then where the old one is kept
-    size: int | None = None
-
-    def record(self) -> Record:
-        told = {
-            "note": self.note, "path": self.path, "before": self.before, "after": self.after, "aside": self.aside,
-        }  # fmt: skip
-        return told if self.size is None else {**told, "size": self.size}
+PlannedFile = FileChange  # as the journal announces it
 
 
 @dataclass(slots=True)

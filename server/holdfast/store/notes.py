@@ -15,15 +15,17 @@ import anyio.to_thread
 from holdfast.errors import StorageError
 from holdfast.model.note import Note
 from holdfast.model.pages import is_page, is_page_key
+from holdfast.model.records import JournalRecord
 from holdfast.store import erasure as erasing
 from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
 from holdfast.store.folder import SUFFIX, Folder, Writable, on_disk, unreadable
 from holdfast.store.history import FolderHistory
-from holdfast.store.intents import AnnouncedChange, OpenIntents, PlannedFile, discard, hash_of, intent_of, laid_aside
-from holdfast.store.journal import Journal, Record
+from holdfast.store.intents import AnnouncedChange, OpenIntents, PlannedFile, discard, hash_of, laid_aside, plans_of
+from holdfast.store.journal import Journal
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
-from holdfast.store.position import START, Read, read_position
+from holdfast.store.position import START, read_position
+from holdfast.store.records import Reading, as_line, read_record
 from holdfast.store.restore import carry_out
 from holdfast.store.settle import settle
 from holdfast.store.stored import (
@@ -39,7 +41,7 @@ from holdfast.store.stored import (
     weigh_notes,
     weigh_pages,
 )
-from holdfast.store.swapped import LOOK_SECONDS, Stillness, SwappedOut, change_named, conflict_report
+from holdfast.store.swapped import LOOK_SECONDS, Stillness, SwappedOut, conflict_report
 from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
@@ -288,15 +290,15 @@ class NoteFiles:
         self._writable.check()
 
     def commit(
-        self, op: str, changes: Sequence[Change | PageChange], detail: Record
+        self, op: str, changes: Sequence[Change | PageChange], said: JournalRecord
     ) -> AbstractAsyncContextManager[Committed]:
-        """Write a change of one or more notes and pages; see `Writer.commit`.
+        """Write a change of one or more notes and pages; `said` goes into its line too. See `Writer.commit`.
 
         Raises:
             StorageError: nothing can be written now.
         """
         self.check_writing()
-        return self._writer.commit(op, changes, detail)
+        return self._writer.commit(op, changes, as_line(said))
 
     async def pages(self, paths: Iterable[str]) -> dict[str, Page]:
         """Text files beside the notes, by path relative to the folder; those that are not there are left out.
@@ -368,6 +370,10 @@ class NoteFiles:
         found = await on_disk(lambda: {path: self._look(str(self._folder.absolute(path))) for path in paths})
         return {path: entry for path, entry in found.items() if entry is not None}
 
+    async def marks(self, paths: Iterable[str]) -> dict[str, str]:
+        """Which versions of these files are there now, by path; see `Stored.mark`."""
+        return {path: entry.mark for path, entry in (await self.look(paths)).items()}
+
     async def adopt(self, stored: Stored) -> Stored | None:
         """Write the id into a hand-written file, every other byte untouched. The caller holds its id.
 
@@ -438,14 +444,14 @@ class NoteFiles:
         data = new_document(note).render()
         return kept.with_stem(self._swapped.keep_text(data, f"chg_{content_hash(data)}.{note.id}"))
 
-    async def record(self, record: Record, *, flush: bool = False) -> int:
-        """Add a line to the journal, without waiting for the disk unless asked to.
+    async def record(self, record: JournalRecord, *, flush: bool = False) -> int:
+        """Add a line to the journal, without waiting for the disk unless asked to; returns its number.
 
         Raises:
             StorageError: nothing can be written now, or the disk refused.
         """
         self.check_writing()
-        return await self._journal.append(record, flush=flush)
+        return await self._journal.append(as_line(record), flush=flush)
 
     async def tell_outcomes(self) -> None:
         """Tell the journal how this process's own changes ended.
@@ -460,34 +466,44 @@ class NoteFiles:
         """How much of the journal this process has read or written."""
         return sum(self._journal.position.months.values())
 
-    async def journal_since(self, known: str, most: int) -> list[Read] | None:
-        """The next records behind a place, each with its own; none at the end. None where the journal was changed.
+    @property
+    def journal_start(self) -> str:
+        """The place before all lines."""
+        return START.render()
+
+    async def journal_since(self, known: str, most: int) -> list[Reading] | None:
+        """The next lines behind a place, each with its own; none at the end. None where the journal was changed.
 
         Args:
-            known: the text of a `Read.position`; empty for the beginning.
-            most: how many records at the most.
+            known: a `Reading.place`; empty for the beginning.
+            most: how many lines at the most.
         """
         position = read_position(known) if known else START
 
-        def look() -> list[Read] | None:
+        def look() -> list[Reading] | None:
             if position is None or not self._journal.fits(position):
                 return None
-            return list(itertools.islice(self._journal.reads_since(position), most))
+            return [Reading(read) for read in itertools.islice(self._journal.reads_since(position), most)]
 
         return await on_disk(look)
 
-    async def page_records(self, known: str) -> tuple[list[Record], str] | None:
+    def damage_before(self, place: str) -> tuple[int, tuple[str, ...]]:
+        """How many lines before a place could not be read when they were, and where the first of them are."""
+        position = read_position(place)
+        return (position.damaged, position.harmed) if position else (0, ())
+
+    async def page_records(self, known: str) -> tuple[list[JournalRecord], str] | None:
         """The records behind a place that tell of pages, or of what never happened; and the place behind them.
 
         None where the journal was changed since. No lock is held meanwhile.
         """
         position = read_position(known) if known else START
 
-        def look() -> tuple[list[Record], str] | None:
+        def look() -> tuple[list[JournalRecord], str] | None:
             if position is None or not self._journal.fits(position):
                 return None
             records, end = self._journal.records_since(position, _OF_PAGES)
-            return records, end.render()
+            return [read_record(record) for record in records], end.render()
 
         return await on_disk(look)
 
@@ -520,28 +536,13 @@ class NoteFiles:
             await self._learn()
             spoken_of = {file.aside for intent in self._intents.all() for file in intent.files}
             left = await on_disk(laid_aside, self._folder, self._files)
-            plans = await on_disk(self._plans_of, left)
+            plans = await on_disk(plans_of, left, self._journal)
             for path in left:
                 if path in plans:
                     self._swapped.found(path, plans[path])
                     await on_disk(self._look_again, path, plans[path])
                 elif self._folder.below_home(path) not in spoken_of:
                     await on_disk(discard, path, self._folder, self._files)
-
-    def _plans_of(self, paths: Iterable[Path]) -> dict[Path, PlannedFile]:
-        """What the journal says of files that changes took away and that wait; of others nothing."""
-        named = {path: found for path in paths if (found := change_named(path.name)) is not None}
-        missing = {change for change, _ in named.values()}
-        planned: dict[str, Sequence[PlannedFile]] = {}
-        for record in self._journal.backwards() if missing else ():
-            intent = intent_of(record)
-            if intent is not None and intent.change in missing:
-                planned[intent.change] = intent.files
-                missing.remove(intent.change)
-                if not missing:
-                    break
-        files = {path: (planned.get(change, ()), number) for path, (change, number) in named.items()}
-        return {path: known[number] for path, (known, number) in files.items() if number < len(known)}
 
     def _look_again(self, path: Path, plan: PlannedFile) -> None:
         if self._swapped.is_due(path, plan):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from holdfast.errors import StorageError
 from holdfast.model.note import Note
+from holdfast.model.records import JournalRecord
 from holdfast.model.times import instant
 from holdfast.store.codec import Surroundings, content_hash, note_of
 from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
@@ -33,6 +34,21 @@ class Stored:
     signature: Signature
     document: Document
     has_id: bool = True
+
+    @property
+    def mark(self) -> str:
+        """Names this version of the file: the same for as long as nobody touched it."""
+        return self.signature.mark
+
+    @property
+    def touched_ns(self) -> int:
+        """When it was last changed, by whomever, in nanoseconds since 1970."""
+        return self.signature.modified_ns
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.signature.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +101,7 @@ class PageChange:
 class Committed:
     """A change that is on the disk, flushed: the notes made or rewritten, in the order asked for, and those gone.
 
-    `pages` are the paths of the pages made or rewritten.
+    `pages` are the paths of the pages made or rewritten. `record` is the journal's line.
     """
 
     change_id: str
@@ -94,6 +110,7 @@ class Committed:
     stored: tuple[Stored, ...]
     gone: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
+    record: JournalRecord = field(default_factory=JournalRecord)
 
     @property
     def notes(self) -> tuple[str, ...]:

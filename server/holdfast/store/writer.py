@@ -23,6 +23,7 @@ from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import Document, parse
 from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal, Record
+from holdfast.store.records import read_record
 from holdfast.store.stored import LARGEST_FILE, Change, Committed, PageChange, Stored
 from holdfast.store.swapped import Stillness, SwappedOut
 from holdfast.store.watch import Watch
@@ -343,7 +344,8 @@ class Writer:
                 stored.append(Stored(note, step.plan.path, step.plan.after, signature, document, has_id))
         gone = tuple(step.plan.note for step in steps if step.data is None)
         pages = tuple(step.plan.path for step in steps if step.change is None)
-        return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone, pages)
+        told = read_record(record)
+        return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone, pages, told)
 
     def _signature(self, path: Path, expected: str) -> Signature:
         """The file's signature, or one that no file has where somebody has saved over it already."""

@@ -29,6 +29,7 @@ from holdfast.model.moving import (
     imported_id,
 )
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note, space_name, title_of
+from holdfast.model.records import JournalRecord
 from holdfast.store.codec import (
     Surroundings,
     changed_document,
@@ -278,7 +279,9 @@ async def take_document(ports: Ports, caller: Caller, parts: Sequence[Ready], wh
         if changes and writes:
             if await is_selfless(ports):
                 changes = [self_change(ports.now), *changes]
-            plan.taken.change_id = (await commit(ports, caller, "import", changes, None, {"admin": IMPORT})).change_id
+            plan.taken.change_id = (
+                await commit(ports, caller, "import", changes, None, JournalRecord(admin=IMPORT))
+            ).change_id
     return plan.taken
 
 

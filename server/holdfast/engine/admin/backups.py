@@ -9,6 +9,7 @@ from holdfast.backup.vault import Effect, Restored
 from holdfast.engine.admin.gate import AdminCall, Confirmations, Journalled, journalled
 from holdfast.engine.ports import Attending, Caller, Ports, Vault
 from holdfast.errors import StorageError
+from holdfast.model.records import JournalRecord
 from holdfast.store.manifest import Backup
 
 DAY = timedelta(days=1)
@@ -61,8 +62,9 @@ async def restore_backup(
 
     async def execute(ports: Ports) -> DryRun | Restored:
         checksum = next((b.checksum for b in await _vault(ports).backups() if b.backup_id == backup_id), "")
+        said = JournalRecord(by=caller.principal, source=caller.source)
         with tokens.using(confirm or "", (caller.principal, op, backup_id, checksum), ports.clock()):
-            return await _vault(ports).restore(backup_id, {"by": caller.principal, "source": caller.source})
+            return await _vault(ports).restore(backup_id, said)
 
     about, verb = ({"dry_run": True}, dry_run) if confirm is None else ({}, execute)
     return await journalled(memory, AdminCall(caller, op, about, anywhere=True), verb, _as_record)

@@ -14,13 +14,17 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from holdfast.engine.history import look_back
 from holdfast.engine.ports import Attending, Caller, Ports
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError
+from holdfast.index.journal import LineRow, LinesWanted
 from holdfast.index.note_index import IndexLostError
 from holdfast.model.note import id_range, is_note_id
-from holdfast.model.pages import is_page_key
+from holdfast.model.records import JournalRecord
 
 DEFAULT_ENTRIES, MOST_ENTRIES = 20, 50
+READ = "admin_read_"  # how the operation of a look begins
+_LOOKS = ("admin_list_", READ)  # looking at the log would fill it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,64 +50,26 @@ async def audit_log(ports: Ports, query: AuditQuery) -> list[Mapping[str, Any]]:
     bounds = id_range(query.node_id) if query.node_id else None
     if query.node_id and bounds is None:
         raise InvalidArgumentError("node_id is not a note id.", "Ids look like mem_ and 16 letters and digits.")
-    operation = (query.operation or "").strip().lower()
-    return await ports.store.past.latest(query.limit, _Reader(bounds, operation).entry)
+    verb = (query.operation or "").strip().lower()
+    silent = _LOOKS[:1] if verb == "read" else _LOOKS
+    wanted = LinesWanted(query.limit, verb=verb, notes=bounds, silent=silent)
+    return [_entry(row) for row in await look_back(ports, lambda view: view.lines(wanted))]
 
 
-class _Reader:
-    """Makes entries of lines that come newest first, so that what became of a change is known before it."""
-
-    def __init__(self, bounds: tuple[str, str] | None, operation: str) -> None:
-        self._bounds = bounds
-        self._operation = operation
-        self._void: set[str] = set()
-        self._done: set[str] = set()
-        self._undone: dict[str, str] = {}
-
-    def entry(self, line: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The entry that a line makes, or None where it makes none or is not asked for."""
-        self._done.update(line.get("done", ()))
-        self._void.update(change for change in line.get("void", ()) if change not in self._done)
-        change, op, undoes = line.get("change"), line.get("op"), line.get("undoes")
-        if not isinstance(op, str) or change in self._void:
-            return None
-        if isinstance(undoes, str) and isinstance(change, str) and change not in self._undone:
-            self._undone[undoes] = change
-        if change is None and line.get("outcome") == "done" and line.get("change_id"):
-            return None  # the change that the call made is told by itself
-        nodes = _nodes(line)
-        if not self._is_asked_for(op, nodes):
-            return None
-        return {
-            "seq": line["seq"],
-            "at": str(line.get("at", "")),
-            "operation": op,
-            "by": str(line.get("by", "")),
-            "source": str(line.get("source", "")),
-            "change_id": change,
-            "nodes": nodes,
-            "outcome": str(line.get("outcome", "done")),
-            "dry_run": line.get("dry_run") is True,
-            "undoes": undoes if isinstance(undoes, str) else None,
-            "undone_by": self._undone.get(change) if isinstance(change, str) else None,
-        }
-
-    def _is_asked_for(self, op: str, nodes: list[str]) -> bool:
-        if op.startswith(("admin_list_", READ)) and self._operation not in (op, "read" * op.startswith(READ)):
-            return False  # looking at the log would fill it
-        if self._operation and self._operation not in (op, op.removeprefix("admin_").partition("_")[0]):
-            return False
-        return self._bounds is None or any(self._bounds[0] <= node <= self._bounds[1] for node in nodes)
-
-
-def _nodes(line: Mapping[str, Any]) -> list[str]:
-    """The notes that a line is about, each once."""
-    files = line.get("files")
-    named = [file.get("note") for file in files] if isinstance(files, list) else []
-    rated = line.get("feedback")
-    named += [line.get("note"), rated.get("note") if isinstance(rated, dict) else None]
-    whole = [each for each in named if isinstance(each, str) and not is_page_key(each) and is_note_id(each)]
-    return list(dict.fromkeys(whole))
+def _entry(row: LineRow) -> Mapping[str, Any]:
+    return {
+        "seq": row.seq,
+        "at": row.at,
+        "operation": row.op,
+        "by": row.by,
+        "source": row.source,
+        "change_id": row.change,
+        "nodes": list(row.nodes),
+        "outcome": row.outcome or "done",
+        "dry_run": row.dry_run,
+        "undoes": row.undoes,
+        "undone_by": row.undone_by,
+    }
 
 
 Answer = TypeVar("Answer")
@@ -112,7 +78,7 @@ log = structlog.get_logger()
 
 LIFETIME = timedelta(minutes=5)
 MOST_OPEN = 100
-READ = "admin_read_"  # how the operation of a look begins
+_SAID = ("note", "dry_run", "outcome", "change_id")  # what a program goes by of what is said of a call
 
 
 @dataclass(slots=True)
@@ -183,9 +149,7 @@ async def looked(ports: Ports, caller: Caller, name: str, detail: Mapping[str, o
     Raises:
         StorageError: it cannot be told.
     """
-    op = READ + name
-    line = {"admin": op, "op": op, "by": caller.principal, "source": caller.source, **detail}
-    await ports.store.record({**line, "outcome": "done"})
+    await ports.store.record(_line(AdminCall(caller, READ + name, detail), {"outcome": "done"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,14 +199,20 @@ async def journalled(
 
 async def write_outcome(memory: Attending, call: AdminCall, outcome: Mapping[str, object]) -> tuple[str, ...]:
     """Tell the journal how a call ended; returns what to say where that cannot be told."""
-    who = call.caller
-    line = {"admin": call.op, "op": call.op, "by": who.principal, "source": who.source, **call.about, **outcome}
+    line = _line(call, outcome)
     try:
         await memory.attend_folder(lambda ports: ports.store.record(line))
     except HoldfastError as error:
         log.warning("call_not_journalled", tool=call.op, error=type(error).__name__)
         return (f"How this call ended could not be written to the audit log: {error.sentence}",)
     return ()
+
+
+def _line(call: AdminCall, outcome: Mapping[str, object]) -> JournalRecord:
+    said: dict[str, Any] = {**call.about, **outcome}
+    known = {name: said.pop(name) for name in _SAID if name in said}
+    who = call.caller
+    return JournalRecord(call.op, by=who.principal, source=who.source, admin=call.op, **known, more=said)
 
 
 async def afterwards(work: Awaitable[Answer]) -> tuple[Answer | None, tuple[str, ...]]:

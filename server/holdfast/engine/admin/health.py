@@ -21,13 +21,14 @@ from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
 from holdfast.engine.encoding import count_waiting, identified, identity, progress
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import job_states
-from holdfast.engine.maintenance.notice import MAINTENANCE, waiting_notes
+from holdfast.engine.maintenance.notice import waiting_notes
 from holdfast.engine.ports import Attending, Caller, Ports, View
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync.replay import harmed_lines
 from holdfast.errors import EncoderError
 from holdfast.index.projection import Update
 from holdfast.index.sets import SetRow
+from holdfast.model.records import MAINTENANCE
 from holdfast.model.times import instant, moment
 
 

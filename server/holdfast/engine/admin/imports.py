@@ -30,6 +30,7 @@ from holdfast.model.joining import are_told_apart, have_two_titles, joined
 from holdfast.model.moving import Arrival, ArrivedDocument, ArrivedFile, ArrivedPage, Item, LeftOut, imported_id
 from holdfast.model.note import SELF_ID, Link, Note
 from holdfast.model.pages import DAILY, page_key
+from holdfast.model.records import JournalRecord
 from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 
 MOST_TOLD = 200  # of what was refused, and of what was not mapped
@@ -315,7 +316,7 @@ class _Importing:
         return met
 
     async def _write(self, ports: Ports, ready: Sequence[Ready], met: _Met, guards: Sequence[str]) -> None:
-        detail = {"admin": IMPORT, "guards": list(guards)}
+        detail = JournalRecord(admin=IMPORT, guards=tuple(guards))
         changes = {item.note.id: Change(None, item.note, item.raw) for item in ready if item.note.id in met.fresh}
         if changes:
             if SELF_ID not in changes and await is_selfless(ports):
@@ -436,5 +437,7 @@ class _Importing:
             if len(after) > LARGEST_PAGE:
                 raise LimitExceededError(f"The log of the day would be longer than {LARGEST_PAGE >> 20} MiB.")
             if self._writes:
-                await commit(ports, self._caller, "import", [PageChange(path, page, after)], None, {"admin": IMPORT})
+                await commit(
+                    ports, self._caller, "import", [PageChange(path, page, after)], None, JournalRecord(admin=IMPORT)
+                )
         return True

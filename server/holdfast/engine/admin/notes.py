@@ -11,6 +11,7 @@ from holdfast.engine.admin.undo import clear_trash, find_change, plan
 from holdfast.engine.arguments import LARGEST_CONTENT, TextGate, resolve
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import encode_note
+from holdfast.engine.history import deletions
 from holdfast.engine.jobs.changes import core_notices
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import (
@@ -24,6 +25,7 @@ from holdfast.errors import (
 )
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, SELF_ID, TIERS, Link, Note, id_range, title_of
+from holdfast.model.records import JournalRecord
 from holdfast.store.history import Deletion
 from holdfast.store.stored import Change
 
@@ -78,7 +80,7 @@ async def delete_note(
     async with ports.store.hold({found.note.id}):
         stored = await load_current(ports, found)
         with tokens.using(confirm, about, ports.clock()):
-            done = await commit(ports, caller, DELETE, [Change(stored, None)], detail={"admin": DELETE})
+            done = await commit(ports, caller, DELETE, [Change(stored, None)], detail=JournalRecord(admin=DELETE))
     return Deleted(stored.note, done.change_id)
 
 
@@ -110,7 +112,7 @@ async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBac
         for heir in there.values():
             stored = await load_current(ports, heir)
             changes.append(Change(stored, _without(stored.note, note_id, ports.now)))
-        done = await commit(ports, caller, RESTORE, changes, {note_id: encoded}, {"admin": RESTORE})
+        done = await commit(ports, caller, RESTORE, changes, {note_id: encoded}, JournalRecord(admin=RESTORE))
         await clear_trash(ports, [deletion.file])
     return BroughtBack(past.note, done.change_id)
 
@@ -142,8 +144,8 @@ async def find_deleted(ports: Ports, node_id: str) -> tuple[str, Deletion]:
         InvalidArgumentError: the one that it means is not deleted.
     """
     bounds = id_range(node_id)
-    trashed = await ports.store.past.trashed()
-    meant = [each for each in sorted(trashed) if bounds is not None and bounds[0] <= each <= bounds[1]]
+    trashed = await deletions(ports, *bounds) if bounds is not None else {}
+    meant = sorted(trashed)
     held = {row.note for row in (await ports.index.files_of(meant)).values()}
     deleted = [each for each in meant if each not in held]
     if len(deleted) > 1:
@@ -221,7 +223,7 @@ async def update_note(ports: Ports, caller: Caller, request: Edit) -> Edited:
             return Edited(stored.note, None, (), ("The note is like this already; nothing was changed.",))
         edited = replace(edited, updated=max(ports.now, edited.created))
         vectors = {edited.id: encoded} if encoded else {}
-        done = await commit(ports, caller, UPDATE, [Change(stored, edited)], vectors, {"admin": UPDATE})
+        done = await commit(ports, caller, UPDATE, [Change(stored, edited)], vectors, JournalRecord(admin=UPDATE))
     shed = await core_notices(ports, edited.id) if "tier" in changed and edited.tier == "core" else []
     return Edited(edited, done.change_id, changed, (*gate.notices(), *shed))
 
@@ -250,7 +252,7 @@ async def connect_notes(ports: Ports, caller: Caller, request: Connect) -> Edite
         edge = replace(same or Link(target, request.edge, created=ports.now), weight=request.weight)
         others = [link for link in links if (link.to, link.type) != (target, request.edge)]
         connected = replace(stored.note, connections=(*others, edge), updated=max(ports.now, stored.note.created))
-        done = await commit(ports, caller, CONNECT, [Change(stored, connected)], detail={"admin": CONNECT})
+        done = await commit(ports, caller, CONNECT, [Change(stored, connected)], detail=JournalRecord(admin=CONNECT))
     return Edited(connected, done.change_id, ("connections",), ())
 
 

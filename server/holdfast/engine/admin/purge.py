@@ -6,10 +6,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.history import deletions
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import AmbiguousIdError, MemoryNotFoundError, ProtectedNoteError
 from holdfast.index.projection import digest, text_to_encode
 from holdfast.model.note import SELF_ID, id_range
+from holdfast.model.records import JournalRecord
 from holdfast.store.erasure import Erasure, Remains
 
 PURGE = "admin_purge"
@@ -78,7 +80,7 @@ async def purge(
         await ports.forget([text_to_encode(title, content) for title, content in remains.texts])
         await ports.recalls.erase()
         await ports.index.erase()
-        said = {"by": caller.principal, "source": caller.source, "admin": PURGE}
+        said = JournalRecord(by=caller.principal, source=caller.source, admin=PURGE)
         await ports.store.past.erase(Erasure(note_id, paths, said))
     return Purged(kept)
 
@@ -91,7 +93,7 @@ async def _target(ports: Ports, node_id: str) -> str:
             "node_id is not a note id.", "Ids look like mem_ and 16 letters and digits; recall shows them."
         )
     living = {each for each, _ in await ports.index.matching(node_id, _SHOWN + 1) if bounds[0] <= each <= bounds[1]}
-    trashed = {each for each in await ports.store.past.trashed() if bounds[0] <= each <= bounds[1]}
+    trashed = set(await deletions(ports, *bounds))
     found = sorted(living | trashed)
     if not found and bounds[0] == bounds[1]:  # deleted by hand, or quarantined: it may be kept all the same
         remains = await _remains(ports, bounds[0])

@@ -7,11 +7,11 @@ person did behind the gate is not theirs to take back, whoever they are.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import structlog
 
@@ -19,6 +19,7 @@ from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.agent.remember import same_guard
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, encode_note
+from holdfast.engine.history import deletions, find_line
 from holdfast.engine.maintenance.verdicts import PROPOSAL_PREFIX
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import (
@@ -30,17 +31,14 @@ from holdfast.errors import (
 )
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import SELF_ID, Note, id_range
-from holdfast.model.pages import is_page_key
+from holdfast.model.records import NO_HASH, FileChange, JournalRecord
 from holdfast.model.times import moment
-from holdfast.store.erasure import NO_HASH
-from holdfast.store.history import void_changes
-from holdfast.store.intents import AnnouncedChange, PlannedFile, intent_of
 from holdfast.store.stored import Change
 
 log = structlog.get_logger()
 
-_OUTCOMES = ('"void":', '"undoes":')  # lines that tell what became of changes
-MERGES = ("merge", "consolidate")
+MERGE = "merge"
+MERGES = (MERGE, "consolidate")
 MOST_ENCODED = 20  # notes whose vectors are made at once; others are queued
 OWN_FOR = timedelta(hours=1)  # how long whoever made a change may take it back
 _WHO = "Who made a change can take it back for an hour; a person can undo any with admin_undo (holdfast --admin)."
@@ -90,10 +88,14 @@ Outcome: TypeAlias = Undone | AlreadyUndone
 class PastChange:
     """A change as the journal has it; `undone_by` is the change that undid it and is not undone itself."""
 
-    op: str
-    intent: AnnouncedChange
+    id: str
+    record: JournalRecord
     undone_by: str | None
-    record: Mapping[str, Any]
+
+    @property
+    def keys(self) -> set[str]:
+        """The locks that guard its files."""
+        return {file.note for file in self.record.files}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class UndoPlan:
 
     changes: tuple[Change, ...]
     notes: tuple[Affected, ...]
-    from_trash: tuple[PlannedFile, ...]
+    from_trash: tuple[FileChange, ...]
 
 
 async def undo(ports: Ports, caller: Caller, change_id: str) -> Outcome:
@@ -154,20 +156,19 @@ async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastC
     coming = [change.after for change in (await plan(ports, found)).changes if change.after is not None]
     vectors = await _encoded(ports, coming)
     guards = {same_guard(note) for note in coming}
-    async with ports.store.hold(found.intent.keys | guards) as made:
+    async with ports.store.hold(found.keys | guards) as made:
         await check_known(ports, made)
         found = await find()
         if found.undone_by:
             return already_undone(found, found.undone_by)
         planned = await plan(ports, found)
         if not by_admin:
-            await _check_none_alike(ports, planned, found.record["at"])
-        said: dict[str, Any] = {"undoes": found.intent.change, "guards": sorted(guards)}
-        if by_admin:
-            said["admin"] = "admin_undo"
+            await _check_none_alike(ports, planned, found.record.at)
+        admin = "admin_undo" if by_admin else None
+        said = JournalRecord(undoes=found.id, guards=tuple(sorted(guards)), admin=admin)
         done = await commit(ports, caller, "undo", planned.changes, vectors, said)
         await clear_trash(ports, planned.from_trash)
-    return Undone(found.intent.change, done.change_id, planned.notes)
+    return Undone(found.id, done.change_id, planned.notes)
 
 
 async def _check_none_alike(ports: Ports, planned: UndoPlan, since: str) -> None:
@@ -184,7 +185,7 @@ async def _check_none_alike(ports: Ports, planned: UndoPlan, since: str) -> None
 
 
 def already_undone(found: PastChange, by: str) -> AlreadyUndone:
-    return AlreadyUndone(found.intent.change, by, tuple(file.note for file in found.intent.files))
+    return AlreadyUndone(found.id, by, tuple(file.note for file in found.record.files))
 
 
 async def _own_change(ports: Ports, caller: Caller, request: TakeBack) -> PastChange:
@@ -192,28 +193,28 @@ async def _own_change(ports: Ports, caller: Caller, request: TakeBack) -> PastCh
     found = await find_change(ports, request.change_id)
     record, now = found.record, ports.clock()
     is_gated = _is_of_a_person(record) and not request.by_owner
-    if (record.get("by"), record.get("source")) != (caller.principal, caller.source) or is_gated:
+    if (record.by, record.source) != (caller.principal, caller.source) or is_gated:
         raise UndoRefusedError("This change was made by somebody else; nothing was done.", _WHO)
-    if abs(now - moment(record["at"])) > OWN_FOR:  # a clock that went back makes no change young
+    if abs(now - moment(record.at)) > OWN_FOR:  # a clock that went back makes no change young
         raise UndoRefusedError("This change was made more than an hour ago; nothing was done.", _WHO)
     low, high = (request.node_id and id_range(request.node_id)) or ("", "~")
-    if not any(low <= key <= high for key in found.intent.keys):
+    if not any(low <= key <= high for key in found.keys):
         raise InvalidArgumentError("node_id is no note of the change to undo.", "Give undo alone.")
     if not found.undone_by:
         await _check_nothing_relies(ports, found)
     return found
 
 
-def _is_of_a_person(record: Mapping[str, Any]) -> bool:
+def _is_of_a_person(record: JournalRecord) -> bool:
     """Whether somebody made the change behind the gate, approving what waited for a person included."""
-    return "admin" in record or str(record.get("item", "")).startswith(PROPOSAL_PREFIX)
+    return record.admin is not None or (record.item or "").startswith(PROPOSAL_PREFIX)
 
 
 async def _check_nothing_relies(ports: Ports, found: PastChange) -> None:
     """Refuse to take a note away that others, which stay retired, name as the one that is true now."""
-    born = [file.note for file in found.intent.files if file.before is None]
+    born = [file.note for file in found.record.files if file.before is None]
     links = await ports.index.links(born)
-    ends = {link.target for link in links if link.source in born} - found.intent.keys
+    ends = {link.target for link in links if link.source in born} - found.keys
     if any(row.note.superseded_by in born for row in (await ports.index.notes(ends)).values()):
         raise UndoConflictError("conflict: another note was retired for one of this change; nothing was done.")
 
@@ -249,19 +250,19 @@ async def undo_merge(
         UndoConflictError, IntegrityError, StorageError: nothing was done.
     """
     found = await find_change(ports, merge_id)
-    if found.op not in MERGES:
+    if found.record.op not in MERGES:
         raise InvalidArgumentError("merge_id is the id of a change that is no merge.", "Undo it with admin_undo.")
     if found.undone_by:
         return already_undone(found, found.undone_by)
     planned = await plan(ports, found)
-    about = (caller.principal, "admin_undo_merge", found.intent.change, *(file.path for file in found.intent.files))
+    about = (caller.principal, "admin_undo_merge", found.id, *(file.path for file in found.record.files))
     if confirm is None:
-        return WouldUndo(found.intent.change, planned.notes, tokens.give(about, ports.clock()))
+        return WouldUndo(found.id, planned.notes, tokens.give(about, ports.clock()))
     with tokens.using(confirm, about, ports.clock()):
-        return await undo(ports, caller, found.intent.change)
+        return await undo(ports, caller, found.id)
 
 
-async def clear_trash(ports: Ports, files: Sequence[PlannedFile]) -> None:
+async def clear_trash(ports: Ports, files: Sequence[FileChange]) -> None:
     """Take out of the trash what was brought back; a file that stays there for once does no harm."""
     try:
         for file in files:
@@ -277,33 +278,12 @@ async def find_change(ports: Ports, change_id: str) -> PastChange:
         ChangeNotFoundError: there is none of this id, or it never happened.
     """
     wanted = change_id.strip().lower()
-    records = await _lines_about(ports, wanted) if wanted.startswith("chg_") else []
-    void = void_changes(records)
-    for record in records:
-        intent = intent_of(record)
-        if intent is not None and intent.change == wanted and wanted not in void:
-            return PastChange(record["op"], intent, undone_by(records, void).get(wanted), record)
-    raise ChangeNotFoundError(
-        "No change has this change_id.", "admin_list_audit_log lists changes with theirs; tools answer with it."
-    )
-
-
-async def _lines_about(ports: Ports, change: str) -> list[dict[str, Any]]:
-    """The journal's line of a change and all that came after it; a change of pages is looked for from the beginning."""
-    known = await ports.index.read(lambda view: view.change(change))
-    if known is not None:
-        return await ports.store.past.since(known.seq)
-    return await ports.store.past.told([f'"change":"{change}"', *_OUTCOMES])
-
-
-def undone_by(records: Sequence[Mapping[str, Any]], void: set[str]) -> dict[str, str]:
-    """Which change undid which, by the undone one's id: an undo that was undone itself does not count."""
-    undos = [(record["change"], record["undoes"]) for record in records if isinstance(record.get("undoes"), str)]
-    by: dict[str, str] = {}
-    for change, undone in reversed(undos):
-        if change not in by and change not in void:
-            by[undone] = change
-    return by
+    found = await find_line(ports, wanted) if wanted.startswith("chg_") else None
+    if found is None:
+        raise ChangeNotFoundError(
+            "No change has this change_id.", "admin_list_audit_log lists changes with theirs; tools answer with it."
+        )
+    return PastChange(wanted, found.record, found.row.undone_by)
 
 
 async def plan(ports: Ports, found: PastChange) -> UndoPlan:
@@ -313,14 +293,16 @@ async def plan(ports: Ports, found: PastChange) -> UndoPlan:
         InvalidArgumentError, UndoConflictError, IntegrityError: it cannot be done.
         ConflictError: the index does not know a file as it is; look again.
     """
-    files = [file for file in found.intent.files if file.note != SELF_ID or file.before is not None]
-    if not files or any(is_page_key(file.note) for file in files):
+    files = [file for file in found.record.files if file.note != SELF_ID or file.before is not None]
+    if not files or any(file.is_page for file in files):
         raise InvalidArgumentError("This is no change of notes.", "NOW files and logs are changed by now_update.")
     ids = [file.note for file in files]
     there = await ports.index.notes(ids)
     held = {row.note for row in (await ports.index.files_of(ids)).values()}
-    trashed = await ports.store.past.trashed() if any(file.after is None for file in files) else {}
-    last = {each: deletion.file for each, deletion in trashed.items() if each in ids and each not in held}
+    last: dict[str, FileChange] = {}
+    for file in files:
+        if file.after is None and file.note not in held:
+            last |= {each: gone.file for each, gone in (await deletions(ports, file.note, file.note)).items()}
     steps = [await _step(ports, file, there.get(file.note), last.get(file.note)) for file in files]
     return UndoPlan(
         changes=tuple(change for change, _ in steps),
@@ -330,7 +312,7 @@ async def plan(ports: Ports, found: PastChange) -> UndoPlan:
 
 
 async def _step(
-    ports: Ports, file: PlannedFile, current: IndexedNote | None, deleted: PlannedFile | None
+    ports: Ports, file: FileChange, current: IndexedNote | None, deleted: FileChange | None
 ) -> tuple[Change, Affected]:
     """The change that undoes one file of a change; `deleted` is how its note came into the trash, if it is there."""
     if file.after is None:

@@ -1,22 +1,16 @@
 """submit_feedback: whether a note helped with what was asked.
 
-Kept in the journal as one line without `files`, so that it is no change of the note:
-
-    {"op": "feedback", "at": instant, "by": principal, "source": client,
-     "feedback": {"note": id, "event": recall or day, "signal": 1 or -1, "source": "explicit" or "implicit",
-                  "question": key, "asked": text, "embedded": text, where it is not `asked`}}
-
-`question`, `asked` and `embedded` are missing where no question is known. A line with signal 1 and source explicit is
-also a confirmed use of the note: a replay takes one for each note and day of `at`. As such it is not flushed before
-the answer: it outlives the process, and a power cut within seconds may take it.
+Kept in the journal as one line without `files`, so that it is no change of the note. A line with signal 1 and source
+explicit is also a confirmed use of the note: a replay takes one for each note and day of `at`. As such it is not
+flushed before the answer: it outlives the process, and a power cut within seconds may take it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import anyio
 
@@ -30,17 +24,15 @@ from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, FeedbackRow, QuestionVector, RatedQuestion, RecallEvent
 from holdfast.model.note import PREFIX, id_milliseconds, is_note_id
 from holdfast.model.ranking import BOUND, QueryVector, question_key, without_names
-from holdfast.model.times import instant, moment, read_instant
+from holdfast.model.records import FEEDBACK, LONGEST_QUESTION, Asked, JournalRecord, Rating
+from holdfast.model.times import instant, moment
 from holdfast.model.when.questions import read_time, without_time
 from holdfast.model.words import query_terms
 
 FeedbackSource = Literal["explicit", "implicit"]
 
-LONGEST_QUESTION = 500  # characters of a question that the journal keeps
-_LONGEST_EVENT = 64
 _WRITTEN_SECONDS = 2.0  # at the latest after these a recall of another server is in the log
 _LOOK_SECONDS = 0.05
-_OP = "feedback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,41 +93,14 @@ async def submit_feedback(ports: Ports, caller: Caller, request: Feedback) -> Ra
             return await _rated(ports, note_id, about, recorded=False, notices=(stands,))
         explicit = request.source == "explicit"
         row = FeedbackRow(note_id, about.event, 0, request.signal, explicit, ports.now, about.question)
-        row = replace(row, seq=await ports.store.record(_record(row, caller)))
+        line = _record(row, caller)
+        line = replace(line, seq=await ports.store.record(line))
         try:
             with behind_the_journal():
-                await ports.index.apply(_update(row, about))
+                await ports.index.apply(_update(line, about))
         except IndexLostError:  # a second attempt would find its own line and call it a repetition
             return Rated(note_id, True, None, "Recorded; it counts as soon as the index is rebuilt.", ())  # noqa: FBT003
         return await _rated(ports, note_id, about, recorded=True)
-
-
-def feedback_row(record: Mapping[str, Any]) -> FeedbackRow | None:
-    """The signal that a line of the journal tells, or None where it tells none or is none of ours."""
-    given = record.get(_OP)
-    if record.get("op") != _OP or not isinstance(given, Mapping):
-        return None
-    note, event, signal, source = (given.get(name) for name in ("note", "event", "signal", "source"))
-    at = _instant(record.get("at"))
-    texts = [given.get("question"), given.get("asked"), given.get("embedded", given.get("asked"))]
-    if (
-        at is None
-        or not (isinstance(note, str) and is_note_id(note))
-        or not (isinstance(event, str) and 0 < len(event) <= _LONGEST_EVENT)
-        or not (type(signal) is int and signal in (1, -1))
-        or source not in get_args(FeedbackSource)
-    ):
-        return None
-    whole = all(isinstance(text, str) and 0 < len(text) <= LONGEST_QUESTION for text in texts)
-    question = RatedQuestion(*texts) if whole else None
-    return FeedbackRow(note, event, record["seq"], signal, source == "explicit", at, question)
-
-
-def _instant(value: object) -> str | None:
-    try:
-        return read_instant(value)
-    except ValueError:
-        return None
 
 
 async def _event(ports: Ports, caller: Caller, note_id: str, event_id: str | None) -> RecallEvent | None:
@@ -205,25 +170,18 @@ def _standing(known: Iterable[FeedbackRow], about: _About, request: Feedback) ->
     return ""
 
 
-def _record(row: FeedbackRow, caller: Caller) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        "note": row.note,
-        "event": row.event,
-        "signal": row.signal,
-        "source": "explicit" if row.explicit else "implicit",
-    }
-    if row.question is not None:
-        given |= {"question": row.question.key, "asked": row.question.asked}
-        if row.question.embedded != row.question.asked:
-            given["embedded"] = row.question.embedded
-    return {"op": _OP, "at": row.at, "by": caller.principal, "source": caller.source, _OP: given}
+def _record(row: FeedbackRow, caller: Caller) -> JournalRecord:
+    about = row.question
+    asked = None if about is None else Asked(about.key, about.asked, about.embedded)
+    given = Rating(row.note, row.event, row.signal, row.explicit, asked)
+    return JournalRecord(FEEDBACK, row.at, caller.principal, caller.source, feedback=given)
 
 
-def _update(row: FeedbackRow, about: _About) -> Update:
+def _update(line: JournalRecord, about: _About) -> Update:
     if about.question is None or about.vector is None or len(about.query) > LONGEST_QUESTION:
-        return Update(feedback=[row])  # a vector of more than is kept could not be made again
+        return Update(records=[line])  # a vector of more than is kept could not be made again
     vector = QuestionVector(about.question.key, about.vector.key, about.vector.vector)
-    return Update(feedback=[row], question_vectors=[vector])
+    return Update(records=[line], question_vectors=[vector])
 
 
 async def _rated(ports: Ports, note_id: str, about: _About, *, recorded: bool, notices: tuple[str, ...] = ()) -> Rated:

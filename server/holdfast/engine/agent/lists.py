@@ -75,7 +75,6 @@ def passes(item: IndexedNote, wanted: Filter) -> bool:
     current = not note.is_outdated and (note.valid_until is None or note.valid_until > wanted.now)
     return (
         (current or wanted.include_outdated)
-        and note.merged_into is None
         and (not wanted.spaces or note.space in wanted.spaces)
         and (not wanted.types or note.type in wanted.types)
         and (not wanted.tiers or note.tier in wanted.tiers)

@@ -22,6 +22,7 @@ from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Link, Note, t
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import opposition
 from holdfast.model.ranking import Filter, RankCandidate, relevance
+from holdfast.model.records import JournalRecord
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
 
@@ -253,11 +254,11 @@ def _note(ports: Ports, caller: Caller, request: Remember, gate: TextGate) -> No
     )
 
 
-def _detail(caller: Caller, wanted: _Wanted) -> dict[str, object]:
+def _detail(caller: Caller, wanted: _Wanted) -> JournalRecord:
     """`unplaced` tells a note that had to be stored without a space from one that is to be global."""
     given = wanted.request.space
     unplaced = caller.space is None and not (given and given.strip()) and not wanted.request.about_self
-    return {"guards": list(wanted.guards), **({"unplaced": True} if unplaced else {})}
+    return JournalRecord(guards=tuple(wanted.guards), unplaced=unplaced)
 
 
 @dataclass(frozen=True, slots=True)

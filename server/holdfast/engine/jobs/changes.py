@@ -24,7 +24,7 @@ DEMOTE, PROMOTE, CLUSTER, FORGET = "demote", "promote", "cluster", "forget"
 
 def life_of(note: Living, now: datetime) -> Life:
     """A note's life; a change of its file is a sign of it, by whomever."""
-    touched = max(note.updated, _sound(note.changed_at), _instant_of(note.modified_ns))
+    touched = max(note.updated, _sound(note.changed_at), _instant_of(note.touched_ns))
     return life(note.created, touched, note.uses, note.degree, now)
 
 
@@ -32,7 +32,7 @@ def was_used_since(note: Living) -> bool:
     """Whether a use was confirmed after the last change of the note, by whomever that was made."""
     if note.used_seq <= note.changed_seq or not note.uses:
         return False
-    return max(note.uses) >= _instant_of(note.modified_ns)  # both in whole seconds
+    return max(note.uses) >= _instant_of(note.touched_ns)  # both in whole seconds
 
 
 async def change_if(

@@ -7,11 +7,11 @@ what another note was made from.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
+from holdfast.engine.history import look_back, whole
 from holdfast.engine.jobs.changes import (
     CLUSTER,
     DEMOTE,
@@ -26,10 +26,12 @@ from holdfast.engine.jobs.changes import (
 )
 from holdfast.engine.jobs.scheduler import Job, JobContext
 from holdfast.engine.ports import Ports
+from holdfast.index.journal import LinesWanted
 from holdfast.index.maintenance import Living
 from holdfast.index.projection import Update
 from holdfast.model.lifecycle import has_faded, majority, may_be_forgotten
 from holdfast.model.note import GLOBAL_SPACE, TIERS
+from holdfast.model.records import FORGOTTEN, JournalRecord
 from holdfast.model.times import instant
 from holdfast.store.stored import Stored
 
@@ -132,7 +134,7 @@ async def place_notes(context: JobContext) -> int:
                 loose |= {note} if "/" not in path else set()
     if not wanted:
         return 0
-    known = loose | await context.step(_unplaced)
+    known = loose | await context.step(lambda ports: look_back(ports, lambda view: view.unplaced(wanted)))
     return await _each(
         context, [note for note in wanted if note in known], lambda ports, note: _place(ports, note, wanted[note])
     )
@@ -140,12 +142,6 @@ async def place_notes(context: JobContext) -> int:
 
 async def _spaceless(context: JobContext, first: int) -> list[tuple[str, str, tuple[str, ...]]]:
     return await context.read(lambda view: view.without_space(first, first + SPAN))
-
-
-async def _unplaced(ports: Ports) -> frozenset[str]:
-    """Notes that were stored without a space because their caller had none; that is no wish for `global`."""
-    lines = await ports.store.past.told(['"unplaced":true'])
-    return frozenset(file["note"] for line in lines if line.get("unplaced") is True for file in line.get("files", ()))
 
 
 async def _place(ports: Ports, note_id: str, space: str) -> str | None:
@@ -186,7 +182,7 @@ JOBS = (
 
 
 KEPT_DAYS = 30  # in the trash
-_PURGED = "forgotten"
+_ALL = 1 << 30
 
 
 def is_forgettable(note: Living, ports: Ports) -> bool:
@@ -217,24 +213,20 @@ async def purge_forgotten(ports: Ports) -> int:
     """Take what was forgotten a month ago out of the trash, and its last text out of the history."""
     if ports.upkeep is None:
         return 0
-    lines = await ports.store.past.told([f'"op":"{FORGET}"', f'"{_PURGED}":', '"void":', '"undoes":'])
-    due = _due(lines, instant(ports.clock() - timedelta(days=KEPT_DAYS)))
+    due = await _due(ports, instant(ports.clock() - timedelta(days=KEPT_DAYS)))
     if not due:
         return 0
-    texts = {line["change"]: [file["before"] for file in line["files"] if file.get("before")] for line in due}
+    texts = {record.change or "": [file.before for file in record.files if file.before] for record in due}
     gone = await ports.upkeep.purge_trash(texts)
-    changes = list(texts)
-    await ports.store.record(
-        {"op": _PURGED, "at": ports.now, "by": HOUSE.principal, "source": HOUSE.source, _PURGED: changes}
-    )
+    told = tuple(texts)
+    await ports.store.record(JournalRecord(FORGOTTEN, ports.now, HOUSE.principal, HOUSE.source, forgotten=told))
     return gone
 
 
-def _due(lines: Sequence[Mapping[str, Any]], before: str) -> list[Mapping[str, Any]]:
-    over = {change for line in lines for key in (_PURGED, "void") for change in line.get(key) or ()}
-    over |= {line["undoes"] for line in lines if isinstance(line.get("undoes"), str)}
-    return [
-        line
-        for line in lines
-        if line.get("op") == FORGET and line.get("change") and line["change"] not in over and line["at"] <= before
-    ]
+async def _due(ports: Ports, before: str) -> list[JournalRecord]:
+    """The changes that forgot notes up to an instant and were neither undone nor purged."""
+    wanted = (LinesWanted(_ALL, ops=[FORGET], until=before), LinesWanted(_ALL, ops=[FORGOTTEN]))
+    forgot, purged = await look_back(ports, lambda view: [view.lines(each) for each in wanted])
+    over = {change for line in await whole(ports, purged) for change in line.record.forgotten}
+    left = [row for row in forgot if row.change is not None and row.change not in over and not row.was_undone]
+    return [line.record for line in reversed(await whole(ports, left))]

@@ -150,8 +150,8 @@ class Housekeeper:
             outcome = type(error).__name__
             log.warning("job_failed", job=job.name, error=outcome, reason=str(error))
         spent = round((time.monotonic() - began) * 1000)
-        run = await record_run(ports, JobRun(job.name, 0, at, outcome, changed, spent))
-        await self._house.memory.peek(lambda ports: ports.index.apply(Update(runs=[run])))
+        line = await record_run(ports, JobRun(job.name, 0, at, outcome, changed, spent))
+        await self._house.memory.peek(lambda ports: ports.index.apply(Update(records=[line])))
 
 
 async def job_states(ports: Ports, jobs: tuple[Job, ...]) -> list[JobState]:

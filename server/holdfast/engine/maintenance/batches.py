@@ -15,7 +15,7 @@ from holdfast.engine.commit import behind_the_journal
 from holdfast.engine.maintenance.candidates import look
 from holdfast.engine.maintenance.merging import consolidate, merge
 from holdfast.engine.maintenance.notice import mark_maintained
-from holdfast.engine.maintenance.records import BATCH, CURSORS, JUDGED, OP, judgement, remembered
+from holdfast.engine.maintenance.records import judgement
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
     EdgeVerdict,
@@ -33,6 +33,7 @@ from holdfast.index.maintenance import BatchRow
 from holdfast.index.projection import Update
 from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
 from holdfast.model.note import NOTE_TYPES
+from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered
 from holdfast.model.times import instant
 
 log = structlog.get_logger()
@@ -101,15 +102,20 @@ async def find_work(
     batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
     expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES)) if any_found else None
     if any_found or not looked.is_whole:
-        record: dict[str, object] = {"op": OP, "at": ports.now, "by": caller.principal, "source": caller.source}
-        shown = [
-            [item.kind, [[text.note.id, text.hash] for text in item.texts]]
+        shown = tuple(
+            (str(item.kind), tuple((text.note.id, text.hash) for text in item.texts))
             for kind in FIRST_TO_LAST
             for item in items[kind]
-        ]
-        if batch_id:
-            record |= {BATCH: {"id": batch_id, "expires": expires, "items": shown}}
-        await _keep(ports, record | {CURSORS: dict.fromkeys(wanted, looked.place)}, flush=False)
+        )
+        line = JournalRecord(
+            MAINTENANCE_BATCH,
+            ports.now,
+            caller.principal,
+            caller.source,
+            batch=Offered(batch_id, expires, shown) if batch_id and expires else None,
+            cursors=dict.fromkeys(wanted, (looked.place[0], looked.place[1])),
+        )
+        await _keep(ports, line, flush=False)
     return Batch(batch_id, expires, items, names)
 
 
@@ -161,14 +167,20 @@ async def _mark_maintained(memory: Attending, work: Work) -> None:
         log.warning("maintenance_not_marked", error=type(error).__name__, reason=str(error))
 
 
-async def _keep_judged(memory: Attending, work: Work, judged: Sequence[list[str]]) -> None:
+async def _keep_judged(memory: Attending, work: Work, judged: Sequence[Judged]) -> None:
     """Remember what was judged without a change."""
     fresh = await memory.attend(partial(_unknown, judged=judged))
     if not fresh:
         return
-    who = {"by": work.caller.principal, "source": work.caller.source}
-    record: dict[str, object] = {"op": "judge", "at": work.ports.now, **who, "maintenance": work.batch_id}
-    await memory.attend(lambda ports: _keep(ports, record | {JUDGED: fresh}, flush=True))
+    line = JournalRecord(
+        JUDGE,
+        work.ports.now,
+        work.caller.principal,
+        work.caller.source,
+        maintenance=Maintained(work.batch_id),
+        judged=tuple(fresh),
+    )
+    await memory.attend(lambda ports: _keep(ports, line, flush=True))
 
 
 def _unless_lost(outcome: Outcome, error: HoldfastError) -> Outcome:
@@ -240,9 +252,7 @@ async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:
     return row
 
 
-async def _declined(
-    memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]
-) -> list[list[str]]:
+async def _declined(memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]) -> list[Judged]:
     """Entries for what a batch offered and the caller would not have; a list with a wrong item says nothing of that."""
     given: dict[str, list[list[str]]] = {}
     merges = [item for item in verdicts.merges or () if isinstance(item, MergeVerdict)]
@@ -251,27 +261,26 @@ async def _declined(
     clusters = [item for item in verdicts.consolidations or () if isinstance(item, ConsolidationVerdict)]
     if verdicts.consolidations is not None and len(clusters) == len(verdicts.consolidations):
         given["consolidations"] = [list(item.node_ids) for item in clusters]
-    entries: dict[tuple[str, ...], list[str]] = {}
+    entries: dict[Judged, None] = {}
     for kind, groups in given.items():
         wanted = [await memory.attend(partial(_full_ids, group=group)) for group in groups]
         for offered, texts in shown:
             if offered == kind and not any(len(ids & texts.keys()) > 1 for ids in wanted):
-                entries |= {tuple(entry): entry for entry in _every_two(texts, _DECLINED[kind])}
-    return list(entries.values())
+                entries |= dict.fromkeys(_every_two(texts, _DECLINED[kind]))
+    return list(entries)
 
 
-async def _unknown(ports: Ports, judged: Sequence[list[str]]) -> list[list[str]]:
+async def _unknown(ports: Ports, judged: Sequence[Judged]) -> list[Judged]:
     """Of these entries those that do not stand already."""
 
-    def stands(view: View, entry: list[str]) -> bool:
-        one, other, *said = entry
-        rows = view.judged(one, [other]).get(other, [])
-        return any([row.hash_a, row.hash_b, row.verdict] == said for row in rows)
+    def stands(view: View, entry: Judged) -> bool:
+        rows = view.judged(entry.a, [entry.b]).get(entry.b, [])
+        return any(Judged(row.a, row.b, row.hash_a, row.hash_b, row.verdict) == entry for row in rows)
 
     return await ports.index.read(lambda view: [entry for entry in judged if not stands(view, entry)])
 
 
-def _every_two(texts: Mapping[str, str], verdict: str) -> list[list[str]]:
+def _every_two(texts: Mapping[str, str], verdict: str) -> list[Judged]:
     keys = list(texts.items())
     return [judgement(one, other, verdict) for number, one in enumerate(keys) for other in keys[number + 1 :]]
 
@@ -287,10 +296,8 @@ async def _full_ids(ports: Ports, group: Sequence[str]) -> set[str]:
     return found
 
 
-async def _keep(ports: Ports, record: dict[str, object], *, flush: bool) -> None:
+async def _keep(ports: Ports, line: JournalRecord, *, flush: bool) -> None:
     """A line of the journal, and what it tells in the index."""
-    seq = await ports.store.record(record, flush=flush)
-    told = remembered({**record, "seq": seq})
-    if told is not None:
-        with behind_the_journal():
-            await ports.index.apply(Update(remembered=[told]))
+    seq = await ports.store.record(line, flush=flush)
+    with behind_the_journal():
+        await ports.index.apply(Update(records=[replace(line, seq=seq)]))

@@ -83,7 +83,7 @@ async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str
             _MERGE,
             [Change(kept, whole), Change(gone, None)],
             {whole.id: encoded},
-            work.detail(judged, kept=whole.id, discarded=gone.note.id),
+            replace(work.detail(judged), kept=whole.id, discarded=gone.note.id),
         )
     return work.outcome(
         "applied", f"{gone.note.id} was merged into {whole.id}, and its id means that now.", done.change_id

@@ -7,19 +7,18 @@ It was last seen to when a verdict was applied or a search for candidates found 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from holdfast.errors import StorageError
-from holdfast.index.maintenance import JobRun
 from holdfast.index.projection import Update
 from holdfast.model.note import note_id
-from holdfast.model.times import moment, read_instant
+from holdfast.model.records import MAINTENANCE, JournalRecord, Maintained
+from holdfast.model.times import moment
 
 if TYPE_CHECKING:
     from holdfast.engine.ports import Caller, Ports, View
 
-MAINTENANCE = "maintenance"
 LEAST = 20  # notes; fewer are not worth a word
 MOST_COUNTED = 1000
 _SECOND = 1000  # milliseconds: the journal tells whole seconds, and what was stored in that one was there to see
@@ -63,17 +62,7 @@ async def mark_maintained(ports: Ports, caller: Caller, batch_id: str | None) ->
     """
     if not await ports.index.read(waiting_notes):
         return
-    line = {"op": MAINTENANCE, "at": ports.now, "by": caller.principal, "source": caller.source, MAINTENANCE: batch_id}
-    run = maintenance_row({**line, "seq": await ports.store.record(line, flush=False)})
-    if run is not None:
-        await ports.index.apply(Update(runs=[run]))
-
-
-def maintenance_row(record: Mapping[str, Any]) -> JobRun | None:
-    """That a line of the journal is one of maintenance, in the form of a run; None where it is not."""
-    if MAINTENANCE not in record:
-        return None
-    try:
-        return JobRun(MAINTENANCE, record["seq"], read_instant(record.get("at")), "done", 0, 0)
-    except ValueError:
-        return None
+    said = Maintained(batch_id)
+    line = JournalRecord(MAINTENANCE, ports.now, caller.principal, caller.source, maintenance=said)
+    line = replace(line, seq=await ports.store.record(line, flush=False))
+    await ports.index.apply(Update(records=[line]))

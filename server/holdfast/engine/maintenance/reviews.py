@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
-from holdfast.engine.admin.undo import undone_by
+from holdfast.engine.admin.undo import MERGE
+from holdfast.engine.history import PastLine, look_back, whole
 from holdfast.engine.maintenance.batches import apply_verdict
 from holdfast.engine.maintenance.verdicts import (
     Outcome,
@@ -19,13 +20,8 @@ from holdfast.engine.maintenance.verdicts import (
 )
 from holdfast.engine.ports import Attending, Caller, Ports
 from holdfast.errors import InvalidArgumentError, StorageError
-from holdfast.store.history import void_changes
-
-_OF_MERGES = (
-    '"op":"merge"',
-    '"void":',
-    '"undoes":',
-)  # lines that tell of merges and of what became of them
+from holdfast.index.journal import LinesWanted
+from holdfast.index.rows import IndexedNote
 
 Action = Literal["approve", "reject", "approved", "rejected"]  # the second two are Ormah's
 
@@ -103,25 +99,20 @@ async def list_merges(ports: Ports, limit: int) -> list[Merged]:
     """
     if not 1 <= limit <= 500:  # noqa: PLR2004 - said in the next line
         raise InvalidArgumentError("limit is outside 1 to 500.")
-    records = await ports.store.past.told(_OF_MERGES)
-    merges = [record for record in records if record.get("op") == "merge" and "change" in record]
-    void = void_changes(records)
-    doubtful = [f'"{record["change"]}"' for record in merges if record["change"] in void]
-    if doubtful:  # of these the writer may have told that they are whole
-        void = void_changes([*records, *await ports.store.past.told(doubtful)])
-    undone = undone_by(records, void)
-    made = [record for record in merges if record["change"] not in void]
-    latest = [record for record in reversed(made) if "kept" in record and "discarded" in record][:limit]
-    notes: Mapping[str, Any] = await ports.index.notes({record["kept"] for record in latest})
-    return [
-        Merged(
-            merge_id=record["change"],
-            at=record["at"],
-            by=record.get("by", ""),
-            kept=record["kept"],
-            kept_title=notes[record["kept"]].note.title if record["kept"] in notes else "",
-            discarded=record["discarded"],
-            undone=record["change"] in undone,
-        )
-        for record in latest
-    ]
+    rows = await look_back(ports, lambda view: view.lines(LinesWanted(limit, ops=[MERGE])))
+    merges = await whole(ports, (row for row in rows if row.change is not None))
+    notes = await ports.index.notes({line.record.kept for line in merges if line.record.kept})
+    return [_merged(line, notes) for line in merges if line.record.kept and line.record.discarded]
+
+
+def _merged(line: PastLine, notes: Mapping[str, IndexedNote]) -> Merged:
+    kept = line.record.kept or ""
+    return Merged(
+        merge_id=line.row.change or "",
+        at=line.row.at,
+        by=line.row.by,
+        kept=kept,
+        kept_title=notes[kept].note.title if kept in notes else "",
+        discarded=line.record.discarded or "",
+        undone=line.row.undone_by is not None,
+    )

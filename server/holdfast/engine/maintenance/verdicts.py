@@ -16,7 +16,7 @@ from holdfast.engine.agent.remember import AUTO_REASONS
 from holdfast.engine.arguments import TextGate, resolve
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.maintenance.candidates import likeness, stored_set
-from holdfast.engine.maintenance.records import JUDGED, judgement
+from holdfast.engine.maintenance.records import judgement
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import ConflictError, ProposalNotFoundError
 from holdfast.index.maintenance import JudgedRow
@@ -25,6 +25,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.maintenance import SYMMETRIC, weight_of
 from holdfast.model.note import SELF_ID, Link, Note
 from holdfast.model.pages import PROPOSALS, is_page, page_key
+from holdfast.model.records import JournalRecord, Judged, Maintained
 from holdfast.store.stored import Change, Page, PageChange, Stored
 
 Status = Literal["applied", "skipped", "rejected", "conflict"]
@@ -79,7 +80,7 @@ class Outcome:
     reason: str
     change_id: str | None = None
     proposal_id: str | None = None
-    judged: tuple[list[str], ...] = field(default=(), repr=False)  # still to be told to the journal
+    judged: tuple[Judged, ...] = field(default=(), repr=False)  # still to be told to the journal
 
 
 class VerdictRefusedError(Exception):
@@ -109,9 +110,10 @@ class Work:
     def outcome(self, status: Status, reason: str, change_id: str | None = None, **more: Any) -> Outcome:
         return Outcome(self.name, status, reason, change_id, **more)
 
-    def detail(self, judged: Sequence[list[str]], **more: Any) -> dict[str, Any]:
-        """What the journal's line of the change holds beside it."""
-        return {"maintenance": self.batch_id, "item": self.name, JUDGED: list(judged), **more}
+    def detail(self, judged: Sequence[Judged], **more: Any) -> JournalRecord:
+        """What the journal's line of the change says beside it; `more` is for those who read the file."""
+        said = Maintained(self.batch_id)
+        return JournalRecord(maintenance=said, item=self.name, judged=tuple(judged), more=more)
 
     def check(self, notes: Collection[IndexedNote]) -> None:
         """Refuse what the batch did not show, and notes that have changed or retired since."""
@@ -151,7 +153,7 @@ def needs_person(ports: Ports, notes: Collection[IndexedNote]) -> bool:
     return ports.review or any(item.note.tier == "core" or item.note.about_self for item in notes)
 
 
-def pairs(notes: Sequence[IndexedNote], entry: Callable[..., list[str]], verdict: str) -> list[list[str]]:
+def pairs(notes: Sequence[IndexedNote], entry: Callable[..., Judged], verdict: str) -> list[Judged]:
     """An entry of the journal's `judged` for every two of the notes."""
     keys = [(item.note.id, item.encode_hash) for item in notes]
     return [entry(one, other, verdict) for number, one in enumerate(keys) for other in keys[number + 1 :]]
@@ -188,7 +190,7 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
 
 
 async def _recorded_before(
-    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, entry: list[str]
+    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, entry: Judged
 ) -> Outcome | None:
     """How an item ends that there is nothing to do for; None where it is to be applied.
 
@@ -200,7 +202,7 @@ async def _recorded_before(
     given = [row for row in rows if row.verdict == kind]
     if kind != "none" and _is_there(links, kind, one.note.id, other.note.id):
         return work.outcome("skipped", f"They are linked by {kind} already.", given[0].change if given else None)
-    if kind == "none" and any(_texts(row) == tuple(entry[2:4]) for row in given):
+    if kind == "none" and any(_texts(row) == (entry.hash_a, entry.hash_b) for row in given):
         return work.outcome("skipped", "This was judged before.")
     try:
         work.check([one, other])
@@ -249,7 +251,7 @@ def _is_there(links: Sequence[LinkRow], edge_type: str, source: str, target: str
 
 
 async def _link(
-    work: Work, one: IndexedNote, other: IndexedNote, edge_type: str, reason: str, entry: list[str]
+    work: Work, one: IndexedNote, other: IndexedNote, edge_type: str, reason: str, entry: Judged
 ) -> Outcome:
     if work.dry_run:
         return work.outcome("applied", f"It would link them by {edge_type}.")
@@ -267,7 +269,7 @@ async def _link(
 
 
 async def _evolve(
-    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, reason: str, entry: list[str]
+    work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, reason: str, entry: Judged
 ) -> Outcome:
     """Retire the older note of the two, with an edge from the newer; what happened later is the newer."""
     newer, older = (other, one) if one.note.happened < other.note.happened else (one, other)
@@ -332,9 +334,7 @@ class Proposal:
     verdict: VerdictItem
 
 
-async def propose(
-    work: Work, verdict: VerdictItem, notes: Sequence[IndexedNote], judged: Sequence[list[str]]
-) -> Outcome:
+async def propose(work: Work, verdict: VerdictItem, notes: Sequence[IndexedNote], judged: Sequence[Judged]) -> Outcome:
     """Have a verdict wait instead of applying it; `judged` says that the agent has done its part."""
     kind = _NAMES[type(verdict)]
     hashes = {item.note.id: item.encode_hash for item in notes}

@@ -1,9 +1,7 @@
 """belief_update: evidence moves the confidence in a belief; both notes change together or not at all.
 
 Contradictions (two notes that say opposite things, beliefs that one note speaks for and against) are shown and never
-acted upon: nothing is retired and no edge is written because of one. The journal keeps them for those who look later:
-
-    {"op": "contradiction", "at": instant, "by": principal, "source": client, "found": [[id, id, pattern], ...]}
+acted upon: nothing is retired and no edge is written because of one. The journal keeps them for those who look later.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import structlog
 
@@ -34,13 +31,13 @@ from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note
 from holdfast.model.omi import BeliefUpdatedEvent, ContradictionDetectedEvent
 from holdfast.model.opposition import opposition
 from holdfast.model.ranking import Filter
+from holdfast.model.records import CONTRADICTION, JournalRecord, Opposed
 from holdfast.store.codec import changed_document
 from holdfast.store.stored import LARGEST_FILE, Change, Stored
 
 NEAREST, NEAREST_TERMS = 50, 8
 CLOSE_Z = 3.4  # deviations above the background: as near as notes that are linked on their own
 OPPOSITE_EVIDENCE = "one note supports the one and contradicts the other"
-FOUND = "contradiction"  # what its line of the journal is about
 _POLARITIES = {"supports": "contradicts", "contradicts": "supports"}
 
 log = structlog.get_logger()
@@ -67,8 +64,8 @@ async def keep_contradictions(ports: Ports, caller: Caller, found: Sequence[Cont
     """Tell the journal, then those who listen. What was stored before stays so, whatever becomes of this."""
     if not found:
         return
-    told = [[item.memory_id_1, item.memory_id_2, item.pattern] for item in found]
-    line = {"op": FOUND, "at": ports.now, "by": caller.principal, "source": caller.source, "found": told}
+    told = tuple(Opposed(item.memory_id_1, item.memory_id_2, item.pattern) for item in found)
+    line = JournalRecord(CONTRADICTION, ports.now, caller.principal, caller.source, found=told)
     try:
         await ports.store.record(line)
     except StorageError as error:
@@ -76,12 +73,9 @@ async def keep_contradictions(ports: Ports, caller: Caller, found: Sequence[Cont
     tell_contradictions(ports, found)
 
 
-def read_contradictions(line: Mapping[str, Any]) -> list[ContradictionDetectedEvent]:
-    """Those that a line of the journal tells; none where it is none of ours."""
-    found = line.get("found")
-    entries = found if line.get("op") == FOUND and isinstance(found, list) else []
-    whole = [entry for entry in entries if isinstance(entry, list) and [type(each) for each in entry] == [str] * 3]
-    return [ContradictionDetectedEvent(*entry, timestamp=str(line.get("at", ""))) for entry in whole]
+def read_contradictions(line: JournalRecord) -> list[ContradictionDetectedEvent]:
+    """Those that a line of the journal tells."""
+    return [ContradictionDetectedEvent(each.one, each.other, each.pattern, timestamp=line.at) for each in line.found]
 
 
 def tell_contradictions(ports: Ports, found: Iterable[Contradiction]) -> None:
@@ -248,7 +242,9 @@ async def belief_update(ports: Ports, caller: Caller, request: BeliefUpdate) -> 
             changes.append(Change(source, citing))
         for change in changes:
             _check_size(change)
-        done = await commit(ports, caller, "belief_update", changes, detail={"evidence": evidence.as_entry()})
+        done = await commit(
+            ports, caller, "belief_update", changes, detail=JournalRecord(more={"evidence": evidence.as_entry()})
+        )
     moved = BeliefUpdatedEvent(after.id, evidence.old_confidence, evidence.new_confidence, evidence.memory_id)
     ports.events.publish(moved)
     await keep_contradictions(ports, caller, contradictions)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from holdfast.engine.omi.beliefs import FOUND, read_contradictions
+from holdfast.engine.history import look_back, whole
+from holdfast.engine.omi.beliefs import read_contradictions
 from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError
+from holdfast.index.journal import LinesWanted
 from holdfast.index.projection import HistoryRow
 from holdfast.index.recalls import RecallEvent
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.omi import BeliefUpdatedEvent, Event, MemoryRecalledEvent, MemoryStoredEvent, memory_type
+from holdfast.model.records import CONTRADICTION
 from holdfast.store.stored import Stored
 
 MOST_CHANGES, MOST_RECALLS, MOST_CONTRADICTIONS = 150, 50, 50
@@ -41,8 +44,9 @@ async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
         for row, first in reversed(rows)
         if row.note != SELF_ID
     ]
-    opposed = await ports.store.past.told([f'"op":"{FOUND}"'])
-    told += [_named(event) for line in opposed[-MOST_CONTRADICTIONS:] for event in read_contradictions(line)]
+    wanted = LinesWanted(MOST_CONTRADICTIONS, ops=[CONTRADICTION])
+    opposed = await whole(ports, await look_back(ports, lambda view: view.lines(wanted)))
+    told += [_named(event) for line in reversed(opposed) for event in read_contradictions(line.record)]
     told += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
     return sorted(told, key=lambda event: str(event["timestamp"]))
 

@@ -12,15 +12,12 @@ import structlog
 from holdfast.engine.agent.remember import AUTO_REASONS
 from holdfast.engine.omi.now import today
 from holdfast.engine.ports import Caller, Ports, View
-from holdfast.engine.sync.batch import unchanged
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
 from holdfast.index.queries import Hub
 from holdfast.model.omi import (
-    ACCEPTED,
     CORE_LINKS,
     CORE_USES,
     MOST_ORPHANS,
-    SEEN,
     Baseline,
     baselines,
     evidence_problem,
@@ -29,9 +26,9 @@ from holdfast.model.omi import (
     marks_of,
 )
 from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
+from holdfast.model.records import ACCEPT_INTEGRITY, PAGES_SEEN, FileChange, JournalRecord
 from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
-from holdfast.store.intents import PlannedFile
 from holdfast.store.stored import Page, Stored
 
 Scope = Literal["now", "daily", "graph", "all"]
@@ -163,8 +160,14 @@ async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] 
             path: Baseline(pages[path].hash, len(pages[path].data)) if path in pages else Baseline(None)
             for path in wanted
         }
-        said = {"admin": "admin_accept_integrity", "by": caller.principal, "source": caller.source}
-        await ports.store.record({**said, "op": "accept_integrity", ACCEPTED: marks_of(marks)}, flush=True)
+        line = JournalRecord(
+            ACCEPT_INTEGRITY,
+            by=caller.principal,
+            source=caller.source,
+            admin="admin_accept_integrity",
+            accepted=marks_of(marks),
+        )
+        await ports.store.record(line, flush=True)
     for path in wanted:
         ports.first_seen.pop(path, None)
     return tuple(wanted)
@@ -178,7 +181,7 @@ async def note_sights(ports: Ports) -> None:
     await _see(ports, [path for path in paths if path not in known])
     seen = {path: mark for path, mark in ports.first_seen.items() if path not in known}
     if seen:
-        await ports.store.record({"op": SEEN, SEEN: marks_of(seen)})
+        await ports.store.record(JournalRecord(PAGES_SEEN, seen=marks_of(seen)))
     ports.first_seen.clear()
 
 
@@ -195,8 +198,8 @@ async def known_pages(ports: Ports) -> KnownPages:
     known = await ports.index.read(lambda view: view.known_journal())
     told = await ports.store.page_records(known.place) if known.place else None
     if told is not None:
-        void = {"void": list(known.void)}  # what is told of a change before its end is told again
-        lines = [line for line in told[0] if line["seq"] > known.pages_seq]
+        void = JournalRecord(void=tuple(known.void))  # what is told of a change before its end is told again
+        lines = [line for line in told[0] if line.seq > known.pages_seq]
         return KnownPages(told[1], baselines([void, *lines], known.pages))
     told = await ports.store.page_records("")  # the journal is not the one that the index knows
     if told is None:
@@ -207,7 +210,7 @@ async def known_pages(ports: Ports) -> KnownPages:
 async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
     """The same with what was told since."""
     told = await ports.store.page_records(known.place)
-    if told is None or any("void" in line for line in told[0]):
+    if told is None or any(line.void for line in told[0]):
         return await known_pages(ports)
     return KnownPages(told[1], baselines(told[0], known.pages))
 
@@ -265,7 +268,7 @@ async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) ->
     }
 
 
-def _is_changing(plan: PlannedFile | None, base: Baseline, there: str | None) -> bool:
+def _is_changing(plan: FileChange | None, base: Baseline, there: str | None) -> bool:
     """Whether a page is as it was or will be, of a change of ours that goes on from its baseline or leads to it."""
     return plan is not None and base.hash in (plan.before, plan.after) and there in (plan.before, plan.after)
 
@@ -348,11 +351,11 @@ async def _broken_files(ports: Ports, known: Collection[tuple[str, str, str]]) -
     if not other:
         return []
     rows = await ports.index.files(other)
-    entries = await ports.store.look(other)  # a file that was touched since is news for the next request
+    marks = await ports.store.marks(other)  # what was touched since is news for the next request
     return [
         Problem(note, "its file is not what was read before, although its time and size are the same")
         for path, note in sorted(other.items())
-        if path in rows and path in entries and unchanged(rows[path], entries[path])
+        if path in rows and marks.get(path) == rows[path].mark
     ]
 
 

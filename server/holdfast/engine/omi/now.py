@@ -33,6 +33,7 @@ from holdfast.model.pages import (
     sealed,
 )
 from holdfast.model.ranking import Filter
+from holdfast.model.records import JournalRecord
 from holdfast.model.times import moment
 from holdfast.model.words import counted
 from holdfast.store.stored import LARGEST_PAGE, Page, PageChange
@@ -247,7 +248,9 @@ async def _write(ports: Ports, caller: Caller, batch: Sequence[_Wanted]) -> list
             changes.append(grown(daily, pages.get(daily), making.entries, at))
         capsule = f"{CAPSULES}/{capsule_name(at)}"
         changes.append(PageChange(capsule, None, _capsule(caller, making.file, at, known)))
-        done = await commit(ports, caller, "now_update", changes, detail={"space": caller.space or GLOBAL_SPACE})
+        done = await commit(
+            ports, caller, "now_update", changes, detail=JournalRecord(more={"space": caller.space or GLOBAL_SPACE})
+        )
     await _drop_old_capsules(ports)
     return [replace(each, change_id=done.change_id) for each in updated]
 

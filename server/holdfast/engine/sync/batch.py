@@ -5,25 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import structlog
 
 from holdfast.engine.commit import note_row
 from holdfast.engine.ports import Ports
+from holdfast.engine.sync.folder import FolderStore
 from holdfast.errors import StorageError
-from holdfast.index.projection import FileRow, NoteRow, Update
+from holdfast.index.projection import NO_MARK, FileRow, NoteRow, Update
 from holdfast.index.rows import IndexedNote
-from holdfast.model.note import Link, is_note_id
+from holdfast.model.note import Link
+from holdfast.model.records import ADOPT, GIVEN, GivenId, JournalRecord
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name, is_canonical
-from holdfast.store.history import void_changes
 from holdfast.store.stored import Stored, Unreadable
 
 TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
-_NEVER = 0  # as a file's time of change: equal to none
-GIVEN, ADOPT = "given", "adopt"
-GIVEN_LINES = (f'"op":"{GIVEN}"', f'"op":"{ADOPT}"', '"void":')  # of the journal
+GIVEN_LINES = (GIVEN, ADOPT)  # of the journal
 _TWIN = "it has the same id as"
 _KINDS = {
     "link": "it is a symbolic link, and those are not followed",
@@ -59,8 +57,11 @@ class Ahead:
 class FileBatch:
     """Files read together under their locks, and what they make of the index."""
 
-    def __init__(self, ports: Ports, entries: Mapping[str, Entry], known: Mapping[str, FileRow]) -> None:
+    def __init__(
+        self, ports: Ports, folder: FolderStore, entries: Mapping[str, Entry], known: Mapping[str, FileRow]
+    ) -> None:
         self._ports = ports
+        self._folder = folder
         self._entries = entries
         self._known = known
         self.stored: dict[str, Stored] = {}  # what was read, by path
@@ -85,7 +86,7 @@ class FileBatch:
             else:
                 note = self._note_at(path) if entry.kind == "closed" else None
                 self._mark(path, entry.signature, _KINDS[entry.kind] + entry.reason, note)
-        there = await self._ports.store.look(readable)
+        there = await self._folder.look(readable)
         same = {path: item for path in readable if (item := ahead.still(path, there.get(path), self._known.get(path)))}
         rest = [path for path in readable if path in there and path not in same]
         for item in (*same.values(), *await load(self._ports, rest, given)):
@@ -100,7 +101,7 @@ class FileBatch:
         holders = await self._ports.index.notes({*self.ids, *(row.note for row in self._known.values() if row.note)})
         await self._keep_texts(holders)
         place = {note_id: row.path for note_id, row in holders.items()}
-        self._rivals = await self._ports.store.look(set(place.values()) - set(self._paths))
+        self._rivals = await self._folder.look(set(place.values()) - set(self._paths))
         rows = {row.note.id: row for row in self._winners(place)}
         gone = {
             row.note for path, row in self._known.items()
@@ -124,14 +125,14 @@ class FileBatch:
         Without a flush: what uses such an id flushes the journal itself.
         """
         fresh = [
-            {"note": row.note.id, "path": row.file.path}
+            GivenId(row.note.id, row.file.path)
             for row in rows
             if not row.file.has_id and given_id(self._known.get(row.file.path)) != row.note.id
         ]
         if not fresh or self._ports.store.reading_only:
             return
         try:
-            await self._ports.store.record({"op": GIVEN, GIVEN: fresh})
+            await self._ports.store.record(JournalRecord(GIVEN, given=tuple(fresh)))
         except StorageError as error:  # they may be read all the same
             log.warning("given_ids_not_kept", reason=str(error))
 
@@ -155,9 +156,7 @@ class FileBatch:
                 if link.source == holder.note.id
             ]
             try:
-                await self._ports.store.keep_text(
-                    replace(holder.note, connections=tuple(own)), holder.path, holder.hash
-                )
+                await self._folder.keep_text(replace(holder.note, connections=tuple(own)), holder.path, holder.hash)
             except StorageError as error:  # it may be read all the same
                 log.warning("text_not_kept", reason=str(error))
 
@@ -186,12 +185,11 @@ class FileBatch:
         return holder is not None and holder.hash == row.hash and self._known.get(row.file.path) == row.file
 
     def _wary(self, row: NoteRow) -> NoteRow:
-        return replace(row, file=self._wary_file(row.file))
+        return replace(row, file=self._wary_file(row.file, self.stored[row.file.path].signature))
 
-    def _wary_file(self, row: FileRow) -> FileRow:
+    def _wary_file(self, row: FileRow, signature: Signature) -> FileRow:
         """A file that could change again within the same tick of its clock is remembered as never seen whole."""
-        mark = Signature(row.modified, row.changed, row.size, row.inode)
-        return replace(row, changed=_NEVER) if is_young(mark, self._read_at) else row
+        return replace(row, mark=NO_MARK) if is_young(signature, self._read_at) else row
 
     async def _follow_up(self, ids: Collection[str]) -> set[str]:
         """Twins of notes whose file went away or moved: one of them may be the note now."""
@@ -205,8 +203,8 @@ class FileBatch:
         return note_of(self._known.get(path)) or id_in_name(path)
 
     def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
-        mark = (signature.modified_ns, signature.changed_ns, signature.size, signature.inode)
-        self._problems.append(self._wary_file(FileRow(path, *mark, note, reason)))
+        row = FileRow(path, signature.mark, signature.modified_ns, signature.size, note, reason)
+        self._problems.append(self._wary_file(row, signature))
 
     def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
         known = self.stored.get(loser) or self._rivals[loser]
@@ -227,34 +225,18 @@ def is_young(mark: Signature, now_ns: int) -> bool:
 
 
 def unchanged(row: FileRow | None, entry: Entry) -> bool:
-    mark = entry.signature
-    return row is not None and (row.modified, row.changed, row.size, row.inode) == (
-        mark.modified_ns, mark.changed_ns, mark.size, mark.inode,
-    )  # fmt: skip
+    return row is not None and row.mark == entry.mark
 
 
-def given_ids(records: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Ids that files were given and may not carry yet, by path, as these lines of the journal tell.
-
-    {"op": "given", "given": [{"note": id, "path": path below memories/}]}
-    """
-    void = void_changes(records)
+def given_ids(records: Sequence[JournalRecord]) -> dict[str, str]:
+    """Ids that files were given and may not carry yet, by path, as these lines of the journal tell."""
     given: dict[str, str] = {}
     for record in records:
-        if record.get("op") == ADOPT and record.get("change") not in void:
-            carried = {file["note"] for file in record.get("files", ())}
+        if record.op == ADOPT:
+            carried = {file.note for file in record.files}
             given = {path: note for path, note in given.items() if note not in carried}
-        told = record.get(GIVEN) if record.get("op") == GIVEN else None
-        given |= {item["path"]: item["note"] for item in (told if isinstance(told, list) else ()) if _is_given(item)}
+        given |= {item.path: item.note for item in record.given}
     return given
-
-
-def _is_given(item: object) -> bool:
-    """Whether this is an entry of ours: a checksum does not say who wrote a line."""
-    if not isinstance(item, Mapping):
-        return False
-    note = item.get("note")
-    return isinstance(note, str) and is_note_id(note) and isinstance(item.get("path"), str)
 
 
 def note_of(row: FileRow | None) -> str | None:

@@ -12,7 +12,7 @@ import structlog
 from holdfast.batching import together
 from holdfast.engine.commit import note_row
 from holdfast.engine.omi.integrity import first_look
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import MakeKeeper, Ports
 from holdfast.engine.sync.batch import (
     GIVEN_LINES,
     Ahead,
@@ -24,6 +24,7 @@ from holdfast.engine.sync.batch import (
     note_of,
     unchanged,
 )
+from holdfast.engine.sync.folder import FolderStore
 from holdfast.engine.sync.replay import follow
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import IndexLostError, IndexUnopenedError
@@ -49,12 +50,18 @@ _ROUNDS = 4
 log = structlog.get_logger()
 
 
+def keeping(folder: FolderStore) -> MakeKeeper:
+    """What makes the synchroniser of a folder."""
+    return lambda ports, verbs_done: Reconciler(ports, verbs_done, folder)
+
+
 @dataclass(slots=True)
 class Reconciler:
     """Keeps the index equal to the files. One for each process; `verbs_done` waits until nobody uses the index."""
 
     ports: Ports
     verbs_done: Callable[[], Awaitable[None]]
+    folder: FolderStore
     _seen: dict[str, Signature] = field(default_factory=dict)
     _young: set[str] = field(default_factory=set)
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -111,23 +118,23 @@ class Reconciler:
         Raises:
             StorageError: the folder cannot be read either, or there is no place for an index.
         """
-        reason = await self.ports.store.why_not_written()
+        reason = await self.folder.why_not_written()
         if not reason or not self.ports.store.is_there:
             return False
         log.warning("reading_only", reason=reason)
         await self.verbs_done()
-        await self.ports.store.read_only(reason)
+        await self.folder.read_only(reason)
         await self.ports.index.stand_in()
         return True
 
     async def _write_again(self) -> None:
         """Go on as usual when the folder can be written again."""
-        if not self.ports.store.reading_only or await self.ports.store.why_not_written():
+        if not self.ports.store.reading_only or await self.folder.why_not_written():
             return
         log.warning("writing_again")
         await self.verbs_done()
         await self.ports.index.leave_stand_in()
-        await self.ports.store.write_again()
+        await self.folder.write_again()
         self._opened = False
 
     async def open_store(self) -> None:
@@ -141,7 +148,7 @@ class Reconciler:
             if self._opened or self.ports.store.reading_only:
                 return
             try:
-                await self.ports.store.open(await self.ports.index.last_place())
+                await self.folder.open(await self.ports.index.last_place())
             except StorageError:
                 if not await self._reads_only():
                     raise
@@ -161,7 +168,7 @@ class Reconciler:
                 "The folder of the notes is gone: memories/ is no folder any more.",
                 "Mount or restore it. If it is gone for good, call remember again: that makes it anew.",
             )
-        await self.ports.store.open(await self.ports.index.last_place())
+        await self.folder.open(await self.ports.index.last_place())
         await self._notice_restore()
         await first_look(self.ports)
         self._opened, self._missed = True, True
@@ -174,8 +181,19 @@ class Reconciler:
         return self.ports.store.is_there
 
     async def _notice_restore(self) -> None:
-        if await self.ports.store.exchanged():
+        if await self.folder.exchanged():
             self.ports.index.discard()  # it knows the notes that were there before
+
+    async def tend(self) -> float | None:
+        """Do what is due beside the requests; returns seconds until more is.
+
+        Raises:
+            HoldfastError, IndexLostError: it is tried again later.
+        """
+        await self.backstop()
+        await self.keep_up()
+        seconds = (await self.adopt(), await self.folder.look_again())
+        return min((each for each in seconds if each is not None), default=None)
 
     async def backstop(self) -> None:
         """Scan a watched folder if that was not done for long."""
@@ -185,11 +203,11 @@ class Reconciler:
 
     async def _news(self) -> dict[str, Entry | None] | None:
         """What others changed, and what was put off before."""
-        news = await self.ports.store.news()
+        news = await self.folder.news()
         if news is None:
             return None
         late = self._begin_late()
-        return {**dict.fromkeys(late), **await self.ports.store.look(late), **news} if late else news
+        return {**dict.fromkeys(late), **await self.folder.look(late), **news} if late else news
 
     def _begin_late(self) -> set[str]:
         """What was put off is due again, and whoever held it then is not waited for as long once more."""
@@ -219,7 +237,7 @@ class Reconciler:
         whole = False
         try:
             await follow(self.ports)
-            self._followed = self.ports.store.journal_bytes
+            self._followed = self.folder.journal_bytes
             whole = True
         finally:
             if not whole:
@@ -228,10 +246,10 @@ class Reconciler:
 
     async def keep_up(self) -> None:
         """Tell the index how far the journal is known when it has grown, so that no start has much to read."""
-        grown = self.ports.store.journal_bytes - self._followed
+        grown = self.folder.journal_bytes - self._followed
         writes = not self.ports.store.reading_only
         if grown >= GROWN_BYTES and writes and not self.ports.index.lost:  # no request waits for this
-            await self.ports.store.tell_outcomes()
+            await self.folder.tell_outcomes()
             self._followed += grown
             await follow(self.ports)
 
@@ -241,7 +259,7 @@ class Reconciler:
         try:
             built = await self.ports.index.open()
             self._seen, self._young = {}, set()
-            self._given = {} if built else given_ids(await self.ports.store.past.told(GIVEN_LINES))
+            self._given = {} if built else given_ids(await self.ports.store.past.records(GIVEN_LINES))
             await follow(self.ports, slices=1)  # what a process that was killed had not told the index, too
             await self._look()
             if not built:
@@ -255,7 +273,7 @@ class Reconciler:
     async def _look(self) -> None:
         started, wall = time.monotonic(), time.time_ns()
         self._begin_late()
-        entries = await self.ports.store.scan()
+        entries = await self.folder.scan()
         self._cost = time.monotonic() - started
         touched = {path for path, entry in entries.items() if self._seen.get(path) != entry.signature}
         young = self._young & entries.keys()
@@ -294,7 +312,7 @@ class Reconciler:
             if not again:
                 return
             waiting = sorted(again)
-            entries = await self.ports.store.look(waiting)
+            entries = await self.folder.look(waiting)
 
     async def _take_in_batch(
         self, entries: Mapping[str, Entry], batch: Collection[str], ahead: Ahead, coming: Sequence[Collection[str]]
@@ -327,7 +345,7 @@ class Reconciler:
             every = {key for own in keys.values() for key in own}
             async with self.ports.store.hold_free(every, self._patience) as held:
                 free = [path for path in paths if not keys[path] & held]
-                batch = FileBatch(self.ports, entries, await self.ports.index.files(free))
+                batch = FileBatch(self.ports, self.folder, entries, await self.ports.index.files(free))
                 await batch.read(free, ahead)
                 if batch.ids <= every - held:
                     self._put_off(set(paths).difference(free))
@@ -363,7 +381,7 @@ class Reconciler:
             if not found or not isinstance(found[0], Stored) or found[0].has_id or found[0].note.id != note_id:
                 return
             try:
-                adopted = await self.ports.store.adopt(found[0])
+                adopted = await self.folder.adopt(found[0])
             except (ConflictError, StorageError):
                 return  # somebody writes it, or nobody may: the same
             if adopted is not None:

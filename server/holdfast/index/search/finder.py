@@ -109,8 +109,7 @@ class Finder:
         if vectors is None:
             return None
         there = connection.execute(
-            "SELECT count(*) FROM vectors v JOIN notes n ON n.rowid = v.note "
-            "WHERE v.vector_set = ? AND n.merged_into IS NULL",
+            "SELECT count(*) FROM vectors v JOIN notes n ON n.rowid = v.note WHERE v.vector_set = ?",
             (key,),
         )
         return vectors.count, int(there.fetchone()[0])

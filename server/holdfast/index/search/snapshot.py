@@ -67,10 +67,7 @@ _FIELDS = np.dtype(
         ("happened", np.int64), ("created", np.int64), ("mark", np.int64),
     ]
 )  # fmt: skip
-_COLUMNS = (
-    "rowid, space, session, subject, type, tier, merged_into, outdated, superseded_by, valid_until, happened, created, "
-    "id"
-)
+_COLUMNS = "rowid, space, session, subject, type, tier, outdated, superseded_by, valid_until, happened, created, id"
 _GROWTH = 1.5
 _LARGE_COUNT = 200
 _MOST_COUNTS = 10_000
@@ -292,7 +289,6 @@ class Snapshot:
         subject: str | None,
         type_: str,
         tier: str,
-        merged_into: str | None,
         outdated: int,
         superseded_by: str | None,
         valid_until: str | None,
@@ -303,7 +299,7 @@ class Snapshot:
         conversation = -1 if session is None else self.sessions.number(f"{space}\0{session}")
         return (
             rowid, self.spaces.number(space), conversation, self._subjects.number(subject),
-            self._types.number(type_), self._tiers.number(tier), merged_into is None, bool(outdated),
+            self._types.number(type_), self._tiers.number(tier), True, bool(outdated),
             superseded_by is not None, number_of(valid_until), number_of(happened), number_of(created),
             id_number(note_id) & _MARK,
         )  # fmt: skip
