@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 from holdfast import __version__
-from holdfast.cli.commands import add_commands, run_command
-from holdfast.early import listening
-from holdfast.errors import HoldfastError, SettingsError
-from holdfast.settings import load_settings
+from holdfast.inject import inject
+
+if TYPE_CHECKING:
+    import argparse
+
+_HOOK = ["whisper", "inject"]
 
 
 def _parser() -> argparse.ArgumentParser:
+    import argparse  # noqa: PLC0415 - a hook does without
+
+    from holdfast.cli.commands import add_commands  # noqa: PLC0415 - as above
+
     parser = argparse.ArgumentParser(
         prog="holdfast",
         description="Long-term memory for AI agents: one MCP server over markdown files that you own.",
@@ -32,8 +38,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what the command line asks for; returns the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:2] == _HOOK and not {"-h", "--help"} & set(given):
+        return inject(given[2:])
+    from holdfast.errors import HoldfastError  # noqa: PLC0415 - as above
+
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     if options.command is None and not options.http and sys.stdin and sys.stdin.isatty():
         parser.print_help()
         return 0
@@ -45,6 +56,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from holdfast.cli.commands import run_command  # noqa: PLC0415 - a hook does without
+    from holdfast.early import listening  # noqa: PLC0415 - as above
+    from holdfast.errors import SettingsError  # noqa: PLC0415 - as above
+    from holdfast.settings import load_settings  # noqa: PLC0415 - as above
+
     if options.command is not None:
         return run_command(options)
     if not options.http and not sys.stdin:

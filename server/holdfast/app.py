@@ -25,15 +25,19 @@ from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.events import EventBus
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import Housekeeper
-from holdfast.engine.ports import MakeKeeper, Ports, Store, Transfers, Upkeep, Vault
+from holdfast.engine.ports import MakeKeeper, Ports, Presence, Store, Transfers, Upkeep, Vault
+from holdfast.engine.presence.sessions import STILL_SECONDS, SessionWatcher, Wanted
+from holdfast.engine.presence.warmth import Warmth
 from holdfast.engine.runtime import Memory
 from holdfast.engine.state import Computing, Quota
 from holdfast.engine.sync.files import keeping
 from holdfast.engine.tenants import Memories, Tenants
+from holdfast.engine.watching.hippocampus import Hippocampus
 from holdfast.errors import SettingsError
 from holdfast.importers.open import FolderTransfers
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
+from holdfast.index.sessions import SessionLog
 from holdfast.model.access import is_this_machine
 from holdfast.model.note import RANDOM_BITS, note_id
 from holdfast.model.secrets import redact
@@ -41,7 +45,10 @@ from holdfast.settings import Settings, quieten_framework, share_processor, spar
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
+from holdfast.store.transcripts.queue import Bounds, TranscriptQueue
+from holdfast.store.transcripts.roots import client_roots
 from holdfast.store.upkeep import FolderUpkeep
+from holdfast.store.watching.folders import Watched, WatchedFolders
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -81,13 +88,16 @@ class Storage:
     upkeep: Upkeep | None = None
 
 
-def build_memory(settings: Settings, events: EventBus | None = None, storage: Storage | None = None) -> Memory:
+def build_memory(
+    settings: Settings, events: EventBus | None = None, storage: Storage | None = None, *, local: bool = True
+) -> Memory:
     """A memory on the folder that the settings name. Nothing is opened before the first request.
 
     Args:
         settings: which folder, and how.
         events: the bus that is told what happens; by default one of its own.
         storage: what keeps the notes in place of that folder, which then has only what is derived from them.
+        local: only a user of this machine asks: not so over HTTP.
 
     Raises:
         SettingsError: the settings ask for a memory for each principal; see `build_tenants`.
@@ -98,7 +108,7 @@ def build_memory(settings: Settings, events: EventBus | None = None, storage: St
             "Use single, or another HOLDFAST_HOME.",
         )
     provider = _provider(settings)
-    return _memory(settings, provider, partial(_kept, settings), events, storage=storage)
+    return _memory(settings, provider, partial(_kept, settings), events, storage=storage, local=local)
 
 
 def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:
@@ -158,8 +168,12 @@ def _memory(
     computing: Computing | None = None,
     storage: Storage | None = None,
     alone: bool = True,
+    local: bool = False,
 ) -> Memory:
-    """A memory on the folder of the settings; where it is not `alone` in its process, it takes less for itself."""
+    """A memory on the folder of the settings; where it is not `alone` in its process, it takes less for itself.
+
+    Whether it is `local`: only a user of this machine asks, who may have this machine's files read.
+    """
     spare_threads(os.environ)
     share_processor()
     folder = Folder(settings.home)
@@ -172,13 +186,14 @@ def _memory(
         found = kept(vector_set)
         return None if found is None else CachedEncoder(found, cache)
 
+    encoder = CachedEncoder(provider, cache) if provider is not None else None
     memory = Memory(
         Ports(
             store=kept_in.store,
             keeper=kept_in.keeper,
             index=NoteIndex(folder.derived / "index.db", readers=None if alone else TENANT_READERS),
             recalls=RecallLog(folder.derived / "recalls.db"),
-            encoder=CachedEncoder(provider, cache) if provider is not None else None,
+            encoder=encoder,
             clock=now,
             new_id=new_note_id,
             redact=redact,
@@ -201,9 +216,11 @@ def _memory(
             forget=partial(forget, cache),
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
+            presence=_presence(settings, folder, encoder),
+            transcripts=_transcripts(settings) if local else None,
         )
     )
-    memory.beside(Housekeeper(memory, JOBS).run)
+    _work_beside(memory, settings, alone=alone, local=local)
     return memory
 
 
@@ -217,6 +234,46 @@ def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Stora
         FolderTransfers(folder, files, store, now),
         FolderUpkeep(folder, files, alone=alone),
     )
+
+
+def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool) -> None:
+    """What runs in the background as long as the memory does."""
+    memory.beside(Housekeeper(memory, JOBS).run)
+    if memory.ports.presence is not None:
+        memory.beside(memory.ports.presence.warmth.run)
+    if settings.watch and alone:
+        memory.beside(Hippocampus(memory, _watched(settings)).run)
+    if settings.sessions and local:
+        wanted = Wanted(settings.session_hours or None, settings.session_turns, STILL_SECONDS)
+        memory.beside(SessionWatcher(memory, wanted).run)
+
+
+def _presence(settings: Settings, folder: Folder, encoder: CachedEncoder | None) -> Presence | None:
+    if not settings.presence:
+        return None
+    sessions = SessionLog(folder.derived / "sessions.db")
+    return Presence(sessions, Warmth(encoder), settings.presence_tokens, settings.presence_line)
+
+
+def _watched(settings: Settings) -> WatchedFolders:
+    """The folders of markdown that are kept in step, each with the space of its notes."""
+    folders = [Watched(root, work_space(None, root, Path.home())[0] or "") for root in settings.watch]
+    return WatchedFolders(settings.home, folders, settings.watch_ignore, settings.watch_kib << 10)
+
+
+def _transcripts(settings: Settings) -> TranscriptQueue:
+    """What is kept of the transcripts of this machine's clients."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # nobody's home: only what is named is looked at
+        home = Path(os.devnull)
+
+    def place_of(cwd: str) -> str:
+        return (work_space(None, Path(cwd), home)[0] if Path(cwd).is_absolute() else settings.space) or ""
+
+    bounds = Bounds(settings.transcript_days, settings.transcript_mib)
+    roots = client_roots(settings.client_folders, home, settings.transcript_roots)
+    return TranscriptQueue(settings.home, roots, bounds, place_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +329,8 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     add_omi_tools(server, served)
     add_checkpoint_tools(server, served)
     add_security_tools(server, served)
+    if settings.presence:
+        _be_present(server, served, settings, http=http)
     behind = _behind_the_gate(server, served) if guarded or (admin and not http) else None
     add_later(server, served, behind)
     for each, shown in ((server, behind), (behind, None)):
@@ -280,6 +339,16 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
             spare_listing(each)
             KnownLists([each, *([shown] if shown else [])], settings.answers).serve()
     return Servers(server, behind)
+
+
+def _be_present(server: FastMCP[Any], served: ServedMemory, settings: Settings, *, http: bool) -> None:
+    """Serve what hooks call: tools, and a socket for hooks that are commands."""
+    from holdfast.tools.presence import add_presence_tools  # noqa: PLC0415 - most servers have none of it
+    from holdfast.whisper_socket import WhisperSocket  # noqa: PLC0415 - as above
+
+    add_presence_tools(server, served, http=http)
+    if settings.tenancy == "single":
+        served.memory.beside(WhisperSocket(served, settings.home, http=http).run)
 
 
 def _behind_the_gate(server: FastMCP[Any], served: ServedMemory) -> FastMCP[Any]:

@@ -32,6 +32,7 @@ STORED: Final = Path(__file__).with_name("early.json")
 PACKAGES: Final = ("fastmcp", "fastmcp_slim", "mcp", "mcp_types", "pydantic", "pydantic_core")
 MODERN: Final = "2026-07-28"
 LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+_WITH_PRESENCE: Final = (LISTS[0], LISTS[3])  # which have more where it is on
 MOST_HEARD: Final = 1 << 20  # bytes: what a client says beyond that waits in the pipe
 
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -57,7 +58,8 @@ class Answers:
 
     def find(self, version: str, method: str, client: str) -> str | None:
         """The result, or None where none is stored."""
-        return self.texts.get(key_of(version, method, structured=self._form(client), admin=self.admin))
+        form, presence = self._form(client), self.settings.presence
+        return self.texts.get(key_of(version, method, structured=form, admin=self.admin, presence=presence))
 
     def _form(self, client: str) -> bool:
         return form_for(client, self.settings.answers).structured
@@ -71,12 +73,15 @@ class Heard:
     answered: dict[Id, str] = field(default_factory=dict)
 
 
-def key_of(version: str, method: str, *, structured: bool, admin: bool) -> str:
+def key_of(version: str, method: str, *, structured: bool, admin: bool, presence: bool = False) -> str:
     """Under what an answer is stored; only lists differ by who is asked and how they are served."""
     if method not in LISTS:
         return f"{version} {method}"
     era = version if version == MODERN else "legacy"
-    return f"{era} {method}{' admin' * admin}{' structured' * (structured and method == LISTS[0])}"
+    hooked = presence and method in _WITH_PRESENCE
+    return (
+        f"{era} {method}{' admin' * admin}{' structured' * (structured and method == LISTS[0])}{' presence' * hooked}"
+    )
 
 
 def made_for() -> dict[str, str]:

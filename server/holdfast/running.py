@@ -97,7 +97,9 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         reason = "over HTTP it is there for tokens with the scope memory:admin, and for nobody without tokens"
         structlog.get_logger().warning("admin_not_served", reason=reason)
     with _listen(host, port) as listener:
-        memory: Memories = build_tenants(settings) if settings.tenancy == "user" else build_memory(settings)
+        memory: Memories = (
+            build_tenants(settings) if settings.tenancy == "user" else build_memory(settings, local=False)
+        )
         servers = build_servers(settings, memory, http=True)
         from holdfast.http.server import Web  # noqa: PLC0415 - a stdio server does not need it
 

@@ -149,6 +149,7 @@ SWITCH_SECONDS = 0.0002
 _LONGEST_NUMBER = 12
 _LONGEST_DAYS = 36_500
 _KEYS = ("NIM_API_KEY", "OPENAI_API_KEY")
+_CLIENT_FOLDERS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME")
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 
 
@@ -215,6 +216,16 @@ def _days(text: str) -> object:
     return days
 
 
+def _share(text: str) -> object:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan  # as above
+    if not 0 <= share <= 1:
+        raise ValueError("use a number from 0 to 1")
+    return share
+
+
 def _dimensions(text: str) -> object:
     return _whole(1, 65536)(text) if text.strip() else None
 
@@ -229,6 +240,14 @@ def _names(text: str) -> tuple[str, ...]:
     """A JSON list, or names with commas between."""
     items = json.loads(text) if text.lstrip().startswith("[") else text.split(",")
     return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+def _folders(text: str) -> object:
+    """Folders of this machine, each named whole."""
+    folders = tuple(Path(name).expanduser() for name in _names(text))
+    if not all(folder.is_absolute() for folder in folders):
+        raise ValueError("name each folder from the root of the disk on")
+    return folders
 
 
 def _origins(text: str) -> object:
@@ -315,6 +334,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("jobs", "true", "Tend the notes once a day: importance, tiers, spaces, old logs.", _switch),
     Setting("forgetting", "false", "Let archival notes that nobody used for 90 days go to the trash, for 30 more.",
             _switch),
+    Setting("transcript_roots", "", "More folders in which clients keep transcripts, as a list.", _folders),
+    Setting("transcript_days", "30", "How many days what was said waits to be distilled.", _whole(1, 365)),
+    Setting("transcript_mib", "16", "How many MiB of it may wait; the oldest goes first.", _whole(1, 1024)),
+    Setting("sessions", "false", "Look for sessions of Claude Code and Codex and let them wait to be distilled.",
+            _switch),
+    Setting("session_turns", "5", "How often the user must have spoken in a session that is looked for.",
+            _whole(1, 1000)),
+    Setting("session_hours", "72", "How many hours back sessions are looked for; 0 for all.", _whole(0, 1_000_000)),
+    Setting("watch", "", "Folders of markdown whose files are kept in step as notes, as a list.", _folders),
+    Setting("watch_ignore", "", "Patterns of names or paths in them that are passed over, as a list.", _names),
+    Setting("watch_kib", "1024", "How many KiB a file may have that is taken from them.", _whole(1, 4096)),
     Setting("review", "false", "Merges, consolidations and retirements by maintenance wait for admin approval.",
             _switch),
     Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
@@ -328,6 +358,10 @@ SETTINGS: tuple[Setting, ...] = (
             _whole(0, 10_000_000)),
     Setting("max_notes_mib", "0", "How many MiB the notes of a memory may take; 0 for no limit.",
             _whole(0, 1_000_000)),
+    Setting("presence", "false", "Serve the tools that clients' hooks call: see docs/presence.md.", _switch),
+    Setting("presence_tokens", "600", "How long that may be which a hook adds to a session's first prompt, in tokens.",
+            _whole(200, 2000)),
+    Setting("presence_line", "0.7", "How relevant a note must be, 0 to 1, to be added to a later prompt.", _share),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
 )  # fmt: skip
 
@@ -399,6 +433,19 @@ class Settings:
     max_notes: int = 0
     max_notes_mib: int = 0
     review: bool = False
+    presence: bool = False
+    presence_tokens: int = 600
+    presence_line: float = 0.7
+    transcript_roots: tuple[Path, ...] = ()
+    transcript_days: int = 30
+    transcript_mib: int = 16
+    watch: tuple[Path, ...] = ()
+    watch_ignore: tuple[str, ...] = ()
+    watch_kib: int = 1024
+    sessions: bool = False
+    session_turns: int = 5
+    session_hours: int = 72
+    client_folders: Mapping[str, str] = field(default_factory=dict)  # where clients keep their own, by variable
     unknown: tuple[str, ...] = ()  # keys of config.yaml, and variables called like ours, that nobody reads
     remarks: tuple[str, ...] = ()  # what the user should know of values that are not followed, or not safe
 
@@ -423,6 +470,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         raise SettingsError("HOLDFAST_BUILTIN_MODEL and HOLDFAST_BUILTIN_MODEL_SHA256 go together.", "Set both.")
     values |= {"home": home, "builtin_model": _path("HOLDFAST_BUILTIN_MODEL", model) if model else None}
     values |= {"ollama_host": environ.get("OLLAMA_HOST", ""), "keys": {name: environ.get(name, "") for name in _KEYS}}
+    values["client_folders"] = {name: environ[name] for name in _CLIENT_FOLDERS if environ.get(name)}
     _check_url(values["encoder"], values["encoder_url"])
     _check_signed(values)
     known = {name for setting in SETTINGS for name in (setting.key, setting.variable)} | dotted

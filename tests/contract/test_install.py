@@ -239,8 +239,11 @@ def test_a_project_has_a_file_of_its_own(
 @pytest.mark.parametrize(
     ("client", "placed"),
     [
-        ("claude-code", {"agents/holdfast-maintain.md", "commands/holdfast-maintain.md"}),
-        ("codex", {"skills/holdfast-maintain/SKILL.md"}),
+        (
+            "claude-code",
+            {"agents/holdfast-maintain.md", "commands/holdfast-maintain.md", "skills/holdfast-memory/SKILL.md"},
+        ),
+        ("codex", {"skills/holdfast-maintain/SKILL.md", "skills/holdfast-memory/SKILL.md"}),
     ],
 )
 def test_agents_are_placed_and_taken_away_unless_they_were_changed(
@@ -251,7 +254,7 @@ def test_agents_are_placed_and_taken_away_unless_they_were_changed(
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.md")}
     assert set(found) == placed
     for path in found.values():
-        assert "run_maintenance" in path.read_text("utf-8")
+        assert "mcp__mine__" in path.read_text("utf-8") or "run_maintenance" in path.read_text("utf-8")
         assert "mcp__holdfast__" not in path.read_text("utf-8")
     changed = found.pop(min(found))
     changed.write_text("My own words.", "utf-8")

@@ -51,26 +51,30 @@ def request(number: int, method: str, **parameters: Any) -> Line:
     return {"jsonrpc": "2.0", "id": number, "method": method} | ({"params": parameters} if parameters else {})
 
 
-def framework_says(home: Path, version: str, *, structured: bool, admin: bool) -> Iterator[tuple[str, str]]:
+def framework_says(
+    home: Path, version: str, *, structured: bool, admin: bool, presence: bool
+) -> Iterator[tuple[str, str]]:
     """Each answer's key and its result as it stands on the wire."""
     command = (sys.executable, "-c", LATE, *(["--admin"] if admin else []))
     requests = asked(version, CLIENTS[structured])
-    with stdio(environment_in(home), command=command) as server:
+    environment = environment_in(home) | ({"HOLDFAST_PRESENCE": "on"} if presence else {})
+    with stdio(environment, command=command) as server:
         for message in requests:
             server.write(json.dumps(message))
             assert server.process.stdout is not None
             line = server.process.stdout.readline().decode()
             before = f'{{"jsonrpc":"2.0","id":{message["id"]},"result":'
             assert line.startswith(before), line[:200]
-            key = key_of(version, message["method"], structured=structured, admin=admin)
+            key = key_of(version, message["method"], structured=structured, admin=admin, presence=presence)
             yield key, line.removeprefix(before).removesuffix("}\n")
 
 
 def everything(home: Path) -> dict[str, str]:
     """All answers by key. One key is asked for in several ways, which must give the same."""
     found: dict[str, str] = {}
-    for version, structured, admin in product((*LEGACY, MODERN), (True, False), (True, False)):
-        for key, text in framework_says(home, version, structured=structured, admin=admin):
+    either = (True, False)
+    for version, structured, admin, presence in product((*LEGACY, MODERN), either, either, either):
+        for key, text in framework_says(home, version, structured=structured, admin=admin, presence=presence):
             assert found.setdefault(key, text) == text, key
     return found
 

@@ -80,8 +80,12 @@ def ours(name: str) -> bool:
 
 
 def sees_everything(path: Path) -> bool:
-    """app.py, __main__.py, the command line and the HTTP server: what runs a server, apart from what is shared."""
-    return (path.parent == PACKAGE and layer(dotted(path)) not in SHARED) or path.parent.name in {"cli", "http"}
+    """app.py, __main__.py, the command line, the HTTP server, adapters: what runs a server, apart from what is shared."""
+    return (path.parent == PACKAGE and layer(dotted(path)) not in SHARED) or path.parent.name in {
+        "cli",
+        "http",
+        "adapters",
+    }
 
 
 def test_each_folder_is_a_layer_that_is_known() -> None:

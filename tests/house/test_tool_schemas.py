@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from holdfast.cli.verbs import OMI, ORMAH, listed, run_tools
+from holdfast.adapters.openai import get_openai_tools
+from holdfast.cli.schemas import OMI, ORMAH, listed, run_tools
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +55,12 @@ def test_other_forms_say_the_same(capsys: pytest.CaptureFixture[str], tools: dic
         }
     everything = printed(capsys, "mcp", "all")
     assert {item["name"]: item for item in everything} == tools
+
+
+@pytest.mark.anyio
+async def test_ormahs_function_gives_its_thirteen_tools_also_where_an_event_loop_runs() -> None:
+    functions = get_openai_tools()
+    assert [item["function"]["name"] for item in functions] == list(ORMAH)
+    for item in functions:
+        jsonschema.Draft202012Validator.check_schema(item["function"]["parameters"])
+        assert item["function"]["description"]

@@ -29,10 +29,12 @@ _RUNS = {
     "outdated": "verbs:run_outdated",
     "stats": "verbs:run_stats",
     "ingest": "ingest:run_ingest",
+    "ingest-session": "sessions:run_ingest_session",
     "tools": "schemas:run_tools",
     "install": "install:run_install",
     "uninstall": "install:run_uninstall",
     "doctor": "doctor:run_doctor",
+    "whisper": "whispering:run_whisper",
 }
 
 
@@ -73,9 +75,13 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     _add_outdated(commands.add_parser("outdated", help="retire a note", epilog=EXIT_CODES))
     _add_json(commands.add_parser("stats", help="say what is stored", epilog=EXIT_CODES))
     _add_ingest(commands.add_parser("ingest", help="store files and other memories as notes", epilog=EXIT_CODES))
+    _add_sessions(
+        commands.add_parser("ingest-session", help="let past sessions wait to be distilled", epilog=EXIT_CODES)
+    )
     _add_tools(commands.add_parser("tools", help="print the tools' definitions for other frameworks"))
     _add_install(commands.add_parser("install", help="add Holdfast to a client", epilog=EXIT_CODES))
     _add_entry(commands.add_parser("uninstall", help="take it out of a client", epilog=EXIT_CODES))
+    _add_whisper(commands.add_parser("whisper", help="presence: answer a hook, or set it up", epilog=EXIT_CODES))
     _add_doctor(commands.add_parser("doctor", help="look for what is wrong, and say what to do", epilog=EXIT_CODES))
 
 
@@ -141,6 +147,14 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     _add_json(parser)
 
 
+def _add_sessions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="transcripts of Claude Code or Codex")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--latest", action="store_true", help="the session that was changed last")
+    which.add_argument("--since", metavar="SPAN", help="those changed in the last 72h, 7d or 2w (default 72h)")
+    _add_json(parser)
+
+
 def _add_tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="openai", choices=FORMATS)
     parser.add_argument(
@@ -150,8 +164,11 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--admin", action="store_true", help="also those of a server with --admin")
 
 
-def _add_entry(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", choices=CLIENTS)
+def _add_entry(parser: argparse.ArgumentParser, client: str | None = None) -> None:
+    if client is None:
+        parser.add_argument("client", choices=CLIENTS)
+    else:
+        parser.add_argument("client", choices=CLIENTS, nargs="?", default=client)
     parser.add_argument("--config", metavar="PATH", help="the client's file, where it is not in its usual place")
     parser.add_argument("--project", action="store_true", help="for this folder's project alone")
     parser.add_argument("--name", default="holdfast", help="what the client calls it (default holdfast)")
@@ -159,14 +176,28 @@ def _add_entry(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
 
 
-def _add_install(parser: argparse.ArgumentParser) -> None:
-    _add_entry(parser)
+def _add_install(parser: argparse.ArgumentParser, client: str | None = None) -> None:
+    _add_entry(parser, client)
     parser.add_argument("--home", metavar="FOLDER", help="the memory folder, where it is not the usual one")
     parser.add_argument(
         "--admin", action=argparse.BooleanOptionalAction, help="with the admin namespace; left out: as it is there"
     )
+    parser.add_argument(
+        "--presence", action=argparse.BooleanOptionalAction,
+        help="with the hooks that make memory present; left out: asked for on a terminal, else as it is there",
+    )  # fmt: skip
     parser.add_argument("--print", action="store_true", help="print the entry in the client's form, and change nothing")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable for the server")
+
+
+def _add_whisper(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    hook = actions.add_parser("inject", help="answer a hook that is a command: its JSON in, the client's JSON out")
+    hook.add_argument("--home", metavar="FOLDER", help="the memory folder, where it is not the usual one")
+    hook.add_argument("--seconds", type=float, default=2.0, help="say nothing if it takes longer (default 2)")
+    setup = actions.add_parser("setup", help="the same as `holdfast install CLIENT --presence`")
+    _add_install(setup, client="claude-code")
+    setup.set_defaults(presence=True)
 
 
 def _add_doctor(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ import anyio
 from holdfast import __version__
 from holdfast.app import build_memory
 from holdfast.cli import install as entries
+from holdfast.cli.hook_checks import check_presence
 from holdfast.cli.install import START_SECONDS, Client, clients
 from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
@@ -250,6 +251,7 @@ def _all(*, accept: bool) -> Iterator[CheckResult]:
             yield from _memory(settings, accept=accept)
         yield anyio.run(check_encoder, settings)
     yield from check_clients(os.environ, Path.home())
+    yield from check_presence(os.environ, Path.home())
 
 
 def _memory(settings: Settings, *, accept: bool) -> Iterator[CheckResult]:

@@ -165,7 +165,7 @@ def _without_comments(text: str) -> str:
     return _TOKEN.sub(lambda found: found[0] if found[0][0] == '"' else _NOT_BREAK.sub(" ", found[0]), text)
 
 
-def with_member(text: str, clear: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
+def with_member(text: str, clear: str, path: tuple[str, str], value: Any) -> str:
     """The text with a value at `path[0]`, `path[1]` of its outermost object, in the style that the text has.
 
     Args:
@@ -179,16 +179,16 @@ def with_member(text: str, clear: str, path: tuple[str, str], value: Mapping[str
     """
     if not clear.strip():
         return text + json.dumps({path[0]: {path[1]: value}}, indent=2, ensure_ascii=False) + "\n"
-    whole = _object(clear, 0)
+    whole = object_at(clear, 0)
     outer = whole.find(path[0])
     if outer is None:
         return _added(text, clear, whole, path[0], {path[1]: value})
-    inner = _object(clear, outer.value)
+    inner = object_at(clear, outer.value)
     old = inner.find(path[1])
     if old is None:
         return _added(text, clear, inner, path[1], value)
     if "\n" in text[old.value : old.end]:
-        made = _rendered(text, value, _line_indent(text, old.first))
+        made = rendered(text, value, _line_indent(text, old.first))
     else:
         made = json.dumps(value, ensure_ascii=False)
     return text[: old.value] + made + text[old.end :]
@@ -205,9 +205,9 @@ def without_member(text: str, clear: str, path: tuple[str, str]) -> str:
     Raises:
         ValueError: as above, or it is not there.
     """
-    whole = _object(clear, 0)
+    whole = object_at(clear, 0)
     outer = whole.find(path[0])
-    inner = _object(clear, outer.value) if outer else None
+    inner = object_at(clear, outer.value) if outer else None
     if outer is None or inner is None or (member := inner.find(path[1])) is None:
         raise ValueError("it is not there")
     around = text[inner.first : member.first] + text[member.end : inner.end]
@@ -216,30 +216,30 @@ def without_member(text: str, clear: str, path: tuple[str, str]) -> str:
     return _removed(text, clear, whole, path[0])
 
 
-def _object(text: str, start: int) -> _Object:
-    first = place = _after_space(text, start)
+def object_at(text: str, start: int) -> _Object:
+    first = place = after_space(text, start)
     if text[place : place + 1] != "{":
         raise ValueError("no object")
     members: list[_Member] = []
-    place = _after_space(text, place + 1)
+    place = after_space(text, place + 1)
     while text[place : place + 1] != "}":
         key, behind = _DECODER.raw_decode(text, place)
-        colon = _after_space(text, behind)
-        value = _after_space(text, colon + 1)
+        colon = after_space(text, behind)
+        value = after_space(text, colon + 1)
         _, end = _DECODER.raw_decode(text, value)
         members.append(_Member(str(key), place, value, end))
-        place = _after_space(text, end)
+        place = after_space(text, end)
         if text[place : place + 1] == ",":
-            place = _after_space(text, place + 1)
+            place = after_space(text, place + 1)
     return _Object(first, place + 1, tuple(members))
 
 
-def _after_space(text: str, place: int) -> int:
+def after_space(text: str, place: int) -> int:
     found = _SPACE.match(text, place)
     return found.end() if found else place
 
 
-def _added(text: str, clear: str, to: _Object, key: str, value: Mapping[str, Any]) -> str:
+def _added(text: str, clear: str, to: _Object, key: str, value: Any) -> str:
     """The text with a member at an object's end: on a line of its own where the others are, or where there is none."""
     if not to.members:
         return _added_first(text, clear, to, key, value)
@@ -247,7 +247,7 @@ def _added(text: str, clear: str, to: _Object, key: str, value: Mapping[str, Any
     before = text[: last.first]
     space = before[len(before.rstrip(" \t\n\r")) :]
     if "\n" in space:
-        made = f"{space}{json.dumps(key)}: {_rendered(text, value, space.rpartition(chr(10))[2])}"
+        made = f"{space}{json.dumps(key)}: {rendered(text, value, space.rpartition(chr(10))[2])}"
     else:
         made = f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
     trailing = _trailing_comma(text, clear, last.end)
@@ -258,10 +258,10 @@ def _added(text: str, clear: str, to: _Object, key: str, value: Mapping[str, Any
     return f"{text[: last.end]},{text[last.end : rest]}{made}{text[rest:]}"
 
 
-def _added_first(text: str, clear: str, to: _Object, key: str, value: Mapping[str, Any]) -> str:
+def _added_first(text: str, clear: str, to: _Object, key: str, value: Any) -> str:
     outer = _line_indent(text, to.first)
     indent = outer + _unit(text)
-    made = f"\n{indent}{json.dumps(key)}: {_rendered(text, value, indent)}\n{outer}"
+    made = f"\n{indent}{json.dumps(key)}: {rendered(text, value, indent)}\n{outer}"
     inside = text[to.first + 1 : to.end - 1]
     if inside == clear[to.first + 1 : to.end - 1]:
         return f"{text[: to.first]}{{{made}}}{text[to.end :]}"
@@ -276,7 +276,7 @@ def _removed(text: str, clear: str, of: _Object, key: str) -> str:
     if len(of.members) == 1 and inside == clear[of.first : member.first] + clear[member.end : of.end]:
         return text[: of.first] + "{}" + text[of.end :]
     if place < len(of.members) - 1:
-        behind = _after_space(text, clear.index(",", member.end) + 1)
+        behind = after_space(text, clear.index(",", member.end) + 1)
         return text[: member.first] + text[behind:]
     before = text[: member.first].rstrip(" \t\n\r")
     trailing = _trailing_comma(text, clear, member.end)
@@ -290,7 +290,7 @@ def _removed(text: str, clear: str, of: _Object, key: str) -> str:
 
 def _trailing_comma(text: str, clear: str, place: int) -> int:
     """Where a trailing comma stands behind a place; -1 where there is none."""
-    return _without_comments(text).find(",", place, _after_space(clear, place))
+    return _without_comments(text).find(",", place, after_space(clear, place))
 
 
 def _end_of_remark(text: str, clear: str, place: int) -> int:
@@ -301,7 +301,7 @@ def _end_of_remark(text: str, clear: str, place: int) -> int:
     return end if line.strip() and not cleared.strip(" ") else place
 
 
-def _rendered(text: str, value: Mapping[str, Any], indent: str) -> str:
+def rendered(text: str, value: Any, indent: str) -> str:
     return json.dumps(value, indent=_unit(text), ensure_ascii=False).replace("\n", f"\n{indent}")
 
 

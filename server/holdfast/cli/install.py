@@ -23,6 +23,8 @@ from typing import Any, Final, Literal
 from holdfast.cli import files as jsontext
 from holdfast.cli import files as toml
 from holdfast.cli.files import read_file, write_file
+from holdfast.cli.hooks import hooks_place, remove_hooks
+from holdfast.cli.presence import presence_variables, tell_presence, wants_presence
 from holdfast.cli.terminal import DONE, Screen, out
 from holdfast.errors import ClientConfigError, InvalidArgumentError
 from holdfast.model.secrets import redact
@@ -44,6 +46,8 @@ class Client:
         typed: whether an entry says what transport it is.
         agents: where it looks for subagents, commands and skills; None where it has none.
         project_agents: the same in a project's folder.
+        hooks: its file with hooks that call a tool of a server; None where it has no such hooks.
+        project_hooks: the same in a project's folder.
         name: what the command line calls it.
     """
 
@@ -54,6 +58,8 @@ class Client:
     typed: bool = False
     agents: Path | None = None
     project_agents: Path | None = None
+    hooks: Path | None = None
+    project_hooks: Path | None = None
     name: str = "print"
 
 
@@ -72,12 +78,16 @@ def clients(environ: Mapping[str, str], home: Path, platform: str = sys.platform
         "claude-code": Client(
             (Path(claude) if claude else home) / ".claude.json", project=Path(".mcp.json"), typed=True,
             agents=Path(claude) if claude else home / ".claude", project_agents=Path(".claude"),
+            hooks=(Path(claude) if claude else home / ".claude") / "settings.json",
+            project_hooks=Path(".claude/settings.json"),
         ),
         "claude-desktop": Client(applications / "Claude" / "claude_desktop_config.json"),
         "codex": Client(
             (Path(codex) if codex else home / ".codex") / "config.toml",
             project=Path(".codex/config.toml"), key="mcp_servers", form="toml",
             agents=Path(codex) if codex else home / ".codex",
+            hooks=(Path(codex) if codex else home / ".codex") / "hooks.json",
+            project_hooks=Path(".codex/hooks.json"),
         ),
         "cursor": Client(home / ".cursor" / "mcp.json", project=Path(".cursor/mcp.json")),
         "gemini": Client(
@@ -161,6 +171,16 @@ def arguments_in(client: Client, text: str, name: str) -> list[Any]:
     """
     given = (entry_in(client, text, name) or {}).get("args")
     return given if isinstance(given, list) else []
+
+
+def variables_in(client: Client, text: str, name: str) -> dict[str, Any]:
+    """The environment that a server's entry gives it; none where there is no entry.
+
+    Raises:
+        ClientConfigError: as for `read`.
+    """
+    given = (entry_in(client, text, name) or {}).get("env")
+    return given if isinstance(given, dict) else {}
 
 
 def with_entry(client: Client, text: str, name: str, entry: Mapping[str, Any]) -> str:
@@ -268,7 +288,16 @@ _CALLED: Final = "mcp__holdfast__"  # how these texts name tools of a server tha
 
 # By client and path: the SHA-256 of every text that earlier versions placed and this one does not.
 _EARLIER: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    "claude-code": {
+        "agents/holdfast-maintain.md": frozenset({"fdcf1ab3da2cba308b5980caa09c554b24e27b4b5365facc6162aa01cd86c004"}),
+        "commands/holdfast-maintain.md": frozenset(
+            {"3552cd7fed489d11e8cbca09a9687d5354f1d051666d8d77ba05b95692192268"}
+        ),
+    },
     "codex": {
+        "skills/holdfast-maintain/SKILL.md": frozenset(
+            {"a7808dfe5635f70072c8648d5019653d0e8a27f4dc8696b463339a6651912d7f"}
+        ),
         "prompts/holdfast-maintain.md": frozenset(
             {"dc9447cb4eb6bc0c2d7958c75551075de1b309d0980d826d832dfe483b35be97"}  # Codex reads no prompts since 0.117
         ),
@@ -353,6 +382,13 @@ def run_install(options: argparse.Namespace) -> int:
         return DONE
     agents = _agents(options, client)
     file = read_file(_place(options, client))
+    hooks = client.project_hooks if options.project else client.hooks
+    present = wants_presence(options, screen, variables_in(client, file.text, name), hooks)
+    if present is not None:
+        variables |= presence_variables(options.client, os.environ, on=present)
+    if present:
+        hooks = hooks_place(options.client, hooks)
+        agents = agents or _agents_place(options, client)
     admin = options.admin
     if admin is None and (admin := "--admin" in arguments_in(client, file.text, name)):
         screen.say("The entry has --admin, and keeps it; --no-admin takes it out.")
@@ -360,6 +396,8 @@ def run_install(options: argparse.Namespace) -> int:
     changed = write_file(screen, file, with_entry(client, file.text, name, entry), dry_run=options.dry_run)
     if agents is not None:
         place_agents(screen, options.client, agents, name, dry_run=options.dry_run)
+    if present is not None and hooks is not None:
+        changed |= tell_presence(options, screen, hooks.absolute(), name, on=present)
     for variable in left_out:
         screen.say(f"{variable} is set here and may hold a secret: it was not written; give it to the client yourself.")
     if changed:
@@ -374,6 +412,9 @@ def run_uninstall(options: argparse.Namespace) -> int:
         raise InvalidArgumentError("There is no client to take it out of.", "Name one.")
     agents = _agents(options, client)
     file = read_file(_place(options, client))
+    hooks = client.project_hooks if options.project else client.hooks
+    if hooks is not None and not options.config:
+        remove_hooks(screen, hooks.absolute(), name, dry_run=options.dry_run)
     write_file(screen, file, without_entry(client, file.text, name), dry_run=options.dry_run)
     if agents is None and not options.config:
         agents = client.project_agents if options.project else client.agents
@@ -416,12 +457,14 @@ def _agents(options: argparse.Namespace, client: Client) -> Path | None:
     Raises:
         InvalidArgumentError: nowhere.
     """
-    if not options.agents:
-        return None
+    return _agents_place(options, client) if options.agents else None
+
+
+def _agents_place(options: argparse.Namespace, client: Client) -> Path | None:
     place = client.project_agents if options.project else client.agents
-    if place is None:
+    if place is None and options.agents:
         raise InvalidArgumentError("There are no agents for this client, or not for a project.", "Leave --agents out.")
-    return place.absolute()
+    return place and place.absolute()
 
 
 def _name(given: str) -> str:

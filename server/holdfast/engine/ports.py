@@ -19,6 +19,8 @@ from holdfast.backup.vault import Effect, Restored
 from holdfast.batching import Batcher
 from holdfast.encode.provider import VectorSet
 from holdfast.engine.events import EventBus
+from holdfast.engine.presence.queueing import Transcripts
+from holdfast.engine.presence.warmth import Warmth
 from holdfast.engine.state import Computing, DueSignal, Quota, Refusals, Tips, Uses
 from holdfast.importers.files import Source
 from holdfast.index.history import Known
@@ -28,6 +30,7 @@ from holdfast.index.projection import FileRow, HistoryRow, Update
 from holdfast.index.queries import Hub, ListedNote, Standing, Statistics
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, RecallEvent
 from holdfast.index.rows import IndexedNote, LinkRow, Place
+from holdfast.index.sessions import Shown
 from holdfast.index.sets import PendingVector, SetRow
 from holdfast.model.note import Note
 from holdfast.model.omi import DAYS, Baseline
@@ -261,6 +264,16 @@ class Recalls(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Sessions(Protocol):
+    """What sessions were shown without asking; see `holdfast.index.sessions.SessionLog`."""
+
+    async def shown(self, key: str) -> Shown: ...
+    async def add(self, key: str, texts: Mapping[str, str], at: str) -> None: ...
+    async def forget(self, key: str) -> None: ...
+    async def erase(self) -> None: ...
+    async def aclose(self) -> None: ...
+
+
 class Upkeep(Protocol):
     """What keeps the storage in order apart from its notes; see `holdfast.store.upkeep.FolderUpkeep`."""
 
@@ -322,6 +335,19 @@ class EncodingCache(Protocol):
     async def aclose(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What it takes to tell a session something without being asked.
+
+    `tokens` is the most for a session's first prompt, `line` how relevant a note must be for a later one.
+    """
+
+    sessions: Sessions
+    warmth: Warmth
+    tokens: int = 600
+    line: float = 0.7
+
+
 async def _nothing_kept(_texts: Sequence[str]) -> None:
     """Where no encodings are kept there are none to forget."""
 
@@ -344,6 +370,8 @@ class Ports:
     `quota` is how much the memory may hold.
     `computing` has the threads for what takes long; memories of one process share them.
     `sleep` waits for so many seconds.
+    `presence` is None where sessions are told nothing without asking.
+    `transcripts` are those of the clients on this machine; None where they are none of this server's business.
     `nearby` looks for a better encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
@@ -379,11 +407,13 @@ class Ports:
     tips: Tips = field(default_factory=Tips)
     quota: Quota = field(default_factory=Quota)
     computing: Computing = field(default_factory=Computing)
+    transcripts: Transcripts | None = None
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
     joined: dict[Caller, Batcher[Any, Any]] = field(default_factory=dict)  # updates of NOW that wait for the same page
     uses: Uses = field(default_factory=Uses)  # that follow their answers
     made: list[str] = field(default_factory=list)  # ids of the changes that the request under way has made
+    presence: Presence | None = None
 
     @property
     def reading_notice(self) -> str:

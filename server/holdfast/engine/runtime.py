@@ -97,6 +97,8 @@ class Memory:
             _report(error)
         await self.ports.index.aclose()
         await self.ports.recalls.aclose()
+        if self.ports.presence is not None:
+            await self.ports.presence.sessions.aclose()
         if self.ports.vault is not None:
             self.ports.vault.close()
         if self.ports.upkeep is not None:

@@ -92,6 +92,20 @@ def open_markdown(root: Path, disk: FileSystem, space: str) -> Source:
     return Source("markdown", files.mark, len(notes), lambda: _items(files, notes, disk, space))
 
 
+def read_markdown(disk: FileSystem, root: Path, path: str, key: str, space: str) -> ArrivedDocument | LeftOut:
+    """One file of a folder by its sections, known by a key that is given; its links are no edges."""
+    try:
+        document = read_document(disk, root / path, LARGEST_DOCUMENT)
+        signature = disk.signature(root / path)
+        item = _arrival(document, path, "", space, LinkTargets([]), time_of(signature) if signature else EPOCH)
+        found = _in_sections(replace(item, key=key), "", LinkTargets([])) if isinstance(item, Arrival) else item
+    except BrokenError as error:
+        return LeftOut(path, str(error))
+    if isinstance(found, Arrival):
+        return ArrivedDocument(path, found, (found,), is_long=False)
+    return found if isinstance(found, ArrivedDocument | LeftOut) else LeftOut(path, "it is no text")
+
+
 def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Generator[Item, None, None]:
     yield from files.left_out
     others = len(files.paths) - len(notes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import functools
+import importlib.util
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
@@ -252,6 +253,8 @@ def vector_extension() -> str:
     Some Python builds have no `enable_load_extension`; there the extension's entry point is registered with the
     SQLite library itself through ctypes. Where that fails too, vectors are compared with numpy.
     """
+    if importlib.util.find_spec("sqlite_vec") is None:
+        return ""
     probe = sqlite3.connect(":memory:")
     try:
         if hasattr(probe, "enable_load_extension"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
@@ -13,10 +13,12 @@ from typing_extensions import TypedDict
 
 from holdfast.engine.maintenance.batches import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
 from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, EdgeVerdict, MergeVerdict, Outcome, WrongVerdict
+from holdfast.engine.presence.distilling import ExtractionVerdict
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict
 from holdfast.model.note import title_of
 from holdfast.model.tokens import beginning
+from holdfast.model.transcripts.pieces import Piece
 from holdfast.model.words import counted
 from holdfast.tools.agent import ADDS, ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
@@ -25,7 +27,7 @@ from holdfast.tools.hits import LINE_TOKENS
 from holdfast.tools.results import schema_of
 
 LONGEST_TITLE = 60
-V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict)
+V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict, ExtractionVerdict)
 
 RUN_MAINTENANCE = """Tend the memory when a notice or the user asks, not during other work. Without arguments: notes \
 to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b \
@@ -38,6 +40,13 @@ retires the older note.
 - consolidations: clusters of K that one note tells better; [] for none.
 Where a note is cut (…) and it matters: recall_node."""
 
+DISTIL = """
+extractions: what was said in past sessions. In results, one entry for each thing worth keeping: {piece_id, content, \
+type, title?, about_self?}. Few, self-contained, specific: decisions with what was rejected and why, corrections, \
+preferences (about_self), procedures that were hard to find. Nothing generic, nothing that the code or a note says, no \
+plans that were dropped. Two to five sentences in the piece's own words, names and language. A piece without an entry \
+is done with; [] where none has any. Leave extractions out to look at them later."""
+
 REASONS_TOKENS = 8000  # of all reasons of an answer
 
 _MARKS: tuple[tuple[Kind, str, str], ...] = (
@@ -48,6 +57,7 @@ _MARKS: tuple[tuple[Kind, str, str], ...] = (
 )
 
 
+AnyKind = Literal[Kind, "extractions"]
 OptionalText = Annotated[str | None, WithJsonSchema({"type": "string"})]
 
 
@@ -78,6 +88,17 @@ class ConsolidationItem(TypedDict):
     type: NotRequired[str]
 
 
+class ExtractionItem(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="ignore")  # type: ignore[misc]
+
+    piece_id: str
+    content: str
+    type: NotRequired[str]
+    title: NotRequired[OptionalText]
+    about_self: NotRequired[bool]
+    confidence: NotRequired[Annotated[float, Field(ge=0, le=1)] | None]
+
+
 def _or_wrong(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """An item, or what is wrong with it: the others are applied all the same."""
     try:
@@ -86,12 +107,16 @@ def _or_wrong(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         return WrongVerdict(sentence_of(error))
 
 
+_TOLD_WITH_PIECES = WithJsonSchema({"type": "object"})  # how they look is told where there are any: see DISTIL
+
+
 class Results(TypedDict, total=False):
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # read by pydantic
 
     edges: list[Annotated[EdgeItem, WrapValidator(_or_wrong)]]
     merges: list[Annotated[MergeItem, WrapValidator(_or_wrong)]]
     consolidations: list[Annotated[ConsolidationItem, WrapValidator(_or_wrong)]]
+    extractions: list[Annotated[ExtractionItem, WrapValidator(_or_wrong), _TOLD_WITH_PIECES]]
 
 
 class ShownNote(TypedDict):
@@ -147,7 +172,7 @@ def add_maintenance_tools(server: FastMCP, served: ServedMemory) -> None:
         results: Results | None = None,
         batch_id: str | None = None,
         job_id: str | None = None,
-        kinds: list[Kind] | None = None,
+        kinds: list[AnyKind] | None = None,
         limit: Annotated[int, Field(ge=1, le=MOST)] = LIMIT,
         dry_run: bool = False,
     ) -> ToolResult:
@@ -183,6 +208,7 @@ def _verdicts(results: Results) -> Verdicts:
         _each(results.get("edges"), lambda item: EdgeVerdict(**_known(EdgeItem, item))),
         _each(results.get("merges"), lambda item: MergeVerdict(**_known(MergeItem, item))),
         _each(results.get("consolidations"), _consolidation),
+        _each(results.get("extractions"), lambda item: ExtractionVerdict(**_known(ExtractionItem, item))),
     )
 
 
@@ -202,6 +228,8 @@ def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
     for kind, items in batch.items.items():
         structured[kind] = [_shown(item) for item in items]
+    if batch.pieces:
+        structured["extractions"] = [_shown_piece(piece) for piece in batch.pieces]
     return ToolResult(content=batch_text(batch), structured_content=structured)
 
 
@@ -213,11 +241,15 @@ def _nothing() -> dict[str, Any]:
 def batch_text(batch: Batch) -> str:
     """A batch as a model reads it: each note on a line of its own within fences, the same passage once."""
     counts = [counted(len(items), kind.removesuffix("s"), kind) for kind, items in batch.items.items() if items]
+    counts += [counted(len(batch.pieces), "piece") + " of past sessions"] if batch.pieces else []
     if not counts:
         return "Nothing to process."
     head = f"Batch {batch.id}, open until {batch.expires_at}" if batch.id else "Dry run: no batch was opened"
     mark = new_mark()
-    lines = [f"{head}: {', '.join(counts)}.", JUDGE, trust_rule(mark)]
+    rules = (
+        [JUDGE] if any(batch.items.values()) else ["Judge these; call run_maintenance with this batch_id and results."]
+    )
+    lines = [f"{head}: {', '.join(counts)}.", *rules, trust_rule(mark)]
     told: set[tuple[str, str]] = set()
     for kind, letter, question in _MARKS:
         items = batch.items.get(kind, ())
@@ -228,7 +260,19 @@ def batch_text(batch: Batch) -> str:
         ]
         if rows:
             lines += [f"\n{kind}: {question}", fenced("\n".join(rows), mark)]
+    if batch.pieces:
+        lines += [DISTIL, *(_told_piece(piece, mark) for piece in batch.pieces)]
     return "\n".join(lines)
+
+
+def _told_piece(piece: Piece, mark: str) -> str:
+    """A piece in a fence of its own: what was said there may be anything, fences too."""
+    where = on_one_line(f"{piece.at[:10]} {piece.source} space {piece.space or 'global'} session {piece.session}")
+    return f"{piece.id} {where}\n{fenced(piece.shown, mark)}"
+
+
+def _shown_piece(piece: Piece) -> dict[str, str]:
+    return {"piece_id": piece.id, "session": piece.session, "space": piece.space, "at": piece.at, "text": piece.shown}
 
 
 def _row(text: Text, passage: str, names: Mapping[str, str], told: set[tuple[str, str]]) -> str:

@@ -12,10 +12,12 @@ from holdfast.engine.agent import browse
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.maintenance.notice import due_notice
 from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.presence.whisper import Whisper
 from holdfast.tools import render
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import read
 from holdfast.tools.fitting import fenced, new_mark, page_of
+from holdfast.tools.presence import whispered
 from holdfast.tools.resources import standing
 
 START = """Start this session from long-term memory. Below is what it holds: the NOW page, and the notes that fit the \
@@ -44,6 +46,7 @@ MAINTAIN = Path(__file__).parents[1] / "clients" / "maintain.md"  # the files of
 
 NOW_TOKENS = 2000
 
+_PROMPT = PromptArgument(name="prompt", description="What the user asks or wants.", required=True)
 _TASK = PromptArgument(name="task", description="What this session is about.", required=False)
 
 
@@ -72,6 +75,18 @@ def add_prompts(provider: LocalProvider, served: ServedMemory) -> None:
         prompt = Prompt.from_function(function, description=description)
         arguments = [_TASK] if prompt.arguments else []  # the framework's own text would describe a JSON schema
         provider.add_prompt(prompt.model_copy(update={"arguments": arguments}))
+    if served.settings is not None and served.settings.presence:
+        _add_whisper(provider, served)
+
+
+def _add_whisper(provider: LocalProvider, served: ServedMemory) -> None:
+    async def whisper(context: Context, prompt: str) -> str:
+        return (
+            await whispered(served, served.caller(context), Whisper(prompt)) or "Memory holds nothing for this prompt."
+        )
+
+    made = Prompt.from_function(whisper, description="What a session should know with a prompt, from memory.")
+    provider.add_prompt(made.model_copy(update={"arguments": [_PROMPT]}))
 
 
 async def _start(ports: Ports, caller: Caller, task: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -17,8 +17,10 @@ from mcp_types import Completion, CompletionArgument, PromptReference, ResourceT
 
 from holdfast.engine.agent import browse
 from holdfast.engine.agent.browse import AlwaysRelevant, days_logged
+from holdfast.engine.arguments import space as space_named
 from holdfast.engine.omi.happenings import happenings
 from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.presence.whisper import brief
 from holdfast.model.access import READ
 from holdfast.model.note import Note
 from holdfast.model.tokens import beginning
@@ -26,6 +28,7 @@ from holdfast.tools.agent import ServedMemory
 from holdfast.tools.auth import asking, require
 from holdfast.tools.errors import read
 from holdfast.tools.fitting import Room, fenced, new_mark, page_of, short
+from holdfast.tools.whispered import text_of
 
 MOST = 50
 LONGEST = 200  # characters that anybody would type
@@ -135,7 +138,11 @@ async def _self(ports: Ports, _caller: Caller, _given: str, mark: str) -> Render
     return standing("What is known of the user", await browse.about_self(ports), mark)
 
 
-async def _context(ports: Ports, _caller: Caller, given: str, mark: str) -> RenderedPage:
+async def _context(ports: Ports, caller: Caller, given: str, mark: str) -> RenderedPage:
+    if ports.presence is not None:
+        at_work = replace(caller, space=space_named("space", given))
+        told = text_of(await brief(ports, at_work, browse.CONTEXT_TOKENS), mark)
+        return RenderedPage(f"{told or 'Nothing is stored yet.'}\n")
     space, found = await browse.context(ports, given)
     return standing(f"What matters in space {space}: core notes, then the latest", found, mark)
 
@@ -154,13 +161,14 @@ async def _events(ports: Ports, caller: Caller, _given: str, _mark: str) -> Rend
     return RenderedPage(_json(_latest(await happenings(ports, caller.principal))))
 
 
+KNOWN_FIRST = "What work in a space should know: core notes, then the latest."
 KINDS = (
     Kind("memory://self", "self", "What is known of the user.", MARKDOWN, _self),
     Kind("memory://now", "now", "The NOW page: the task, what is done, what is open.", MARKDOWN, _now, indexed=False),
     Kind("memory://events", "events", "What happened lately, newest last.", JSON, _events),
     Kind(NOTE, "note", "A note's file, as it is. By id or the beginning of it.", MARKDOWN, _note),
     Kind(SPACE, "space", "The current notes of a space, the last changed first.", JSON, _space),
-    Kind(CONTEXT, "context", "What work in a space should know: core notes, then the latest.", MARKDOWN, _context),
+    Kind(CONTEXT, "context", KNOWN_FIRST, MARKDOWN, _context, indexed=False),
     Kind(DAILY, "daily", "The log of a day, such as 2026-01-31.", MARKDOWN, _daily, indexed=False),
     Kind(EVIDENCE, "evidence", "What moved a belief's confidence, oldest first.", JSON, _evidence),
 )

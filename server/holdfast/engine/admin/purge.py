@@ -79,6 +79,8 @@ async def purge(
         paths = tuple(await ports.index.files_of([note_id]))
         await ports.forget([text_to_encode(title, content) for title, content in remains.texts])
         await ports.recalls.erase()
+        if ports.presence is not None:
+            await ports.presence.sessions.erase()
         await ports.index.erase()
         said = JournalRecord(by=caller.principal, source=caller.source, admin=PURGE)
         await ports.store.past.erase(Erasure(note_id, paths, said))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import opposition
 from holdfast.model.ranking import Filter, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
+from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
 
@@ -158,6 +159,88 @@ async def _wanted(ports: Ports, caller: Caller, request: Remember) -> _Wanted:
     if note.session:
         guards.append(f"session:{digest(note.space, note.session)}")
     return _Wanted(request, note, tuple(asked), tuple(old), tuple(guards), gate.notices())
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A note that could be stored now. `same` is a note that says it word for word, `close` those that are near."""
+
+    wanted: _Wanted
+    encoded: Encoded
+    close: tuple[_Close, ...]
+    same: IndexedNote | None
+
+    @property
+    def note(self) -> Note:
+        return self.wanted.note
+
+    @property
+    def near(self) -> list[tuple[Note, float]]:
+        """Current notes that are close, the nearest first, with how relevant they are."""
+        return [(item.note, item.relevance) for item in self.close]
+
+
+async def prepare(ports: Ports, caller: Caller, request: Remember) -> Prepared:
+    """Make a note ready and look for what it is close to; nothing is stored.
+
+    Raises:
+        InvalidArgumentError, SecretRefusedError: it cannot be stored.
+    """
+    wanted = await _wanted(ports, caller, request)
+    same = (await ports.index.place(wanted.note, ports.now)).same
+    encoded = await encode_note(ports, wanted.note.title, wanted.note.content)
+    close = await ports.index.read(lambda view: _close_notes(view, wanted.note, encoded, ports.now))
+    return Prepared(wanted, encoded, tuple(close), same)
+
+
+async def store_together(
+    ports: Ports,
+    caller: Caller,
+    prepared: Sequence[Prepared],
+    detail: Mapping[str, object],
+    marks: Mapping[str, object],
+) -> str:
+    """Store new notes as one change; returns its id.
+
+    Args:
+        ports: the world.
+        caller: who asks.
+        prepared: the notes, none of which is there.
+        detail: more keys for the journal's line.
+        marks: more keys for the frontmatter of each note.
+
+    Raises:
+        ConflictError: one of them is there meanwhile; nothing was written.
+        StorageError: nothing was written.
+    """
+    guards = [guard for item in prepared for guard in item.wanted.guards]
+    async with ports.store.hold({SELF_ID, *guards, *(item.note.id for item in prepared)}) as made:
+        await check_known(ports, made)
+        changes = [self_change(ports.now)] if await is_selfless(ports) else []
+        seqs: dict[str | None, int] = {}
+        for item in prepared:
+            place = await ports.index.place(item.note, ports.now)
+            if place.same is not None:
+                raise ConflictError("A note that says the same was stored meanwhile.", "Repeat the call.")
+            session = item.note.session
+            seqs[session] = max(seqs.get(session, 0), place.seq) + 1
+            note = replace(
+                item.note,
+                seq=seqs[session] if session else None,
+                connections=_links(ports.now, item.note, [], [], item.close, place.before),
+            )
+            changes.append(Change(None, note, new_document(note).with_values(marks).render()))
+        vectors = {item.note.id: item.encoded for item in prepared}
+        done = await commit(ports, caller, "remember", changes, vectors, {"guards": guards, **detail})
+    for item in prepared:
+        stored = item.note
+        ports.events.publish(MemoryStoredEvent(stored.id, stored.content, memory_type(stored.type), stored.confidence))
+    return done.change_id
+
+
+async def says_otherwise(ports: Ports, caller: Caller, item: Prepared) -> list[str]:
+    """What to say of notes that are close to one that was just stored and say something else."""
+    return await _otherwise(ports, caller, item.note, item.close, [])
 
 
 def same_guard(note: Note) -> str:

@@ -12,7 +12,7 @@ import structlog
 
 from holdfast.engine.arguments import resolve
 from holdfast.engine.commit import behind_the_journal
-from holdfast.engine.maintenance.candidates import look
+from holdfast.engine.maintenance.candidates import NOTHING, look
 from holdfast.engine.maintenance.merging import consolidate, merge
 from holdfast.engine.maintenance.notice import mark_maintained
 from holdfast.engine.maintenance.records import judgement
@@ -28,6 +28,8 @@ from holdfast.engine.maintenance.verdicts import (
     apply_edge,
 )
 from holdfast.engine.ports import Attending, Caller, Ports, View, ports_now
+from holdfast.engine.presence.distilling import KIND as EXTRACTIONS
+from holdfast.engine.presence.distilling import Extraction, distil, offered_pieces
 from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
 from holdfast.index.maintenance import BatchRow
 from holdfast.index.projection import Update
@@ -35,6 +37,7 @@ from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, 
 from holdfast.model.note import NOTE_TYPES
 from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered
 from holdfast.model.times import instant
+from holdfast.model.transcripts.pieces import Piece
 
 log = structlog.get_logger()
 
@@ -49,13 +52,14 @@ _DECLINED: dict[str, str] = {"merges": NOT_MERGED, "consolidations": APART}
 class Batch:
     """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire.
 
-    `names` are beginnings of the notes' ids that are enough to name them.
+    `names` are beginnings of the notes' ids that are enough to name them, `pieces` parts of past sessions to distil.
     """
 
     id: str | None
     expires_at: str | None
     items: Mapping[Kind, Sequence[Candidate]]
     names: Mapping[str, str]
+    pieces: Sequence[Piece] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,11 @@ class Verdicts:
     edges: Sequence[EdgeVerdict | WrongVerdict] | None = None
     merges: Sequence[MergeVerdict | WrongVerdict] | None = None
     consolidations: Sequence[ConsolidationVerdict | WrongVerdict] | None = None
+    extractions: Sequence[Extraction] | None = None
 
 
 async def find_work(
-    ports: Ports, caller: Caller, kinds: Sequence[Kind] | None = None, limit: int = LIMIT, *, dry_run: bool = False
+    ports: Ports, caller: Caller, kinds: Sequence[str] | None = None, limit: int = LIMIT, *, dry_run: bool = False
 ) -> Batch:
     """Look for what there is to judge and hand it out as a batch; no note is changed.
 
@@ -83,30 +88,34 @@ async def find_work(
         InvalidArgumentError: a kind is unknown, or the limit out of range.
         StorageError: the journal cannot be written.
     """
-    wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
-    if not wanted or set(kinds or ()) - set(KINDS):
-        raise InvalidArgumentError("kinds is empty or has an unknown kind.", f"Use any of {', '.join(KINDS)}.")
+    known = (*KINDS, EXTRACTIONS)
+    asked = known if kinds is None else tuple(kinds)
+    if not asked or set(asked) - set(known):
+        raise InvalidArgumentError("kinds is empty or has an unknown kind.", f"Use any of {', '.join(known)}.")
     if not 1 <= limit <= MOST:
         raise InvalidArgumentError(f"limit is outside 1 to {MOST}.")
-    looked = await look(ports, caller.principal, [kind for kind in FIRST_TO_LAST if kind in wanted], limit)
+    wanted = [kind for kind in FIRST_TO_LAST if kind in asked]
+    looked = await look(ports, caller.principal, wanted, limit) if wanted else NOTHING
+    expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES))
+    is_distilling = EXTRACTIONS in asked
+    pieces = await offered_pieces(ports, caller, limit, "" if dry_run else expires) if is_distilling else []
     items: dict[Kind, Sequence[Candidate]] = {kind: looked.items.get(kind, ()) for kind in FIRST_TO_LAST}
     ids = sorted({text.note.id for found in items.values() for item in found for text in item.texts})
     names = await ports.index.read(lambda view: view.short_ids(ids))
     if dry_run:
-        return Batch(None, None, items, names)
-    any_found = any(items.values())
+        return Batch(None, None, items, names, pieces)
+    any_found = any(items.values()) or bool(pieces)
     if not any_found and kinds is None:
         await mark_maintained(ports, caller, None)
-    if not looked.seeds:
+    if not any_found and not looked.seeds:
         return Batch(None, None, items, names)
     batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
-    expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES)) if any_found else None
     if any_found or not looked.is_whole:
         shown = tuple(
             (str(item.kind), tuple((text.note.id, text.hash) for text in item.texts))
             for kind in FIRST_TO_LAST
             for item in items[kind]
-        )
+        ) + tuple((EXTRACTIONS, ((piece.id, piece.id),)) for piece in pieces)
         line = JournalRecord(
             MAINTENANCE_BATCH,
             ports.now,
@@ -116,13 +125,13 @@ async def find_work(
             cursors=dict.fromkeys(wanted, (looked.place[0], looked.place[1])),
         )
         await _keep(ports, line, flush=False)
-    return Batch(batch_id, expires, items, names)
+    return Batch(batch_id, expires if any_found else None, items, names, pieces)
 
 
 async def judge(
     memory: Attending, caller: Caller, verdicts: Verdicts, batch_id: str | None = None, *, dry_run: bool = False
 ) -> list[Outcome]:
-    """Apply verdicts one by one: edges, then merges, then consolidations; each is whole or not there.
+    """Apply verdicts one by one: edges, merges, consolidations, then what was distilled; each is whole or not there.
 
     What a batch offered to merge or consolidate, and a list that was given does not name, is remembered as declined.
 
@@ -144,6 +153,9 @@ async def judge(
         for kind, given in _named(verdicts)
         for number, verdict in enumerate(given)
     ]
+    if verdicts.extractions is not None:
+        pieces = [piece for kind, texts in shown if kind == EXTRACTIONS for piece in texts]
+        outcomes += await distil(memory, work, verdicts.extractions, pieces if row else None)
     if dry_run:
         return outcomes
     judged = [entry for outcome in outcomes for entry in outcome.judged]
@@ -238,7 +250,7 @@ def _named(verdicts: Verdicts) -> list[tuple[str, Sequence[VerdictItem]]]:
 
 
 def _check(verdicts: Verdicts) -> None:
-    if sum(len(given) for _, given in _named(verdicts)) > MOST_VERDICTS:
+    if sum(len(given) for _, given in _named(verdicts)) + len(verdicts.extractions or ()) > MOST_VERDICTS:
         raise LimitExceededError(f"results takes at most {MOST_VERDICTS} entries.", "Send them in parts.")
 
 

@@ -93,6 +93,9 @@ class Look:
         return [newest, swept[-1] if swept else self.swept]
 
 
+NOTHING = Look("", "", [], {}, is_whole=True, offered=frozenset())  # where no pairs and no clusters are asked for
+
+
 async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) -> Look:
     """What there is to judge of these kinds, at most `limit` of each and all within the token budget."""
     vectors = stored_set(ports)

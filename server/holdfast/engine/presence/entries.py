@@ -1,0 +1,122 @@
+"""What a whisper is made of: entries of one or more lines, in sections that keep within their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.engine.agent.answer import Hit
+from holdfast.engine.agent.question import Asking
+from holdfast.engine.omi.now import Context
+from holdfast.model.note import GLOBAL_SPACE, Note, title_of
+from holdfast.model.passages import first_sentence, passage
+from holdfast.model.tokens import beginning, most_tokens
+from holdfast.model.words import counted, query_terms
+
+MARK_TOKENS: Final = 9  # what a line's mark costs, and its end
+HEAD_TOKENS: Final = 12  # of a section's name beside its words
+FRAME_TOKENS: Final = 90  # of what stands around all sections, which their tokens are to hold too
+STANDING_TOKENS: Final = 45  # of a note that is there without having been looked for
+PASSAGE_TOKENS: Final = 130  # of one that fits a prompt
+_LINE: Final = 30  # where there is no more room
+_TITLE: Final = 25
+_LISTED: Final = 4  # items of a list on the NOW page
+_ITEM: Final = 22  # tokens of one
+_MOST_TERMS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One note, or the NOW page: `head` on the line of its mark, below it `text`, which may be empty.
+
+    `shorter` is the head that stands alone where there is no room for both.
+    """
+
+    id: str
+    head: str
+    text: str = ""
+    shorter: str = ""
+    digest: str = ""
+
+    @property
+    def cost(self) -> int:
+        return MARK_TOKENS + most_tokens(self.head) + (most_tokens(self.text) + 1 if self.text else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Entries under a heading."""
+
+    heading: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def cost(self) -> int:
+        return HEAD_TOKENS + most_tokens(self.heading) + sum(entry.cost for entry in self.entries)
+
+
+def fitted(heading: str, entries: Iterable[Entry], room: int) -> tuple[Section, ...]:
+    """A section of as many of these as there is room for, the first ones first; none where there is room for none."""
+    left = room - HEAD_TOKENS - most_tokens(heading)
+    kept: list[Entry] = []
+    for entry in entries:
+        one_line = Entry(entry.id, entry.shorter, digest=entry.digest) if entry.shorter else entry
+        fits = next((form for form in (entry, one_line) if form.cost <= left), None)
+        if fits is None:
+            break  # nothing stands before what it should stand behind
+        kept.append(fits)
+        left -= fits.cost
+    return (Section(heading, tuple(kept)),) if kept else ()
+
+
+def entry_of_note(note: Note, short_id: str, digest: str) -> Entry:
+    """A note on one line."""
+    said = " ".join(note.content.split())
+    if most_tokens(said) > STANDING_TOKENS:
+        own = note.title if note.title != title_of(note.content) else ""
+        said = beginning(own or first_sentence(note.content, STANDING_TOKENS), STANDING_TOKENS)
+    return Entry(note.id, f"{short_id} {said}", digest=digest)
+
+
+def entry_of_hit(hit: Hit, asking: Asking, short_id: str, digest: str) -> Entry:
+    """A note that fits the prompt: the passage that does."""
+    note = hit.note
+    where = "" if note.space in (asking.question.space, GLOBAL_SPACE) else f" of {note.space}"
+    held = f" ({hit.belief})" if hit.belief else ""
+    retired = " OUTDATED" if note.is_outdated else ""
+    own = note.title if note.title != title_of(note.content) else ""
+    title = f" {beginning(' '.join(own.split()), _TITLE)}" if own else ""
+    head = f"{short_id} {note.type}{where} {note.happened[:10]}{retired}{held}"
+    found = passage(note.content, query_terms(asking.text)[:_MOST_TERMS], PASSAGE_TOKENS)
+    more = f" (+{found.cut:,} characters)" if found.cut else ""
+    line = beginning(own or first_sentence(note.content, _LINE), _LINE)
+    return Entry(note.id, f"{head}{title}{more}", found.text.rstrip(), f"{head} {line}", digest)
+
+
+def entry_of_now(now: Context, most: int) -> Entry:
+    """The NOW page in a few lines."""
+    page = now.now
+    parts = [
+        _list("Open", page.pending_decisions),
+        _list("Done", page.recent_completions[::-1]),
+        _list("Files", page.key_files),
+    ]
+    left = most - MARK_TOKENS
+    head = beginning(f"Task: {page.current_task or '(none)'}", max(_LINE, left // 2))
+    left -= most_tokens(head)
+    kept: list[str] = []
+    for part in filter(None, parts):
+        if (cost := most_tokens(part) + 1) <= left:
+            kept.append(part)
+            left -= cost
+    return Entry("", head, "\n".join(kept))
+
+
+def _list(name: str, items: Sequence[str]) -> str:
+    """The first few items; empty where there are none."""
+    if not items:
+        return ""
+    left = len(items) - _LISTED
+    more = f"; {counted(left, 'more item')}" if left > 0 else ""
+    return f"{name}: {'; '.join(beginning(item, _ITEM) for item in items[:_LISTED])}{more}"

@@ -1,0 +1,87 @@
+"""What a client's hook hands over when a turn ends or its context is compressed: where the transcript is.
+
+Only a pointer is taken. The transcript is read from where it was read to before; what is new waits in a queue in the
+memory folder until an agent distils it (`holdfast.engine.presence.distilling`). Nothing becomes a note here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.presence.queueing import Transcripts
+from holdfast.engine.presence.taking import take_in, without_secrets
+from holdfast.model.transcripts.turns import LONGEST_NAME, Setting, only_turn
+
+SECONDS: Final = 2.0  # of reading in one call; the rest comes with the next one
+_OF_SUBAGENTS: Final = "Subagent"
+_NAMED: Final = "HOLDFAST_SPACE"  # who sets this means it for all that the server stores
+
+Status = Literal["kept", "nothing", "refused", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """What became of it: `turns` were kept by this call, `waiting` turns of users wait in all.
+
+    `reason` is a sentence where nothing was kept.
+    """
+
+    status: Status
+    turns: int = 0
+    waiting: int = 0
+    reason: str = ""
+
+
+async def hand_over(
+    ports: Ports, caller: Caller, *, path: str, session: str, cwd: str, event: str, last: str | None
+) -> HandedOver:
+    """Take what is new in a session's transcript into the queue.
+
+    Args:
+        ports: the world.
+        caller: who asks; a server whose space is set by hand keeps its sessions in that space.
+        path: the transcript, as the client names it; where it is empty, `last` alone is taken.
+        session: the client's name of the session.
+        cwd: the folder that the session works in.
+        event: the hook's name.
+        last: the last answer.
+
+    Raises:
+        StorageError: it cannot be kept; the next call begins where this one did.
+    """
+    queue = ports.transcripts
+    if queue is None:
+        return HandedOver("off", reason="Transcripts are taken by a server on this machine alone, over stdio.")
+    if event.startswith(_OF_SUBAGENTS):
+        return HandedOver("nothing", reason="What subagents say among themselves is not kept.")
+    ports.store.check_writing()
+    space = caller.space if caller.space_from == _NAMED and caller.space else ""
+    if not path.strip():
+        return await _take_last(ports, queue, caller, Setting(caller.source, _name(session), _name(cwd)), last)
+    took = await take_in(ports, queue, path, space, SECONDS)
+    if took.refused:
+        return HandedOver("nothing" if took.is_missing else "refused", reason=took.refused)
+    return await _told(queue, took.turns)
+
+
+async def _take_last(
+    ports: Ports, queue: Transcripts, caller: Caller, setting: Setting, last: str | None
+) -> HandedOver:
+    turn = only_turn(last or "", setting, ports.now)
+    if turn is None:
+        return HandedOver("nothing", reason="There is neither a transcript nor a last answer.")
+    space = caller.space if caller.space and not setting.cwd else ""
+    return await _told(queue, await queue.add(await without_secrets(ports, [turn]), "", space, ports.now))
+
+
+async def _told(queue: Transcripts, turns: int) -> HandedOver:
+    waiting = await queue.waiting()
+    if turns:
+        return HandedOver("kept", turns, waiting)
+    return HandedOver("nothing", 0, waiting, "Nothing was said since the last time.")
+
+
+def _name(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME and text.isprintable() else ""

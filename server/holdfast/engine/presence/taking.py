@@ -1,0 +1,76 @@
+"""A transcript's new turns on their way into the queue: read behind the cursor, freed of secrets, kept with the cursor.
+
+The cursor and the turns that it passes become durable together. Whoever dies between the two has changed nothing, and
+of two processes that read the same transcript at once one finds the cursor moved, and reads on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+
+from holdfast.engine.ports import Ports
+from holdfast.engine.presence.queueing import Transcripts
+from holdfast.errors import StorageError
+from holdfast.model.transcripts.turns import Turn
+from holdfast.store.transcripts.roots import Located, MissingTranscriptError, NoTranscriptError
+
+PRINCIPAL = "transcripts"  # whose turn it is where texts are freed of secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What became of a transcript: turns that were kept, whether all of it was read, and why it was not taken."""
+
+    turns: int = 0
+    is_whole: bool = True
+    refused: str = ""
+    is_missing: bool = False
+
+
+async def take_in(ports: Ports, queue: Transcripts, path: str, space: str = "", seconds: float = 60.0) -> Took:
+    """Read what is new in a transcript into the queue.
+
+    Args:
+        ports: the world.
+        queue: where turns wait.
+        path: the transcript, as somebody outside names it.
+        space: where its notes belong; empty where the working folder of each turn tells it.
+        seconds: after which no more is begun; the rest is read at the next call.
+
+    Raises:
+        StorageError: it cannot be read, or the queue not be written; the cursor stays where it was.
+    """
+    deadline, kept = anyio.current_time() + seconds, 0
+    try:
+        found = queue.locate(path)
+        while True:
+            new, is_whole = await _take_chunk(ports, queue, found, space)
+            kept += new
+            if is_whole or anyio.current_time() >= deadline:
+                return Took(kept, is_whole)
+    except NoTranscriptError as error:
+        reason = f"Not taken for a transcript: {error}."
+        return Took(kept, refused=reason, is_missing=isinstance(error, MissingTranscriptError))
+    except OSError as error:
+        raise StorageError(f"The transcript cannot be read: {error.strerror or type(error).__name__}.") from error
+
+
+async def _take_chunk(ports: Ports, queue: Transcripts, found: Located, space: str) -> tuple[int, bool]:
+    """How many turns were kept, and whether nothing follows; nothing where somebody else has read on meanwhile."""
+    chunk = await queue.read(found)
+    turns = await without_secrets(ports, chunk.turns)
+    kept = await queue.keep(found, chunk, turns, space, ports.now)
+    return (0, False) if kept is None else (kept, chunk.is_last)
+
+
+async def without_secrets(ports: Ports, turns: Sequence[Turn]) -> list[Turn]:
+    """Turns with placeholders for secrets: nobody has given them to be stored, so none is refused for one."""
+    if ports.secrets == "allow" or not turns:
+        return list(turns)
+    length = sum(len(turn.text) for turn in turns)
+    return await ports.computing.run(
+        PRINCIPAL, length, lambda: [replace(turn, text=ports.redact(turn.text).text) for turn in turns]
+    )

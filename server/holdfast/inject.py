@@ -1,0 +1,163 @@
+"""`holdfast whisper inject`: a hook that is a command, for clients whose hooks cannot call a tool.
+
+It reads the hook's JSON from standard input and prints the client's JSON, or nothing. A server of the same user that
+serves the same folder is asked over its socket; then nothing is imported but a few modules of Python's own. Where none
+runs, notes are found by their words alone. Whatever fails, it says nothing and ends well, within its limit: it stands
+in the way of a prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import sys
+from typing import Any, Final
+
+SOCKETS: Final = os.path.join(".holdfast", "sockets")  # noqa: PTH118 - pathlib is a tenth of the start
+SECONDS: Final = 2.0
+MOST_READ: Final = 4 << 20  # bytes of the hook's JSON
+MOST_TRIED: Final = 32  # servers; those that are gone cost nothing
+LONGEST_NAME: Final = 100  # bytes of a socket's path that every system takes
+_ANSWER_SECONDS: Final = 1.5
+_LEFT_OUT: Final = ("rich", "sqlite_vec")  # half of the start, for coloured logs and for vectors: neither is needed
+_FIELDS: Final = {"prompt": "prompt", "session_id": "session_id", "cwd": "cwd", "hook_event_name": "event"}
+
+Given = dict[str, str]
+
+
+def inject(arguments: list[str]) -> int:
+    """Answer one hook; always 0."""
+    try:
+        seconds = _options(arguments)
+        _limit(seconds)
+        said = _answer(_read())
+        if said:
+            sys.stdout.buffer.write(said.encode())
+            sys.stdout.buffer.flush()
+    except Exception:  # noqa: BLE001, S110 - a hook that fails is in the user's way, and nobody reads what it says
+        pass
+    return 0
+
+
+def _options(arguments: list[str]) -> float:
+    """The limit in seconds; where the folder is goes to the environment."""
+    seconds = SECONDS
+    for name, value in zip(arguments[::2], arguments[1::2], strict=False):
+        if name == "--home":
+            os.environ["HOLDFAST_HOME"] = os.path.abspath(os.path.expanduser(value))  # noqa: PTH100, PTH111 - as above
+        elif name == "--seconds":
+            seconds = min(60.0, max(0.1, float(value)))
+    return seconds
+
+
+def _limit(seconds: float) -> None:
+    """End the process, silently and well, when this time is over."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        return
+    from threading import Timer  # noqa: PLC0415 - only where there are no such signals
+
+    timer = Timer(seconds, os._exit, [0])
+    timer.daemon = True
+    timer.start()
+
+
+def _read() -> Given:
+    """What the hook tells, by the names of the tool's arguments."""
+    told: Any = json.loads(sys.stdin.buffer.read(MOST_READ))
+    return {ours: told[name] for name, ours in _FIELDS.items() if isinstance(told.get(name), str)}
+
+
+def _answer(given: Given) -> str:
+    home = _home()
+    for path in _sockets(os.path.join(home, SOCKETS)):  # noqa: PTH118 - as above
+        said = _asked(path, given)
+        if said is not None:
+            return "" if said == "{}" else said
+    for name in _LEFT_OUT:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type] # who asks for it is told that it is not there
+    from holdfast.whispering import by_words  # noqa: PLC0415 - only where no server runs
+
+    return by_words(given)
+
+
+def _home() -> str:
+    given = os.environ.get("HOLDFAST_HOME")
+    if given:
+        return os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111 - as above
+    system: str = sys.platform
+    if system == "linux":  # as platformdirs has it, which takes longer to import than all of this
+        data = os.environ.get("XDG_DATA_HOME", "").strip() or os.path.expanduser("~/.local/share")  # noqa: PTH111
+        return os.path.join(data, "holdfast")  # noqa: PTH118 - as above
+    import platformdirs  # noqa: PLC0415 - only where it is needed
+
+    return platformdirs.user_data_dir("holdfast", appauthor=False)
+
+
+def _sockets(folder: str) -> list[str]:
+    """Sockets of this user in the folder, those of the servers that started last first."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
+    except OSError:
+        return []
+    own = os.getuid()
+    good = [(seen.st_mtime, path) for seen, path in found if stat.S_ISSOCK(seen.st_mode) and seen.st_uid == own]
+    return [path for _, path in sorted(good, reverse=True)[:MOST_TRIED]]
+
+
+def _asked(path: str, given: Given) -> str | None:
+    """A server's answer; None where nobody listens there any more."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking, reachable(path) as short:
+            asking.settimeout(_ANSWER_SECONDS)
+            asking.connect(short)
+            if not is_of_this_user(asking):
+                return None
+            asking.sendall(json.dumps(given).encode() + b"\n")
+            parts = []
+            while part := asking.recv(65536):
+                parts.append(part)
+    except OSError:
+        return None
+    return b"".join(parts).decode() or None
+
+
+class reachable:  # noqa: N801 - used as a function
+    """A socket's path in a form that the system takes, for as long as the block lasts.
+
+    A longer one is named by way of its open folder, where the system can do that.
+
+    Args:
+        path: of the socket.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._folder = -1
+
+    def __enter__(self) -> str:
+        if len(os.fsencode(self._path)) <= LONGEST_NAME:
+            return self._path
+        if sys.platform != "linux":
+            raise OSError("the path is too long for a socket")
+        folder, name = os.path.split(self._path)
+        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return f"/proc/self/fd/{self._folder}/{name}"
+
+    def __exit__(self, *_error: object) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)
+            self._folder = -1
+
+
+def is_of_this_user(connection: socket.socket) -> bool:
+    """Whether the other end is a process of the same user, where the system tells; else the folder's mode decides."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(told[4:8], sys.byteorder) == os.getuid()

@@ -1,0 +1,177 @@
+"""Turns of a session as Claude Code and Codex write them down: who said what, when, where; nothing of tools.
+
+Claude Code (2.1), one JSON object a line; a turn is a `user` or `assistant` line of the main thread:
+
+    {"type": "user", "uuid", "sessionId", "cwd", "timestamp", "isSidechain": false, "message": {"role", "content"}}
+
+Codex (0.169), one JSON object a line; a turn is a `message` among the `response_item` lines:
+
+    {"timestamp", "type": "session_meta" | "turn_context", "payload": {"id", "cwd"}}
+    {"timestamp", "type": "response_item", "payload": {"type": "message", "role", "content": [{"type", "text"}]}}
+
+Left out are tool calls and results, reasoning, system prompts, side chains of subagents, summaries of compactions and
+what hooks put in. A line that is none of these tells nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from holdfast.model.times import read_instant
+from holdfast.model.transcripts.cleaning import said
+
+Role = Literal["user", "assistant"]
+CLAUDE_CODE, CODEX = "claude-code", "codex"
+LONGEST_TURN: Final = 48 * 1024  # characters that are kept: a pasted log is nothing to distil
+LONGEST_NAME: Final = 400
+_CUT: Final = "\n[…]\n"
+_HIDDEN: Final = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
+_PUT_IN: Final = ("# AGENTS.md instructions", "<INSTRUCTIONS>", "[Request interrupted by user", "<turn_aborted")
+_NO_MODEL: Final = "<synthetic>"  # how Claude Code calls what it says itself
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Something that was said. `key` is its identity: the same in every copy of the transcript.
+
+    `at` is an instant, empty where it is not known.
+    """
+
+    key: str
+    role: Role
+    text: str
+    at: str
+    source: str
+    session: str
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What earlier lines say about those that follow: which session, in which folder, of which client."""
+
+    source: str = ""
+    session: str = ""
+    cwd: str = ""
+
+
+def read_turns(lines: Iterable[bytes], setting: Setting) -> tuple[list[Turn], Setting]:
+    """The turns of some whole lines, and what is known for the lines behind them."""
+    turns: list[Turn] = []
+    for line in lines:
+        entry = _object(line)
+        payload = entry.get("payload")
+        if isinstance(payload, Mapping):
+            setting = _codex_setting(entry, payload, setting)
+            turn = _codex_turn(entry, payload, setting)
+        else:
+            setting = _claude_setting(entry, setting)
+            turn = _claude_turn(entry, setting)
+        if turn is not None:
+            turns.append(turn)
+    return turns, setting
+
+
+def only_turn(text: str, setting: Setting, at: str) -> Turn | None:
+    """A turn of the assistant that came without its transcript; None where nothing is left of it."""
+    kept = _shortened(said(text))
+    return Turn(_key(setting.session, "assistant", kept), "assistant", kept, at, *_where(setting)) if kept else None
+
+
+def _object(line: bytes) -> Mapping[str, Any]:
+    """A line's JSON object; empty for what is none."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _claude_setting(entry: Mapping[str, Any], before: Setting) -> Setting:
+    session, cwd = _text(entry.get("sessionId")), _text(entry.get("cwd"))
+    if not session:
+        return before
+    return replace(before, source=CLAUDE_CODE, session=session, cwd=cwd or before.cwd)
+
+
+def _claude_turn(entry: Mapping[str, Any], setting: Setting) -> Turn | None:
+    message, kind = entry.get("message"), entry.get("type")
+    if kind not in ("user", "assistant") or not isinstance(message, Mapping) or message.get("role") != kind:
+        return None
+    if any(entry.get(mark) is True for mark in _HIDDEN) or message.get("model") == _NO_MODEL:
+        return None
+    return _turn("user" if kind == "user" else "assistant", message.get("content"), entry, setting, "uuid")
+
+
+def _codex_setting(entry: Mapping[str, Any], payload: Mapping[str, Any], before: Setting) -> Setting:
+    cwd = _text(payload.get("cwd")) or before.cwd
+    match entry.get("type"):
+        case "session_meta":
+            return Setting(CODEX, _text(payload.get("id")) or before.session, cwd)
+        case "turn_context":
+            return replace(before, source=CODEX, cwd=cwd)
+    return before
+
+
+def _codex_turn(entry: Mapping[str, Any], payload: Mapping[str, Any], setting: Setting) -> Turn | None:
+    role = payload.get("role")
+    if entry.get("type") != "response_item" or payload.get("type") != "message" or role not in ("user", "assistant"):
+        return None
+    return _turn("user" if role == "user" else "assistant", payload.get("content"), entry, setting, "")
+
+
+def _turn(role: Role, content: object, entry: Mapping[str, Any], setting: Setting, named: str) -> Turn | None:
+    whole = _joined(content)
+    if role == "user" and whole.lstrip().startswith(_PUT_IN):
+        return None
+    text = _shortened(said(whole))
+    if not any(letter.isalnum() for letter in text):
+        return None
+    told = _text(entry.get("timestamp"))
+    own = _text(entry.get(named)) if named else ""
+    key = _key("uuid", own) if own else _key(told or setting.session, role, text)
+    return Turn(key, role, text, _instant(told), *_where(setting))
+
+
+def _joined(content: object) -> str:
+    """The text of a message: its own, or that of its text blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    kinds = ("text", "input_text", "output_text")
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") in kinds]
+    return "\n\n".join(text for text in texts if isinstance(text, str))
+
+
+def _shortened(text: str) -> str:
+    """A text that can be stored as UTF-8, cut in its middle where it is very long."""
+    text = text.replace("\0", "").encode("utf-8", "replace").decode()
+    if len(text) <= LONGEST_TURN:
+        return text
+    return text[: LONGEST_TURN * 3 // 4] + _CUT + text[-LONGEST_TURN // 4 :]
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _where(setting: Setting) -> tuple[str, str, str]:
+    return setting.source, setting.session, setting.cwd
+
+
+def _text(value: object) -> str:
+    """A short text; empty for what is none."""
+    if not isinstance(value, str) or len(value) > LONGEST_NAME or not value.isprintable():
+        return ""
+    return value
+
+
+def _instant(text: str) -> str:
+    try:
+        return read_instant(text) if text else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,343 @@
+"""The queue of what was said: turns that wait to be distilled, and how far each transcript was read.
+
+Every turn is taken once, however often its line comes (resumed and forked sessions copy lines, clients write files
+anew): its key is remembered longer than the turn itself. The queue is bounded: what waited too long goes, and the
+oldest turns go where all are too large together; `dropped` counts them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from anyio.to_thread import run_sync
+
+from holdfast.model.times import instant, moment
+from holdfast.model.transcripts.pieces import Kept, Piece, first_piece
+from holdfast.model.transcripts.turns import Setting, Turn
+from holdfast.store.locks import Lock
+from holdfast.store.transcripts.reading import Chunk, Place, read_chunk
+from holdfast.store.transcripts.roots import Located, list_transcripts, locate
+from holdfast.store.transcripts.schema import connected, writing
+
+Fits: TypeAlias = Callable[[Sequence[Piece]], bool]  # whether pieces are not too long together
+
+KNOWN_DAYS: Final = 400  # for which a turn is remembered once it was taken
+MOST_TRANSCRIPTS: Final = 20_000
+_TOGETHER: Final = 400  # turns of a session that are looked at for one piece
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much may wait, and how long."""
+
+    days: int = 30
+    mib: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits: `asked` are the turns of users among them. `dropped` turns waited too long, or were too many."""
+
+    turns: int
+    asked: int
+    bytes: int
+    dropped: int
+
+
+class TranscriptQueue:
+    """The queue in one memory folder.
+
+    Args:
+        home: the memory folder.
+        roots: where transcripts may lie.
+        bounds: how much may wait.
+        place: the space of a working folder, empty for none.
+    """
+
+    def __init__(self, home: Path, roots: Sequence[Path], bounds: Bounds, place: Callable[[str], str]) -> None:
+        self._path = home / "transcripts" / "queue.db"
+        self._roots = tuple(roots)
+        self._bounds = bounds
+        self._place = place
+        self._lock = Lock(home / "locks" / "sessions")
+
+    def locate(self, path: str) -> Located:
+        """See `holdfast.store.transcripts.roots.locate`."""
+        return locate(path, self._roots)
+
+    async def transcripts(self) -> list[tuple[Path, float, int]]:
+        """All transcripts of this machine's clients: path, time of change, size; the newest first."""
+        return await run_sync(list_transcripts, self._roots, MOST_TRANSCRIPTS)
+
+    async def read(self, found: Located) -> Chunk:
+        """What a transcript holds behind the place that was reached.
+
+        Raises:
+            NoTranscriptError, OSError: it cannot be read.
+            StorageError: the queue cannot be read.
+        """
+        return await run_sync(self._read, found)
+
+    async def place(self, found: Located) -> Place:
+        """How far a transcript was read."""
+        return await run_sync(self._place_of, found.name)
+
+    async def asked(self, found: Located, most: int) -> int:
+        """How many turns of the user a transcript has behind the place that was reached, counted up to `most`."""
+        return await run_sync(self._asked, found, most)
+
+    def turn(self) -> AbstractAsyncContextManager[bool]:
+        """Be the only process that looks for sessions; yields whether it is. Free again when its holder dies."""
+        return self._lock.hold_if_free()
+
+    async def keep(self, found: Located, chunk: Chunk, turns: Sequence[Turn], space: str, now: str) -> int | None:
+        """Put turns into the queue and advance the cursor, both or neither; returns how many were new.
+
+        None where another process has read on meanwhile: nothing was changed then, read again.
+
+        Args:
+            found: the transcript.
+            chunk: what was read.
+            turns: those of its turns that are to be kept, without secrets.
+            space: theirs; empty where their working folder tells it.
+            now: the time now.
+        """
+        return await run_sync(self._keep, found.name, chunk, turns, space, now)
+
+    async def add(self, turns: Sequence[Turn], path: str, space: str, now: str) -> int:
+        """Put turns into the queue that come from no transcript that is read on; returns how many were new."""
+        return await run_sync(self._add, turns, path, space, now)
+
+    async def offer(
+        self, space: str, now: str, shown_until: str, most: int, fits: Fits, name: Callable[[], str]
+    ) -> list[Piece]:
+        """Pieces to be judged: those of a space first, those that nobody looks at just now before the others.
+
+        Args:
+            space: whose pieces come first.
+            now: the time now.
+            shown_until: the pieces are marked as shown until then; empty marks and keeps nothing.
+            most: how many.
+            fits: whether so many are not too long.
+            name: makes the id of a new piece.
+        """
+        return await run_sync(self._offer, space, now, shown_until, most, fits, name)
+
+    async def piece(self, piece_id: str) -> Piece | None:
+        """A piece that waits; None where there is none."""
+        return await run_sync(self._piece, piece_id)
+
+    async def attempt(self, piece_id: str, name: str) -> None:
+        """Note that what was made of a piece is about to be stored under this name."""
+        await run_sync(self._attempt, piece_id, name)
+
+    async def finish(self, piece_id: str) -> None:
+        """Take a piece out of the queue with all that it says."""
+        await run_sync(self._finish, piece_id)
+
+    async def waiting(self) -> int:
+        """How many turns of users wait."""
+        return (await self.state()).asked
+
+    async def state(self) -> Waiting:
+        """What waits."""
+        return await run_sync(self._state)
+
+    async def tidy(self, now: str) -> int:
+        """Let go of what waited too long or is too much; returns how many turns went."""
+        return await run_sync(self._tidy, now)
+
+    def _read(self, found: Located) -> Chunk:
+        return read_chunk(found, self._place_of(found.name))
+
+    def _asked(self, found: Located, most: int) -> int:
+        place, asked = self._place_of(found.name), 0
+        while asked < most:
+            chunk = read_chunk(found, place)
+            asked += sum(turn.role == "user" for turn in chunk.turns)
+            place = chunk.after
+            if chunk.is_last:
+                break
+        return asked
+
+    def _place_of(self, path: str) -> Place:
+        if not self._path.exists():
+            return Place()
+        with connected(self._path) as connection:
+            return _place_in(connection, path)
+
+    def _keep(self, path: str, chunk: Chunk, turns: Sequence[Turn], space: str, now: str) -> int | None:
+        if chunk.after == chunk.before and not turns:
+            return 0
+        with writing(self._path) as connection:
+            if _place_in(connection, path).version != chunk.before.version:
+                return None
+            after, setting = chunk.after, chunk.after.setting
+            connection.execute(
+                "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (path, after.offset, after.head, after.tail, setting.source, setting.session, setting.cwd,
+                 chunk.before.version + 1, now[:10]),
+            )  # fmt: skip
+            kept = self._insert(connection, turns, path, space, now)
+            self._bound(connection, now)
+            return kept
+
+    def _add(self, turns: Sequence[Turn], path: str, space: str, now: str) -> int:
+        with writing(self._path) as connection:
+            kept = self._insert(connection, turns, path, space, now)
+            self._bound(connection, now)
+            return kept
+
+    def _insert(self, connection: sqlite3.Connection, turns: Sequence[Turn], path: str, space: str, now: str) -> int:
+        kept = 0
+        for turn in turns:
+            row = (turn.key, now[:10])
+            if connection.execute("INSERT OR IGNORE INTO known VALUES (?, ?)", row).rowcount != 1:
+                continue
+            kept += 1
+            connection.execute(
+                "INSERT INTO turns (role, at, source, session, space, path, queued, bytes, text) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (turn.role, turn.at, turn.source, turn.session, space or self._place(turn.cwd), path, now,
+                 len(turn.text.encode()), turn.text),
+            )  # fmt: skip
+        return kept
+
+    def _bound(self, connection: sqlite3.Connection, now: str) -> int:
+        """Let go of what is too old or too much; returns how many turns went."""
+        oldest = instant(moment(now) - timedelta(days=self._bounds.days))
+        gone = connection.execute("DELETE FROM turns WHERE queued < ?", (oldest,)).rowcount
+        (size,) = connection.execute("SELECT total(bytes) FROM turns").fetchone()
+        room = self._bounds.mib << 20
+        while size > room:
+            number, length = connection.execute("SELECT number, bytes FROM turns ORDER BY number LIMIT 1").fetchone()
+            connection.execute("DELETE FROM turns WHERE number = ?", (number,))
+            size, gone = size - length, gone + 1
+        if gone:
+            connection.execute("DELETE FROM pieces WHERE id NOT IN (SELECT piece FROM turns WHERE piece IS NOT NULL)")
+            connection.execute(
+                "INSERT INTO counts VALUES ('dropped', ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+                (gone,),
+            )
+        return gone
+
+    def _tidy(self, now: str) -> int:
+        if not self._path.exists():
+            return 0
+        forgotten = instant(moment(now) - timedelta(days=KNOWN_DAYS))[:10]
+        with writing(self._path) as connection:
+            connection.execute("DELETE FROM known WHERE day < ?", (forgotten,))
+            connection.execute("DELETE FROM cursors WHERE day < ?", (forgotten,))
+            return self._bound(connection, now)
+
+    def _offer(
+        self, space: str, now: str, shown_until: str, most: int, fits: Fits, name: Callable[[], str]
+    ) -> list[Piece]:
+        if not self._path.exists():
+            return []
+        with writing(self._path) as connection:
+            offered: list[Piece] = []
+            for piece_id in _ids_in_order(connection, space, now, name):
+                piece = _piece_in(connection, piece_id)
+                if piece is None:
+                    continue
+                if len(offered) == most or (offered and not fits([*offered, piece])):
+                    break
+                offered.append(piece)
+            if shown_until:
+                marks = [(shown_until, piece.id) for piece in offered]
+                connection.executemany("UPDATE pieces SET shown_until = ? WHERE id = ?", marks)
+            else:
+                connection.execute("ROLLBACK")
+            return offered
+
+    def _piece(self, piece_id: str) -> Piece | None:
+        if not self._path.exists():
+            return None
+        with connected(self._path) as connection:
+            return _piece_in(connection, piece_id)
+
+    def _attempt(self, piece_id: str, name: str) -> None:
+        with writing(self._path) as connection:
+            connection.execute("UPDATE pieces SET attempt = ? WHERE id = ?", (name, piece_id))
+
+    def _finish(self, piece_id: str) -> None:
+        with writing(self._path) as connection:
+            connection.execute("DELETE FROM turns WHERE piece = ?", (piece_id,))
+            connection.execute("DELETE FROM pieces WHERE id = ?", (piece_id,))
+
+    def _state(self) -> Waiting:
+        if not self._path.exists():
+            return Waiting(0, 0, 0, 0)
+        with connected(self._path) as connection:
+            turns, asked, size = connection.execute(
+                "SELECT count(*), total(role = 'user'), total(bytes) FROM turns"
+            ).fetchone()
+            dropped = connection.execute("SELECT count FROM counts WHERE name = 'dropped'").fetchone()
+            return Waiting(turns, int(asked), int(size), dropped[0] if dropped else 0)
+
+
+def _place_in(connection: sqlite3.Connection, path: str) -> Place:
+    row = connection.execute(
+        "SELECT place, head, tail, source, session, cwd, version FROM cursors WHERE path = ?", (path,)
+    ).fetchone()
+    return Place() if row is None else Place(row[0], row[1], row[2], Setting(*row[3:6]), row[6])
+
+
+def _piece_in(connection: sqlite3.Connection, piece_id: str) -> Piece | None:
+    row = connection.execute(
+        "SELECT id, source, session, space, path, attempt FROM pieces WHERE id = ?", (piece_id,)
+    ).fetchone()
+    turns = connection.execute(
+        "SELECT number, role, text, at FROM turns WHERE piece = ? ORDER BY number", (piece_id,)
+    ).fetchall()
+    if row is None or not turns:
+        return None
+    *named, attempt = row
+    piece_id, source, session, space, path = named
+    return Piece(piece_id, source, session, space, path, tuple(Kept(*turn) for turn in turns), attempt)
+
+
+def _ids_in_order(connection: sqlite3.Connection, space: str, now: str, name: Callable[[], str]) -> Iterator[str]:
+    """Ids of pieces in the order in which they are to be judged; what is in none yet is put into new ones."""
+    there = "SELECT id, space <> ?, first FROM pieces WHERE shown_until {} ? ORDER BY 2, 3"
+    rows = connection.execute(there.format("<="), (space, now)).fetchall()
+    yield from (row[0] for row in rows if not row[1])
+    yield from _new_pieces(connection, name, "AND space = ?", (space,))
+    yield from (row[0] for row in rows if row[1])
+    yield from _new_pieces(connection, name, "", ())
+    yield from (row[0] for row in connection.execute(there.format(">"), (space, now)).fetchall())
+
+
+def _new_pieces(
+    connection: sqlite3.Connection, name: Callable[[], str], where: str, values: Sequence[str]
+) -> Iterator[str]:
+    """Put the oldest turns that are in no piece into one, again and again."""
+    while True:
+        row = connection.execute(
+            f"SELECT source, session, space, path, number FROM turns WHERE piece IS NULL {where} "  # noqa: S608 - ours
+            "ORDER BY number LIMIT 1",
+            values,
+        ).fetchone()
+        if row is None:
+            return
+        source, session, its_space, path, first = row
+        loose = connection.execute(
+            "SELECT number, role, text, at FROM turns WHERE piece IS NULL AND source = ? AND session = ? AND space = ? "
+            "ORDER BY number LIMIT ?",
+            (source, session, its_space, _TOGETHER),
+        ).fetchall()
+        kept = [Kept(*turn) for turn in loose]
+        piece = name()
+        own = [(piece, turn.number) for turn in kept[: first_piece(kept)]]
+        connection.executemany("UPDATE turns SET piece = ? WHERE number = ?", own)
+        connection.execute(
+            "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, '', '')", (piece, source, session, its_space, path, first)
+        )
+        yield piece

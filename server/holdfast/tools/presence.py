@@ -1,0 +1,143 @@
+"""Tools for hooks of clients: kept from the model, and not there unless presence is on.
+
+A client calls them by itself at the moments of a session. They always answer, and never with an error: a hook that
+fails is in the user's way.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path, PureWindowsPath
+from typing import Any, Final
+
+import anyio
+import structlog
+from fastmcp import Context, FastMCP
+from mcp_types import ToolAnnotations
+
+from holdfast.engine.ports import Caller
+from holdfast.engine.presence.hand_over import hand_over
+from holdfast.engine.presence.whisper import Whisper, Whispered, filled, whisper
+from holdfast.errors import HoldfastError
+from holdfast.model.note import space_name
+from holdfast.settings import work_space
+from holdfast.tools.agent import ADDS, ServedMemory
+from holdfast.tools.auth import asked_space
+from holdfast.tools.fitting import new_mark, on_one_line
+from holdfast.tools.whispered import SILENCE, hook_answer, text_of
+
+WHISPER: Final = "For hooks of clients: what a session should know with this prompt, as the answer of a hook."
+STORE: Final = "For hooks of clients: hands over what was said in a session, to be distilled later by an agent."
+HIDDEN: Final = {"ui": {"visibility": ["app"]}}  # clients that know this keep the tool from their model
+DEADLINE_SECONDS: Final = 6.0  # with the opening of the index; the search itself has less
+STORE_SECONDS: Final = 8.0  # hooks wait ten
+LONGEST_PATH: Final = 4096
+FEWEST_PARTS: Final = 4  # of a path that may be a project's, seen from another machine: /home/ann is none
+_BY_HOOK: Final = "the hook's folder"
+_OWN_EVENT: Final = "UserPromptSubmit"
+_LOOKS: Final = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+_FAILURES: Final = (HoldfastError, OSError, sqlite3.Error)
+
+log = structlog.get_logger()
+
+
+def add_presence_tools(server: FastMCP[Any], served: ServedMemory, *, http: bool) -> None:
+    """Put the tools for hooks on a server.
+
+    Over HTTP none of them reads a file: where a transcript is, is the word of a client elsewhere.
+    """
+    _add_whisper(server, served, http=http)
+    if not http:
+        _add_whisper_store(server, served)
+
+
+def _add_whisper(server: FastMCP[Any], served: ServedMemory, *, http: bool) -> None:
+
+    @server.tool(name="whisper", description=WHISPER, annotations=_LOOKS, output_schema=None, meta=HIDDEN)
+    async def _whisper(
+        context: Context,
+        prompt: str | None = None,
+        session_id: str | None = None,
+        cwd: str | None = None,
+        event: str | None = None,
+        client: str | None = None,
+    ) -> str:
+        who = in_folder(served, served.caller(context), filled(cwd), http=http)
+        if client is not None and filled(client):
+            who = replace(who, source=on_one_line(filled(client), 64))
+        request = Whisper(filled(prompt), filled(session_id), filled(event) or _OWN_EVENT)
+        return hook_answer(await whispered(served, who, request), request.event)
+
+
+def _add_whisper_store(server: FastMCP[Any], served: ServedMemory) -> None:
+    @server.tool(name="whisper_store", description=STORE, annotations=ADDS, output_schema=None, meta=HIDDEN)
+    async def _whisper_store(
+        context: Context,
+        transcript_path: str | None = None,
+        session_id: str | None = None,
+        cwd: str | None = None,
+        event: str | None = None,
+        last: str | None = None,
+    ) -> str:
+        folder = filled(cwd)
+        who = in_folder(served, served.caller(context), folder, http=False)
+        given = {"path": filled(transcript_path), "session": filled(session_id), "cwd": folder, "event": filled(event)}
+        await _handed_over(served, who, given, filled(last) or None)
+        return SILENCE
+
+
+async def _handed_over(served: ServedMemory, who: Caller, given: dict[str, str], last: str | None) -> None:
+    """Take what is new in a transcript; what cannot be taken now is taken with the next turn."""
+    try:
+        with anyio.move_on_after(STORE_SECONDS):
+            took = await served.memory.attend_folder(lambda ports: hand_over(ports, who, **given, last=last))
+            log.info("whisper_store", status=took.status, turns=took.turns, waiting=took.waiting, reason=took.reason)
+    except _FAILURES as error:
+        log.warning("whisper_store_failed", error=type(error).__name__)
+
+
+async def whispered(served: ServedMemory, who: Caller, request: Whisper) -> str:
+    """The text for the model; empty where there is none, whatever the reason."""
+    said = Whispered(silent="it took too long")
+    try:
+        with anyio.move_on_after(DEADLINE_SECONDS):
+            said = await served.memory.attend(lambda ports: whisper(ports, who, request))
+    except _FAILURES as error:
+        said = Whispered(silent=type(error).__name__)
+        log.warning("whisper_failed", error=type(error).__name__)
+    if said.silent:
+        log.info("whisper_silent", reason=said.silent)
+    return text_of(said, new_mark())
+
+
+def in_folder(served: ServedMemory, who: Caller, folder: str, *, http: bool) -> Caller:
+    """Who asks, at work in a folder that a hook named.
+
+    What a request's header names comes before it, and on stdio, where all is one project's, `HOLDFAST_SPACE`.
+    """
+    if asked_space() is not None or not folder or len(folder) > LONGEST_PATH:
+        return who
+    named = served.settings.space if served.settings is not None and not http else None
+    try:
+        if served.guarded:  # the caller's own machine may be another one
+            return replace(who, space=_by_name(folder), space_from=_BY_HOOK)
+        path = Path(folder)
+        if not path.is_absolute():
+            return who
+        space, how = work_space(named, path, Path.home())
+    except (OSError, RuntimeError, ValueError):
+        return who
+    return replace(who, space=space, space_from=how)
+
+
+def _by_name(folder: str) -> str | None:
+    """The space of a folder on another machine, of which only the name is known; None where it is no project's.
+
+    Raises:
+        ValueError: its name cannot be a space.
+    """
+    path = PureWindowsPath(folder)  # reads either slash
+    return space_name(path.name) if len(path.parts) >= FEWEST_PARTS else None

@@ -1,0 +1,197 @@
+"""Handing over a transcript: what was said waits in the queue, each turn once, nothing of it is a note."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import anyio
+import pytest
+
+import holdfast.app
+from holdfast.app import build_memory
+from holdfast.engine.ports import Caller
+from holdfast.engine.presence.hand_over import HandedOver, hand_over
+from holdfast.engine.runtime import Memory
+from holdfast.model.transcripts.pieces import Piece
+from holdfast.settings import load_settings
+from served import Clock, made_up_secret
+from sessions import REAL, Session, claude_session
+
+pytestmark = pytest.mark.anyio
+
+WHO = Caller("harbour", "git folder", "claude-code")
+CHAI = "ചായ വേണം, കാപ്പി വേണ്ട."
+
+
+@asynccontextmanager
+async def remembering(home: Path, clock: Clock | None = None, **variables: str) -> AsyncIterator[Memory]:
+    """A memory whose user has this home folder."""
+    environ = {"HOLDFAST_HOME": str(home / "memory"), "HOLDFAST_ENCODER": "none"} | variables
+    with patch.object(Path, "home", lambda: home), patch.object(holdfast.app, "now", clock or Clock()):
+        memory = build_memory(load_settings(environ))
+        async with memory.running():
+            yield memory
+
+
+async def handed(memory: Memory, session: Session | Path | str, event: str = "Stop", who: Caller = WHO) -> HandedOver:
+    path = session.path if isinstance(session, Session) else session
+    return await memory.attend_folder(
+        lambda ports: hand_over(
+            ports, who, path=str(path), session="s", cwd="/home/ada/harbour", event=event, last=None
+        )
+    )
+
+
+async def waiting(memory: Memory, most: int = 50) -> list[Piece]:
+    """What would be offered."""
+    queue = memory.ports.transcripts
+    assert queue is not None
+    names = iter(f"pce_{number:08d}" for number in range(1000))
+    return await queue.offer("harbour", memory.ports.now, "", most, lambda _: True, lambda: next(names))
+
+
+async def test_each_turn_is_kept_once_as_the_session_goes_on(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, session)).status == "nothing"
+        session.say("Where is the crane?", "At the north quay.")
+        assert await handed(memory, session) == HandedOver("kept", 2, 1)
+        assert (await handed(memory, session)).status == "nothing"
+        session.say(CHAI)
+        assert await handed(memory, session, "PreCompact") == HandedOver("kept", 1, 2)
+        (piece,) = await waiting(memory)
+        assert [turn.text for turn in piece.turns] == ["Where is the crane?", "At the north quay.", CHAI]
+        assert (piece.session, piece.space, piece.source) == (session.name, "harbour", "claude-code")
+    assert not list((tmp_path / "memory").glob("memories/**/*.md")), "nothing is stored unasked"
+
+
+async def test_a_real_session_its_resumption_and_its_fork_are_kept_once(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / "-home-ada-lighthouse"
+    folder.mkdir(parents=True)
+    for name in ("claude-code-2.1", "claude-code-2.1-fork"):
+        (folder / f"{name}.jsonl").write_bytes((REAL / f"{name}.jsonl").read_bytes())
+    async with remembering(tmp_path) as memory:
+        first = await handed(memory, folder / "claude-code-2.1.jsonl")
+        fork = await handed(memory, folder / "claude-code-2.1-fork.jsonl")
+        assert (first.turns, fork.turns) == (6, 2)
+
+
+async def test_a_session_of_codex_is_found_where_codex_has_its_home(tmp_path: Path) -> None:
+    file = tmp_path / "codex" / "sessions" / "2026" / "11" / "23" / "rollout-2026.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_bytes((REAL / "codex-0.169.jsonl").read_bytes())
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, file)).status == "refused"
+    async with remembering(tmp_path, HOLDFAST_TRANSCRIPT_ROOTS=str(tmp_path / "codex" / "sessions")) as memory:
+        assert (await handed(memory, file)).turns == 4
+        (piece,) = await waiting(memory)
+        assert (piece.space, piece.source) == ("lighthouse", "codex")
+
+
+async def test_secrets_are_replaced_and_what_is_private_is_left_out_before_anything_is_kept(tmp_path: Path) -> None:
+    session, secret = claude_session(tmp_path), made_up_secret()
+    session.say(f"The key is {secret}. <private>My pin is 4711.</private>", "Noted.")
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, session)).turns == 2
+        (piece,) = await waiting(memory)
+        assert piece.turns[0].text == "The key is [redacted: GitHub token]."
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "memory").rglob("*") if path.is_file())
+    assert secret.encode() not in kept
+    assert b"4711" not in kept
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "/etc/hosts.jsonl", "../x.jsonl", "{home}/memory/journal/2026-11.jsonl"]
+)
+async def test_a_path_elsewhere_is_refused_with_a_reason_that_does_not_repeat_it(path: str, tmp_path: Path) -> None:
+    async with remembering(tmp_path) as memory:
+        told = await handed(memory, path.replace("{home}", str(tmp_path)))
+        assert told.status == "refused"
+        assert told.reason
+        assert "passwd" not in told.reason
+
+
+async def test_over_http_no_path_is_read(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.say("One.")
+    with patch.object(Path, "home", lambda: tmp_path):
+        settings = load_settings({"HOLDFAST_HOME": str(tmp_path / "memory"), "HOLDFAST_ENCODER": "none"})
+        memory = build_memory(settings, local=False)
+    async with memory.running():
+        assert (await handed(memory, session)).status == "off"
+
+
+async def test_a_broken_transcript_gives_what_is_whole_in_it(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.say("Before.")
+    with session.path.open("ab") as file:
+        file.write(b'{"type": "user", "message": \xff\xfe\n\x00\x00\x00\n[1, 2\n"x"\n' + b"[" * 100_000 + b"\n")
+    session.say("Behind.")
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, session)).turns == 2
+
+
+async def test_without_a_transcript_the_last_answer_alone_is_kept(tmp_path: Path) -> None:
+    async with remembering(tmp_path) as memory:
+        for turns in (1, 0):
+            told = await memory.attend_folder(
+                lambda ports: hand_over(
+                    ports,
+                    WHO,
+                    path="",
+                    session="s1",
+                    cwd="/home/ada/harbour",
+                    event="Stop",
+                    last="We chose the blue one.",
+                )
+            )
+            assert told.turns == turns
+        (piece,) = await waiting(memory)
+        assert (piece.text, piece.session) == ("We chose the blue one.", "s1")
+
+
+async def test_ten_sessions_at_once_and_two_servers_on_one_of_them_lose_nothing_and_repeat_nothing(
+    tmp_path: Path,
+) -> None:
+    sessions = [claude_session(tmp_path, number) for number in range(10)]
+    async with remembering(tmp_path) as one, remembering(tmp_path) as other:
+        for turn in range(5):
+            for session in sessions:
+                session.say(f"Question {turn} of {session.name}", f"Answer {turn} of {session.name}")
+            async with anyio.create_task_group() as tasks:
+                for session in sessions:
+                    for memory in (one, other):
+                        tasks.start_soon(handed, memory, session)
+        said = [turn.text for piece in await waiting(one, 1000) for turn in piece.turns]
+    assert len(said) == len(set(said)) == 100
+
+
+async def test_the_queue_lets_go_of_what_is_too_old_and_of_the_oldest_where_it_is_too_much(tmp_path: Path) -> None:
+    session, clock = claude_session(tmp_path), Clock()
+    async with remembering(tmp_path, clock, HOLDFAST_TRANSCRIPT_MIB="1", HOLDFAST_TRANSCRIPT_DAYS="3") as memory:
+        queue = memory.ports.transcripts
+        assert queue is not None
+        for number in range(40):
+            session.say(f"{number} " + "long " * 8000)
+        await handed(memory, session)
+        state = await queue.state()
+        assert state.bytes <= 1 << 20
+        assert state.turns + state.dropped == 40
+        assert (await waiting(memory))[-1].turns[-1].text.startswith("39 ")
+        clock.forward(days=4)
+        assert await queue.tidy(memory.ports.now) == state.turns
+        assert await queue.waiting() == 0
+        assert (await handed(memory, session)).turns == 0, "what was let go of does not come again"
+
+
+async def test_a_space_that_is_set_by_hand_is_that_of_the_session(tmp_path: Path) -> None:
+    session = claude_session(tmp_path, cwd="/home/ada/elsewhere")
+    session.say("One.")
+    async with remembering(tmp_path) as memory:
+        await handed(memory, session, who=Caller("set-by-hand", "HOLDFAST_SPACE", "claude-code"))
+        session.say("Two.")
+        await handed(memory, session)
+        assert sorted(piece.space for piece in await waiting(memory)) == ["elsewhere", "set-by-hand"]

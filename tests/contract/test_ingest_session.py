@@ -1,0 +1,108 @@
+"""ingest-session and the watcher of sessions: the same queue as hooks fill, from the clients' own folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from holdfast.cli.sessions import hours_in
+from holdfast.engine.presence import sessions as looking
+from holdfast.errors import InvalidArgumentError
+from processes import HOLDFAST
+from sessions import claude_session
+from transcripts_worker import built, take
+
+pytestmark = pytest.mark.anyio
+
+
+def command(environment: dict[str, str], *arguments: str) -> Any:
+    ran = subprocess.run(
+        [*HOLDFAST, "ingest-session", *arguments, "--json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode in (0, 1), ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_sessions_of_the_last_days_are_taken_in_once_those_that_are_long_enough(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    long, short, old = (claude_session(tmp_path, number) for number in range(3))
+    for session, asked in ((long, 5), (short, 4), (old, 5)):
+        for number in range(asked):
+            session.say(f"Question {number}?", "Answer.")
+    before = time.time() - 100 * 3600
+    os.utime(old.path, (before, before))
+    told = command(environment)
+    assert [(each["path"], each["turns"]) for each in told["sessions"]] == [(str(long.path), 10)]
+    assert told["waiting"] == 10
+    assert command(environment)["waiting"] == 10
+    assert command(environment, "--since", "7d")["waiting"] == 20
+    assert command(environment, str(short.path))["waiting"] == 28
+    old.say("One more?")
+    assert command(environment, "--latest")["sessions"] == [{"path": str(old.path), "turns": 1, "refused": ""}]
+
+
+def test_a_path_elsewhere_is_named_and_nothing_is_read(environment: dict[str, str], tmp_path: Path) -> None:
+    told = command(environment, str(tmp_path / "secrets.jsonl"))
+    assert "no folder in which a client keeps transcripts" in told["sessions"][0]["refused"]
+    assert told["waiting"] == 0
+
+
+def test_a_span_of_time_is_hours_days_or_weeks() -> None:
+    assert [hours_in(span) for span in ("72h", "7d", "2w")] == [72, 168, 336]
+    with pytest.raises(InvalidArgumentError):
+        hours_in("a week")
+
+
+async def test_the_watcher_takes_in_what_is_still_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    session, fresh = claude_session(tmp_path, 1), claude_session(tmp_path, 2)
+    for number in range(5):
+        session.say(f"Question {number}?", "Answer.")
+    moment = time.time() - 100
+    os.utime(session.path, (moment, moment))
+    fresh.say(*["Being written."] * 12)
+    with patch.object(looking, "START_SECONDS", 0), patch.object(looking, "LOOK_SECONDS", 0.05):
+        memory = built(tmp_path)
+        await memory.attend_folder(lambda _: anyio.lowlevel.checkpoint())
+        watcher = looking.SessionWatcher(memory, looking.Wanted(72, 5, 60))
+        queue = memory.ports.transcripts
+        assert queue is not None
+        async with memory.running(), anyio.create_task_group() as tasks:
+            tasks.start_soon(watcher.run)
+            while (await queue.state()).turns < 10:  # noqa: ASYNC110 - a file that others write
+                await anyio.sleep(0.02)
+            session.say("And one more?")
+            os.utime(session.path, (moment, moment))
+            while (await queue.state()).turns < 11:  # noqa: ASYNC110 - as above
+                await anyio.sleep(0.02)
+            tasks.cancel_scope.cancel()
+
+
+async def test_one_process_watches_and_what_it_took_no_hook_takes_again(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    for number in range(5):
+        session.say(f"Question {number}?", "Answer.")
+    one, other = built(tmp_path), built(tmp_path)
+    async with one.running(), other.running():
+        await take(other, claude_session(tmp_path, 9))
+        queue, its = one.ports.transcripts, other.ports.transcripts
+        assert queue is not None
+        assert its is not None
+        await one.attend_folder(lambda _: anyio.lowlevel.checkpoint())
+        async with queue.turn() as mine, its.turn() as also:
+            assert (mine, also) == (True, False)
+            await one.attend_folder(lambda ports: looking.take_sessions(ports, queue, looking.Wanted()))
+        assert (await take(other, session)).turns == 0

@@ -1,0 +1,199 @@
+"""`holdfast whisper inject`: asks a running server over its socket, else finds by words; it never fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from processes import HOLDFAST, Stdio, environment_in, stdio, until
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such sockets there")
+
+LAMP = "The lamp of the lighthouse is trimmed by tenacity with five attempts."
+PROMPT = "How is the lamp of the lighthouse trimmed by tenacity?"
+ROOMY = ("--seconds", "60")  # for a slow machine
+HEAVY = {"anyio", "fastmcp", "mcp", "pydantic", "numpy", "onnxruntime", "sqlite3", "structlog", "asyncio"}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> dict[str, str]:
+    return environment_in(tmp_path) | {"HOLDFAST_PRESENCE": "on"}
+
+
+@pytest.fixture
+def server(here: dict[str, str]) -> Iterator[Stdio]:
+    with stdio(here) as running:
+        begin(running, here)
+        yield running
+
+
+def begin(running: Stdio, here: dict[str, str]) -> None:
+    running.begin()
+    running.tool("remember", content=LAMP, space="harbour")
+    until(lambda: any(f"{running.process.pid}-" in path.name for path in sockets(here)))
+
+
+def sockets(here: dict[str, str]) -> list[Path]:
+    return list((Path(here["HOLDFAST_HOME"]) / ".holdfast" / "sockets").glob("*.sock"))
+
+
+def hook(session: str = "one", **given: Any) -> str:
+    told = {"prompt": PROMPT, "session_id": session, "cwd": "/srv/harbour", "hook_event_name": "UserPromptSubmit"}
+    return json.dumps(told | given)
+
+
+def inject(here: dict[str, str], text: str, *more: str, python: tuple[str, ...] = HOLDFAST) -> str:
+    """What the command prints; it must end well and say nothing else."""
+    command = [*python, "whisper", "inject", *(more or ROOMY)]
+    ran = subprocess.run(command, input=text.encode(), env=here, capture_output=True, check=False, timeout=120)
+    assert ran.returncode == 0
+    assert python != HOLDFAST or not ran.stderr
+    return ran.stdout.decode()
+
+
+def added(text: str) -> str:
+    return str(json.loads(text)["hookSpecificOutput"]["additionalContext"]) if text else ""
+
+
+def test_a_running_server_is_asked_and_remembers_the_session(here: dict[str, str], server: Stdio) -> None:
+    answer = json.loads(inject(here, hook()))
+    assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    assert LAMP in answer["hookSpecificOutput"]["additionalContext"]
+    assert inject(here, hook()) == ""
+    result = server.tool("whisper", prompt=PROMPT, session_id="one", cwd="/srv/harbour")
+    assert result["content"][0]["text"] == "{}", "the tool and the command know the same sessions"
+
+
+def test_for_that_nothing_heavy_is_imported(here: dict[str, str], server: Stdio) -> None:
+    command = (
+        sys.executable,
+        "-X",
+        "importtime",
+        "-c",
+        "import sys; from holdfast.__main__ import main; sys.exit(main())",
+    )
+    ran = subprocess.run(
+        [*command, "whisper", "inject", *ROOMY], input=hook().encode(), env=here, capture_output=True, check=True
+    )
+    assert LAMP in added(ran.stdout.decode())
+    imported = set(re.findall(r"\| +([a-zA-Z_][\w]*)", ran.stderr.decode()))
+    assert not imported & HEAVY
+    assert "argparse" not in imported
+
+
+def test_without_a_server_notes_are_found_by_their_words(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    assert LAMP in added(inject(here, hook()))
+    assert inject(here, hook()) == ""
+    assert inject(here, hook(session="two", prompt="thanks!")) == ""
+
+
+def test_a_server_that_was_killed_is_passed_over_and_its_socket_taken_away_by_the_next(here: dict[str, str]) -> None:
+    with stdio(here) as killed:
+        begin(killed, here)
+        killed.process.kill()
+        killed.process.wait()
+    assert len(sockets(here)) == 1
+    assert LAMP in added(inject(here, hook()))
+    with stdio(here) as next_one:
+        begin(next_one, here)
+        assert LAMP in added(inject(here, hook(session="two")))
+        (left,) = sockets(here)
+        assert str(next_one.process.pid) in left.name
+
+
+def test_several_servers_have_a_socket_each_and_take_their_own_away(here: dict[str, str], server: Stdio) -> None:
+    with stdio(here) as second:
+        begin(second, here)
+        assert len(sockets(here)) == 2
+        with ThreadPoolExecutor(10) as pool:
+            answers = list(pool.map(lambda number: inject(here, hook(session=f"s{number}")), range(10)))
+        assert all(LAMP in added(answer) for answer in answers)
+        second.end()
+        until(lambda: len(sockets(here)) == 1)
+    assert LAMP in added(inject(here, hook(session="later")))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no socket then")
+def test_a_folder_with_a_very_long_path_has_a_socket_too(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 60) / ("e" * 60) / ("f" * 60)
+    deep.mkdir(parents=True)
+    here = environment_in(deep) | {"HOLDFAST_PRESENCE": "on"}
+    with stdio(here) as running:
+        begin(running, here)
+        assert len(str(sockets(here)[0])) > 200
+        assert LAMP in added(inject(here, hook()))
+
+
+def test_sockets_are_for_the_user_alone(here: dict[str, str], server: Stdio) -> None:
+    (path,) = sockets(here)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives a file to somebody else")
+def test_a_socket_of_another_user_is_not_asked(here: dict[str, str], server: Stdio) -> None:
+    path = sockets(here)[0].with_name("0-trap.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trap:
+        trap.bind(str(path))
+        trap.listen()
+        os.chown(path, 4711, 4711)
+        assert LAMP in added(inject(here, hook()))
+        trap.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            trap.accept()
+
+
+def test_where_there_can_be_no_socket_the_server_works_and_words_answer(here: dict[str, str]) -> None:
+    folder = Path(here["HOLDFAST_HOME"]) / ".holdfast"
+    folder.mkdir(parents=True)
+    (folder / "sockets").write_text("in the way", "utf-8")
+    with stdio(here) as running:
+        running.begin()
+        running.tool("remember", content=LAMP, space="harbour")
+        assert LAMP in added(inject(here, hook()))
+
+
+def test_a_server_that_does_not_answer_costs_the_limit_and_no_more(here: dict[str, str], server: Stdio) -> None:
+    server.process.send_signal(19)  # SIGSTOP: it takes the connection and is deaf
+    begun = time.monotonic()
+    try:
+        assert inject(here, hook(), "--seconds", "0.4") == ""
+    finally:
+        server.process.send_signal(18)
+    assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "no JSON", "[]", "null", "{}", '{"prompt": 1}', '{"prompt": "x"', "\x00", '{"cwd": "/nowhere/\\ud800"}'],
+)
+def test_whatever_comes_in_it_ends_well_and_says_nothing(here: dict[str, str], server: Stdio, text: str) -> None:
+    assert inject(here, text) == ""
+
+
+def test_without_a_memory_nothing_is_said_and_nothing_made(here: dict[str, str]) -> None:
+    assert inject(here, hook()) == ""
+    assert not Path(here["HOLDFAST_HOME"]).exists()
+
+
+def test_what_comes_over_the_socket_need_not_be_a_question(here: dict[str, str], server: Stdio) -> None:
+    for sent in (b"\n", b"[1]\n", b'{"prompt": 5}\n', b"\xff\xfe\n", b""):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+            asking.settimeout(30)
+            asking.connect(str(sockets(here)[0]))
+            asking.sendall(sent)
+            asking.shutdown(socket.SHUT_WR)
+            assert asking.recv(100) in (b"{}", b"")
+    assert LAMP in added(inject(here, hook()))
