@@ -310,6 +310,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     from holdfast.tools.maintenance import add_maintenance_tools  # noqa: PLC0415
     from holdfast.tools.omi import add_checkpoint_tools, add_omi_tools  # noqa: PLC0415
     from holdfast.tools.server import MemoryServer, add_later, add_security_tools, spare_listing  # noqa: PLC0415
+    from holdfast.tools.view.opening import add_opening  # noqa: PLC0415
 
     guarded = http and settings.authenticates
     server = MemoryServer(
@@ -331,13 +332,14 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     add_security_tools(server, served)
     if settings.presence:
         _be_present(server, served, settings, http=http)
+    add_opening(server, served, settings.view)
     behind = _behind_the_gate(server, served) if guarded or (admin and not http) else None
     add_later(server, served, behind)
     for each, shown in ((server, behind), (behind, None)):
         if each is not None:
             observe(each, principal)
             spare_listing(each)
-            KnownLists([each, *([shown] if shown else [])], settings.answers).serve()
+            KnownLists([each, *([shown] if shown else [])], settings.answers, settings.view).serve()
     return Servers(server, behind)
 
 

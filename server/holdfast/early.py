@@ -91,7 +91,7 @@ def made_for() -> dict[str, str]:
 
 def stored_answers(settings: Settings, *, admin: bool, environ: Mapping[str, str]) -> Answers | None:
     """The answers to give early; None where there are none that are sure to be those of the framework."""
-    if settings.tenancy != "single" or any(name.startswith(_FOREIGN) for name in environ):
+    if settings.tenancy != "single" or settings.view == "always" or any(name.startswith(_FOREIGN) for name in environ):
         return None
     try:
         stored = json.loads(STORED.read_bytes())

@@ -111,6 +111,28 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         anyio.run(_until_signal, lambda: web.serve(listener), memory, web.ended)
 
 
+def serve_view(settings: Settings, port: int, key: str, *, admin: bool, listening: Callable[[int, str], None]) -> None:
+    """Serve the View in a browser of this machine until a signal comes; see `holdfast.viewing`.
+
+    Args:
+        settings: all settings.
+        port: where, 0 for one that is free.
+        key: what the page must bring to be answered.
+        admin: the admin namespace is there.
+        listening: is told the port and the key as soon as the page can be asked for.
+    """
+    with _listen("127.0.0.1", port) as listener:
+        memory = build_memory(settings)
+        server = build_server(settings, memory, admin=admin)
+        from holdfast.viewing.site import Site  # noqa: PLC0415 - brings the framework, after it was made quiet
+
+        port = listener.getsockname()[1]
+        site = Site(server, key, port)
+        _collect_from_here()
+        listening(port, key)
+        anyio.run(_until_signal, lambda: site.serve(listener), memory, site.ended)
+
+
 def _collect_from_here() -> None:
     """Look for garbage from now on, and no more through what was made until now: it stays as long as the process."""
     gc.freeze()

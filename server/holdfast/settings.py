@@ -299,6 +299,8 @@ SETTINGS: tuple[Setting, ...] = (
             _one_of("debug", "info", "warning", "error")),
     Setting("answers", "auto", "auto: text alone for clients known to keep it from their model, else structured too; "
             "text or structured for all.", _one_of("auto", "text", "structured")),
+    Setting("view", "auto", "auto: clients that say they show MCP Apps are offered the View; always or never for all.",
+            _one_of("auto", "always", "never")),
     Setting("allowed_hosts", "", "More Host names that HTTP requests may carry, as a list.", _names),
     Setting("allowed_origins", "", "Origins whose pages may call over HTTP, as a list.", _origins),
     Setting("auth_tokens", "", "Who may call over HTTP: a list of {token or token_sha256, client_id, scopes, space}.",
@@ -400,6 +402,7 @@ class Settings:
     allowed_origins: tuple[str, ...]
     now: datetime | None = None
     answers: Answers = "auto"
+    view: str = "auto"
     encoder_model: str = ""
     encoder_dimensions: int | None = None
     encoder_key: Late = Late("HOLDFAST_ENCODER_KEY")

@@ -35,6 +35,7 @@ _RUNS = {
     "uninstall": "install:run_uninstall",
     "doctor": "doctor:run_doctor",
     "whisper": "whispering:run_whisper",
+    "view": "view:run_view",
 }
 
 
@@ -82,6 +83,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     _add_install(commands.add_parser("install", help="add Holdfast to a client", epilog=EXIT_CODES))
     _add_entry(commands.add_parser("uninstall", help="take it out of a client", epilog=EXIT_CODES))
     _add_whisper(commands.add_parser("whisper", help="presence: answer a hook, or set it up", epilog=EXIT_CODES))
+    _add_view(commands.add_parser("view", help="show the memory in the browser, to look through it and put it right"))
     _add_doctor(commands.add_parser("doctor", help="look for what is wrong, and say what to do", epilog=EXIT_CODES))
 
 
@@ -203,3 +205,12 @@ def _add_whisper(parser: argparse.ArgumentParser) -> None:
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept", action="store_true", help="take pages that others have changed for right")
     _add_json(parser)
+
+
+def _add_view(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=0, help="where on this machine (default: one that is free)")
+    parser.add_argument(
+        "--admin", action="store_true", default=argparse.SUPPRESS,
+        help="with the admin namespace: edit in place, approve, delete, erase, undo anything",
+    )  # fmt: skip
+    parser.add_argument("--no-browser", dest="browser", action="store_false", help="only print the address")

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import journal, maintenance
+from holdfast.index import journal, maintenance, overview
 from holdfast.index import maintenance as lifecycle
 from holdfast.index import queries as listings
 from holdfast.index import queries as topology
@@ -15,6 +15,7 @@ from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.history import Known, known_journal
 from holdfast.index.journal import LineRow, LinesWanted
 from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
+from holdfast.index.overview import ChangedNotes, Opposed
 from holdfast.index.projection import HistoryRow
 from holdfast.index.queries import Hub, ListedNote, Standing, Statistics, statistics
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, feedback_of
@@ -286,6 +287,25 @@ class IndexView:
 
     def job_runs(self, name: str) -> tuple[int, list[JobRun]]:
         return lifecycle.job_runs(self._connection, name)
+
+    def changes_before(self, space: str | None, before: int, most: int) -> list[ChangedNotes]:
+        """See `holdfast.index.overview`, as for the following."""
+        return overview.changes_before(self._connection, space, before, most)
+
+    def opposed(self, space: str | None, now: str, most: int) -> list[Opposed]:
+        return overview.opposed(self._connection, space, now, most)
+
+    def doubted(self, space: str | None, now: str, most: int) -> list[str]:
+        return overview.doubted(self._connection, space, now, most)
+
+    def foremost(self, space: str | None, now: str, most: int) -> tuple[list[str], int]:
+        return overview.foremost(self._connection, space, now, most)
+
+    def replaced_by(self, ids: Sequence[str], most: int) -> list[str]:
+        return overview.replaced_by(self._connection, json.dumps(list(ids)), most)
+
+    def months(self, space: str | None, most: int) -> list[tuple[str, int, int]]:
+        return overview.months(self._connection, space, most)
 
     def known_journal(self) -> Known:
         return known_journal(self._connection)

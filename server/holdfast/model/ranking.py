@@ -245,11 +245,28 @@ class Question:
     affinity: Mapping[str, float] = field(default_factory=dict)
 
 
+class Terms(NamedTuple):
+    """What each term of a score came to, as they stand in the formula: the score is their sum."""
+
+    words: float
+    meaning: float
+    session: float
+    subject: float
+    rare: float
+    time: float
+    other_space: float
+    retired: float
+    doubt: float
+    tier: float
+    affinity: float
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning.
 
-    `unknown` is the share of the question's words that no note has.
+    `unknown` is the share of the question's words that no note has. `terms` are those of the score as it was first,
+    None where the note is there for another reason.
     """
 
     candidate: RankCandidate
@@ -257,6 +274,7 @@ class Ranked:
     relevance: float
     also: tuple[str, ...] = ()
     unknown: float = 0.0
+    terms: Terms | None = None
 
     @property
     def weak(self) -> bool:
@@ -379,23 +397,23 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     agreement = _agreement(candidate.happened, question, weights.fading)
     affinity = question.affinity.get(candidate.id, 0.0)
     floor, rare = _rarity(candidate, asked.telling)
-    score = (
-        candidate.coverage**weights.words
-        + weights.z * (candidate.z or 0.0)
-        + weights.session * (candidate.session_z or 0.0)
-        + weights.subject * subject
-        + weights.rare * rare
-        + weights.time * agreement
-        - weights.other_space * foreign
-        - weights.retired * (candidate.outdated and not question.past)
-        - weights.doubt * (1.0 - candidate.confidence)
-        + weights.tier * ((candidate.tier == "core") - (candidate.tier == "archival"))
-        + weights.affinity * affinity
+    terms = Terms(
+        words=candidate.coverage**weights.words,
+        meaning=weights.z * (candidate.z or 0.0),
+        session=weights.session * (candidate.session_z or 0.0),
+        subject=weights.subject * subject,
+        rare=weights.rare * rare,
+        time=weights.time * agreement,
+        other_space=-weights.other_space * foreign,
+        retired=-weights.retired * (candidate.outdated and not question.past),
+        doubt=-weights.doubt * (1.0 - candidate.confidence),
+        tier=weights.tier * ((candidate.tier == "core") - (candidate.tier == "archival")),
+        affinity=weights.affinity * affinity,
     )
     named = subject + (agreement == 1.0)
     worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
     worth = max(worth, floor) * (_ORDER_SHARE if question.is_order else 1.0)
-    return Ranked(candidate, score, worth, _also(subject=subject, affinity=affinity), asked.unknown)
+    return Ranked(candidate, sum(terms), worth, _also(subject=subject, affinity=affinity), asked.unknown, terms)
 
 
 def _telling(question: Question, found: Found) -> _Telling | None:

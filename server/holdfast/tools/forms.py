@@ -12,6 +12,7 @@ from fastmcp.tools import Tool, ToolResult
 from holdfast.model.access import Answers, Form, form_for
 from holdfast.tools.agent import client_name
 from holdfast.tools.omi import ChangedResult, StoredResult
+from holdfast.tools.view.clients import AppResult
 
 Next = Callable[[MiddlewareContext[Any]], Awaitable[Any]]
 
@@ -30,6 +31,8 @@ class ClientForm(Middleware):
 
     async def on_call_tool(self, context: MiddlewareContext[Any], call_next: Next) -> ToolResult:
         result: ToolResult = await call_next(context)
+        if isinstance(result, AppResult):
+            return result
         if result.structured_content is None or self._form(context.fastmcp_context).structured:
             return result
         if isinstance(result, StoredResult | ChangedResult):

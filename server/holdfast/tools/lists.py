@@ -1,8 +1,8 @@
 """What there is to call, read and ask for is worked out once for each kind of client, and then known.
 
 The framework makes each list anew: `tools/list` takes it ten milliseconds, in which nobody else is answered. The lists
-differ by protocol version, by the form that a client gets, and by whether it may see the admin namespace; by nothing
-else, not by whose memory it is.
+differ by protocol version, by the form that a client gets, by whether it may see the admin namespace, and by whether it
+shows Apps; by nothing else, not by whose memory it is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mcp_types import PaginatedRequestParams
 from holdfast.model.access import Answers, form_for
 from holdfast.tools.agent import client_name
 from holdfast.tools.auth import access_of, is_admin
+from holdfast.tools.view.clients import shows_apps
 
 LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 Context = ServerRequestContext[Any, Any]
@@ -31,6 +32,7 @@ class _Kind:
     version: str
     structured: bool
     admin: bool
+    apps: bool
 
 
 class _KnownError(Exception):
@@ -50,11 +52,13 @@ class KnownLists:
     Args:
         servers: the one that is served, and others that it shows.
         answers: which form clients get, from the settings.
+        view: whom the View is offered to, from the settings.
     """
 
-    def __init__(self, servers: Sequence[FastMCP[Any]], answers: Answers) -> None:
+    def __init__(self, servers: Sequence[FastMCP[Any]], answers: Answers, view: str = "auto") -> None:
         self._servers = tuple(servers)
         self._answers = answers
+        self._view = view
         self._parts: list[object] = []
         self._known: dict[_Kind, dict[str, Any]] = {}
 
@@ -88,7 +92,8 @@ class KnownLists:
 
     def _kind(self, context: Context) -> _Kind:
         structured = form_for(client_name(context), self._answers).structured
-        return _Kind(context.method, context.protocol_version, structured, is_admin(access_of(context)))
+        apps = shows_apps(context, self._view)
+        return _Kind(context.method, context.protocol_version, structured, is_admin(access_of(context)), apps)
 
     def _now_known(self) -> dict[_Kind, dict[str, Any]]:
         """What is known of the servers as they are now."""

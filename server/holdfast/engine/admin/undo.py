@@ -192,8 +192,7 @@ async def _own_change(ports: Ports, caller: Caller, request: TakeBack) -> PastCh
     """A change that the caller may take back."""
     found = await find_change(ports, request.change_id)
     record, now = found.record, ports.clock()
-    is_gated = _is_of_a_person(record) and not request.by_owner
-    if (record.by, record.source) != (caller.principal, caller.source) or is_gated:
+    if not is_own(record, caller, by_owner=request.by_owner):
         raise UndoRefusedError("This change was made by somebody else; nothing was done.", _WHO)
     if abs(now - moment(record.at)) > OWN_FOR:  # a clock that went back makes no change young
         raise UndoRefusedError("This change was made more than an hour ago; nothing was done.", _WHO)
@@ -203,6 +202,12 @@ async def _own_change(ports: Ports, caller: Caller, request: TakeBack) -> PastCh
     if not found.undone_by:
         await _check_nothing_relies(ports, found)
     return found
+
+
+def is_own(record: JournalRecord, caller: Caller, *, by_owner: bool = False) -> bool:
+    """Whether the caller made a change without the gate; `by_owner` says that behind it is theirs as well."""
+    made_by = (record.by, record.source)
+    return made_by == (caller.principal, caller.source) and (by_owner or not _is_of_a_person(record))
 
 
 def _is_of_a_person(record: JournalRecord) -> bool:

@@ -1,0 +1,1 @@
+"""`holdfast view`: the View in a browser on this machine, through a host page that speaks MCP to the server."""
