@@ -80,7 +80,7 @@ def ours(name: str) -> bool:
 
 
 def sees_everything(path: Path) -> bool:
-    """app.py, __main__.py, the command line, the HTTP server, adapters: what runs a server, apart from what is shared."""
+    """What runs a server, apart from what is shared: app.py, __main__.py, cli/, http/, adapters/."""
     return (path.parent == PACKAGE and layer(dotted(path)) not in SHARED) or path.parent.name in {
         "cli",
         "http",

@@ -155,6 +155,7 @@ class JournalRecord:
         note: the note that a line without `files` is about.
         maintenance, item, judged, batch, cursors: see `docs/maintenance.md`.
         kept, discarded: the notes of a merge.
+        attempt: at which try notes were made of a piece of a transcript.
         use: the note that was of use.
         feedback, job, found, given, forgotten: what such lines say; `forgotten` are changes.
         seen, accepted: pages as they were first seen, and as they were taken for right.
@@ -187,6 +188,7 @@ class JournalRecord:
     cursors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     kept: str | None = None
     discarded: str | None = None
+    attempt: str | None = None
     use: str | None = None
     feedback: Rating | None = None
     job: Ran | None = None

@@ -244,6 +244,7 @@ KEYS: tuple[Key, ...] = (  # in the order in which they are written
     Key("judged", lambda value: _sound(value, _judged), _put_judged),
     Key("kept", _text),
     Key("discarded", _text),
+    Key("extraction", _text, attribute="attempt"),
     Key("use", _use, lambda note: {"note": note}, op=USE),
     Key("feedback", _rating, _put_rating, op=FEEDBACK),
     Key("job", _ran, _put_ran, op=JOB),

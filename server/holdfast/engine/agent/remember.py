@@ -197,7 +197,7 @@ async def store_together(
     ports: Ports,
     caller: Caller,
     prepared: Sequence[Prepared],
-    detail: Mapping[str, object],
+    detail: JournalRecord,
     marks: Mapping[str, object],
 ) -> str:
     """Store new notes as one change; returns its id.
@@ -206,7 +206,7 @@ async def store_together(
         ports: the world.
         caller: who asks.
         prepared: the notes, none of which is there.
-        detail: more keys for the journal's line.
+        detail: what else the journal's line is to say.
         marks: more keys for the frontmatter of each note.
 
     Raises:
@@ -231,7 +231,7 @@ async def store_together(
             )
             changes.append(Change(None, note, new_document(note).with_values(marks).render()))
         vectors = {item.note.id: item.encoded for item in prepared}
-        done = await commit(ports, caller, "remember", changes, vectors, {"guards": guards, **detail})
+        done = await commit(ports, caller, "remember", changes, vectors, replace(detail, guards=tuple(guards)))
     for item in prepared:
         stored = item.note
         ports.events.publish(MemoryStoredEvent(stored.id, stored.content, memory_type(stored.type), stored.confidence))

@@ -8,9 +8,9 @@ attempt that the queue knows of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from holdfast.engine.agent.remember import Prepared, Remember, prepare, says_otherwise, store_together
 from holdfast.engine.maintenance.verdicts import Outcome, VerdictRefusedError, Work, WrongVerdict
@@ -19,6 +19,7 @@ from holdfast.engine.presence.queueing import Transcripts
 from holdfast.errors import ConflictError, HoldfastError
 from holdfast.model.note import NOTE_TYPES, Note
 from holdfast.model.opposition import compared
+from holdfast.model.records import JournalRecord, Maintained
 from holdfast.model.times import instant
 from holdfast.model.transcripts.grounding import LEAST_SHARE, covers, share_told, unfounded
 from holdfast.model.transcripts.pieces import Piece, tokens_of
@@ -31,7 +32,6 @@ UNSAID: Final = 0.8  # how sure such a note is, where nobody says it
 PIECES_TOKENS: Final = 3000  # of all pieces of a batch
 MOST_PIECES: Final = 6
 _LONGEST: Final = 1500  # characters of a note: more is no essence
-_ATTEMPT: Final = "extraction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ def _name(ports: Ports) -> str:
 
 async def _was_stored(ports: Ports, queue: Transcripts, piece: Piece) -> bool:
     """Whether an attempt at a piece got as far as the journal, and nobody came to say so in the queue."""
-    if not piece.attempt or not await ports.store.past.told([f'"{_ATTEMPT}":"{piece.attempt}"']):
+    if not piece.attempt:
+        return False
+    if all(line.attempt != piece.attempt for line in await ports.store.past.records(("remember",))):
         return False
     await queue.finish(piece.id)
     return True
@@ -225,11 +227,9 @@ async def _store(
     attempt = f"{piece.id}.{instant(ports.clock())}.{good[0].prepared.note.id}"
     if is_judged:
         await queue.attempt(piece.id, attempt)
-    detail: Mapping[str, Any] = {
-        "maintenance": batch,
-        "item": [item.outcome.item for item in good],
-        _ATTEMPT: attempt,
-    }
+    detail = JournalRecord(
+        maintenance=Maintained(batch), item=" ".join(item.outcome.item for item in good), attempt=attempt
+    )
     marks = {DISTILLED_FROM: f"{piece.path or piece.source}#{piece.id}"}
     return await store_together(ports, good[0].caller, [item.prepared for item in good], detail, marks)
 

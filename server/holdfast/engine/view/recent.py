@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.engine.admin.undo import OWN_FOR, is_own
 from holdfast.engine.arguments import space as space_named
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import InvalidArgumentError
+from holdfast.index.journal import LineRow
 from holdfast.index.overview import ChangedNotes
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import SELF_ID, Note
+from holdfast.model.records import JournalRecord
 from holdfast.model.times import moment
 
 MOST_CHANGES = 50
@@ -72,15 +73,18 @@ async def recent(ports: Ports, caller: Caller, space: str | None, before: int | 
         raise InvalidArgumentError(f"limit is outside 1 to {MOST_CHANGES}.")
     name = None if space is None else space_named("space", space)
 
-    def read(view: View) -> tuple[list[ChangedNotes], dict[str, IndexedNote], int, list[str], int]:
+    def read(view: View) -> tuple[list[ChangedNotes], dict[str, LineRow], dict[str, IndexedNote], int, list[str], int]:
         found = view.changes_before(name, before or _NEWEST, limit + 1)
+        rows = {change.change: row for change in found if (row := view.line_of_change(change.change)) is not None}
         shown = [note for change in found[:limit] for note in _told_of(change)]
-        return found, view.notes(shown), view.change_number(), view.spaces(), view.count_notes()
+        return found, rows, view.notes(shown), view.change_number(), view.spaces(), view.count_notes()
 
-    found, notes, number, spaces, count = await ports.index.read(read)
-    makers = _Makers({change.change for change in found[:limit]})
-    await ports.store.past.latest(len(found[:limit]), makers)
-    changes = tuple(_shown(ports, caller, change, makers, notes) for change in found[:limit])
+    found, rows, notes, number, spaces, count = await ports.index.read(read)
+    lines = await ports.store.past.lines(change.seq for change in found[:limit])
+    changes = tuple(
+        _shown(ports, caller, change, (rows.get(change.change), lines.get(change.seq)), notes)
+        for change in found[:limit]
+    )
     following = found[limit - 1].seq if len(found) > limit else None
     return Recent(changes, following, number, tuple(spaces[:MOST_SPACES]), count)
 
@@ -91,36 +95,15 @@ def _told_of(change: ChangedNotes) -> Sequence[str]:
     return (others or change.notes)[:MOST_NOTES]
 
 
-class _Makers:
-    """Reads the journal's lines, which come newest first, for the lines of some changes and for what undid them."""
-
-    def __init__(self, wanted: Collection[str]) -> None:
-        self._wanted = set(wanted)
-        self._void: set[str] = set()
-        self._done: set[str] = set()
-        self.undone: dict[str, str] = {}
-        self.lines: dict[str, Mapping[str, Any]] = {}
-
-    def __call__(self, line: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        self._done.update(line.get("done", ()))
-        self._void.update(change for change in line.get("void", ()) if change not in self._done)
-        change, undoes = line.get("change"), line.get("undoes")
-        if not isinstance(change, str) or change in self._void:
-            return None
-        if isinstance(undoes, str) and change not in self.undone:
-            self.undone[undoes] = change
-        if change not in self._wanted:
-            return None
-        self._wanted.discard(change)
-        self.lines[change] = line
-        return line
-
-
 def _shown(
-    ports: Ports, caller: Caller, change: ChangedNotes, makers: _Makers, notes: Mapping[str, IndexedNote]
+    ports: Ports,
+    caller: Caller,
+    change: ChangedNotes,
+    told: tuple[LineRow | None, JournalRecord | None],
+    notes: Mapping[str, IndexedNote],
 ) -> ChangeShown:
-    line = makers.lines.get(change.change, {})
-    undone_by = makers.undone.get(change.change)
+    row, line = told
+    undone_by = row.undone_by if row else None
     is_young = abs(ports.clock() - moment(change.at)) <= OWN_FOR
     ids: Sequence[str] = _told_of(change)
     return ChangeShown(
@@ -128,10 +111,10 @@ def _shown(
         change.change,
         change.op,
         change.at,
-        str(line.get("by", "")),
-        str(line.get("source", "")),
+        row.by if row else "",
+        row.source if row else "",
         undone_by,
-        undone_by is None and is_young and is_own(line, caller),
+        undone_by is None and is_young and line is not None and is_own(line, caller),
         tuple(notes[each].note for each in ids if each in notes),
         tuple(each for each in ids if each not in notes),
         len([note for note in change.notes if note != SELF_ID or len(change.notes) == 1]) - len(ids),

@@ -207,7 +207,10 @@ def _rows(connection: sqlite3.Connection, root: str, folder: str) -> dict[str, R
     found = connection.execute(
         "SELECT root, folder, name, key, mark, hash, notes FROM files WHERE root = ? AND folder = ?", (root, folder)
     ).fetchall()
-    return {name: Row(root, folder, name, *rest, tuple(json.loads(notes))) for _, _, name, *rest, notes in found}
+    return {
+        name: Row(root, folder, name, key, mark, hash_, tuple(json.loads(notes)))
+        for _, _, name, key, mark, hash_, notes in found
+    }
 
 
 def _delete(connection: sqlite3.Connection, row: Row) -> None:
