@@ -711,7 +711,7 @@ MUTATIONS = (
     Mutation("no-backup", "clients", "a client's file is replaced without a backup", "cli/files.py",
              "backup = _back_up(file.path)", "backup = None",
              (f"{_INSTALL}test_codex_gets_an_entry_that_it_waits_for_and_every_other_line_stays",)),
-    Mutation("doctor-content", "clients", "doctor finds an entry that starts nothing in order", "cli/doctor.py",
+    Mutation("doctor-content", "clients", "doctor finds an entry that starts nothing in order", "cli/checks.py",
              "    if shutil.which(str(command)) is None:", "    if command is None:",
              (f"{_DOCTOR}test_a_clients_entry_that_starts_nothing_fails_and_install_mends_it",)),
     Mutation("states-mixed", 3, "what an earlier state said is kept as an answer of the next",

@@ -16,11 +16,10 @@ import stat
 import sys
 from typing import Any, Final
 
-SOCKETS: Final = os.path.join(".holdfast", "sockets")  # noqa: PTH118 - pathlib is a tenth of the start
+from holdfast.sockets import MOST_READ, SOCKETS, is_of_this_user, reachable
+
 SECONDS: Final = 2.0
-MOST_READ: Final = 4 << 20  # bytes of the hook's JSON
 MOST_TRIED: Final = 32  # servers; those that are gone cost nothing
-LONGEST_NAME: Final = 100  # bytes of a socket's path that every system takes
 _ANSWER_SECONDS: Final = 1.5
 _LEFT_OUT: Final = ("rich", "sqlite_vec")  # half of the start, for coloured logs and for vectors: neither is needed
 _FIELDS: Final = {"prompt": "prompt", "session_id": "session_id", "cwd": "cwd", "hook_event_name": "event"}
@@ -125,39 +124,3 @@ def _asked(path: str, given: Given) -> str | None:
     except OSError:
         return None
     return b"".join(parts).decode() or None
-
-
-class reachable:  # noqa: N801 - used as a function
-    """A socket's path in a form that the system takes, for as long as the block lasts.
-
-    A longer one is named by way of its open folder, where the system can do that.
-
-    Args:
-        path: of the socket.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._folder = -1
-
-    def __enter__(self) -> str:
-        if len(os.fsencode(self._path)) <= LONGEST_NAME:
-            return self._path
-        if sys.platform != "linux":
-            raise OSError("the path is too long for a socket")
-        folder, name = os.path.split(self._path)
-        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return f"/proc/self/fd/{self._folder}/{name}"
-
-    def __exit__(self, *_error: object) -> None:
-        if self._folder >= 0:
-            os.close(self._folder)
-            self._folder = -1
-
-
-def is_of_this_user(connection: socket.socket) -> bool:
-    """Whether the other end is a process of the same user, where the system tells; else the folder's mode decides."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return True
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(told[4:8], sys.byteorder) == os.getuid()

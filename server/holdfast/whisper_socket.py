@@ -20,7 +20,7 @@ import structlog
 from anyio.abc import SocketAttribute, SocketStream
 
 from holdfast.engine.presence.whisper import Whisper, filled
-from holdfast.inject import MOST_READ, SOCKETS, is_of_this_user, reachable
+from holdfast.sockets import MOST_READ, SOCKETS, is_of_this_user, reachable
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.presence import in_folder, whispered
 from holdfast.tools.whispered import hook_answer

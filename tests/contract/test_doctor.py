@@ -161,7 +161,7 @@ def test_an_entry_whose_command_is_there_and_does_not_start_fails(
 def test_without_the_vector_extension_it_says_what_that_costs(
     environment: dict[str, str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.doctor.vector_extension", lambda: "")
+    monkeypatch.setattr("holdfast.cli.checks.vector_extension", lambda: "")
     assert checks(environment)["vectors"]["status"] == "warn"
     assert database.vector_extension  # the real one is only left aside
 

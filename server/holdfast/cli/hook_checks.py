@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from holdfast.cli import install as entries
-from holdfast.cli.doctor import CheckResult
+from holdfast.cli.checks import CheckResult
 from holdfast.cli.hooks import has_hooks
 from holdfast.cli.install import Client, clients
 from holdfast.cli.presence import is_on

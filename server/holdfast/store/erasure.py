@@ -24,9 +24,10 @@ from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import SUFFIX, Folder
 from holdfast.store.frontmatter import MalformedError, parse
-from holdfast.store.intents import intent_of, laid_aside
+from holdfast.store.intents import intent_of
 from holdfast.store.journal import Journal, Record, line_of, read_line
 from holdfast.store.records import as_line, read_record
+from holdfast.store.settle import laid_aside
 
 _NOWHERE = "-"  # stands for a path; no longer than any
 _PLAIN_KEYS = frozenset(  # of values that never come from a text

@@ -1,11 +1,8 @@
-"""Changes that were announced in the journal and are not known to be whole: what happened to each of their files.
-
-Also what a process that died left lying aside before it announced a change.
-"""
+"""Changes that were announced in the journal and are not known to be whole: what happened to each of their files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,46 +10,11 @@ from typing import Any, Literal
 from holdfast.model.pages import is_page_key
 from holdfast.model.records import FileChange
 from holdfast.store.codec import content_hash
-from holdfast.store.filesystem import KEPT, Entry, FileSystem
-from holdfast.store.folder import SUFFIX, Folder, id_in_name, is_laid_aside
+from holdfast.store.filesystem import Entry, FileSystem
+from holdfast.store.folder import SUFFIX, Folder, id_in_name
 from holdfast.store.frontmatter import MalformedError, parse
-from holdfast.store.journal import Journal, Record
+from holdfast.store.journal import Record
 from holdfast.store.stored import LARGEST_FILE
-from holdfast.store.swapped import change_named
-
-
-def laid_aside(folder: Folder, files: FileSystem) -> list[Path]:
-    """Every file that has a name which only a change under way gives."""
-    beside = [folder.home / name for name in files.list_folder(folder.home)]
-    roots = (folder.memories, folder.history, *folder.pages, folder.journal, folder.locks, folder.derived)
-    below = (path for root in roots for path in files.list_hidden(root))
-    return [path for path in (*beside, *below) if is_laid_aside(path.name)]
-
-
-def discard(path: Path, folder: Folder, files: FileSystem) -> None:
-    """Remove such a file; a text that is kept nowhere else is filed with the conflicts."""
-    if path.suffix == KEPT and not files.exists(folder.history / f"{hash_of(files, path)}.md"):
-        files.make_folder(folder.conflicts)
-        files.move(path, folder.conflict_path(path.name.strip("."), "swap"))
-    else:
-        files.remove(path)
-
-
-def plans_of(paths: Iterable[Path], journal: Journal) -> dict[Path, PlannedFile]:
-    """What the journal says of files that changes took away and that wait; of others nothing."""
-    named = {path: found for path in paths if (found := change_named(path.name)) is not None}
-    missing = {change for change, _ in named.values()}
-    planned: dict[str, Sequence[PlannedFile]] = {}
-    for record in journal.backwards() if missing else ():
-        intent = intent_of(record)
-        if intent is not None and intent.change in missing:
-            planned[intent.change] = intent.files
-            missing.remove(intent.change)
-            if not missing:
-                break
-    files = {path: (planned.get(change, ()), number) for path, (change, number) in named.items()}
-    return {path: known[number] for path, (known, number) in files.items() if number < len(known)}
-
 
 FileState = Literal["applied", "pending", "untouched", "foreign"]
 

@@ -21,13 +21,13 @@ from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
 from holdfast.store.folder import SUFFIX, Folder, Writable, on_disk, unreadable
 from holdfast.store.history import FolderHistory
-from holdfast.store.intents import AnnouncedChange, OpenIntents, PlannedFile, discard, hash_of, laid_aside, plans_of
+from holdfast.store.intents import AnnouncedChange, OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
 from holdfast.store.position import START, read_position
 from holdfast.store.records import Reading, as_line, read_record
 from holdfast.store.restore import carry_out
-from holdfast.store.settle import settle
+from holdfast.store.settle import discard, laid_aside, plans_of, settle
 from holdfast.store.stored import (
     Change,
     Committed,

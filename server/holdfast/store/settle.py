@@ -1,14 +1,16 @@
-"""Settling what a crash left behind: a change is carried through or called void, never left half done."""
+"""What a crash left behind: a change is finished or called void, never left half done; files laid aside are cleared."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.store.filesystem import FileSystem
-from holdfast.store.folder import Folder
-from holdfast.store.intents import AnnouncedChange, PlannedFile, hash_of, state_of
-from holdfast.store.swapped import SwappedOut
+from holdfast.store.filesystem import KEPT, FileSystem
+from holdfast.store.folder import Folder, is_laid_aside
+from holdfast.store.intents import AnnouncedChange, PlannedFile, hash_of, intent_of, state_of
+from holdfast.store.journal import Journal
+from holdfast.store.swapped import SwappedOut, change_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +78,36 @@ def _carry_through(file: PlannedFile, target: Path, aside: Path, files: FileSyst
         files.move(aside, target)
     else:
         files.swap(aside, target)
+
+
+def laid_aside(folder: Folder, files: FileSystem) -> list[Path]:
+    """Every file that has a name which only a change under way gives."""
+    beside = [folder.home / name for name in files.list_folder(folder.home)]
+    roots = (folder.memories, folder.history, *folder.pages, folder.journal, folder.locks, folder.derived)
+    below = (path for root in roots for path in files.list_hidden(root))
+    return [path for path in (*beside, *below) if is_laid_aside(path.name)]
+
+
+def discard(path: Path, folder: Folder, files: FileSystem) -> None:
+    """Remove such a file; a text that is kept nowhere else is filed with the conflicts."""
+    if path.suffix == KEPT and not files.exists(folder.history / f"{hash_of(files, path)}.md"):
+        files.make_folder(folder.conflicts)
+        files.move(path, folder.conflict_path(path.name.strip("."), "swap"))
+    else:
+        files.remove(path)
+
+
+def plans_of(paths: Iterable[Path], journal: Journal) -> dict[Path, PlannedFile]:
+    """What the journal says of files that changes took away and that wait; of others nothing."""
+    named = {path: found for path in paths if (found := change_named(path.name)) is not None}
+    missing = {change for change, _ in named.values()}
+    planned: dict[str, Sequence[PlannedFile]] = {}
+    for record in journal.backwards() if missing else ():
+        intent = intent_of(record)
+        if intent is not None and intent.change in missing:
+            planned[intent.change] = intent.files
+            missing.remove(intent.change)
+            if not missing:
+                break
+    files = {path: (planned.get(change, ()), number) for path, (change, number) in named.items()}
+    return {path: known[number] for path, (known, number) in files.items() if number < len(known)}
