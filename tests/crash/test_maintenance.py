@@ -7,6 +7,7 @@ import random
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -16,6 +17,7 @@ from holdfast.engine.agent.remember import NoteStored
 from holdfast.engine.maintenance.batches import Verdicts, judge
 from holdfast.engine.maintenance.verdicts import EdgeVerdict
 from holdfast.engine.runtime import Memory
+from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.model.note import Note
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse
@@ -136,3 +138,15 @@ async def test_a_verdict_that_was_kept_stands_where_only_the_note_that_maintenan
     [journal] = (tmp_path / "journal").iterdir()
     lines = map(json.loads, journal.read_bytes().splitlines())
     assert [line.get("op") for line in lines].count("judge") == 1
+
+
+@pytest.mark.anyio
+async def test_a_verdict_whose_index_is_lost_meanwhile_is_kept_once_and_stands(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        one, other = [await kept(memory, text) for text in ("The pilot sleeps.", "The crane rusts.")]
+        verdicts = Verdicts(edges=[EdgeVerdict(one, other, "none", "of different things")])
+        with patch.object(NoteIndex, "apply", side_effect=IndexLostError("gone")):
+            [outcome] = await judge(memory, CALLER, verdicts)
+        assert outcome.status == "applied"
+        records = [read.record for read in await memory.ports.store.journal_since("", 100) or ()]
+        assert [record.get("op") for record in records].count("judge") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -32,6 +33,7 @@ from holdfast.engine.presence.distilling import KIND as EXTRACTIONS
 from holdfast.engine.presence.distilling import Extraction, distil, offered_pieces
 from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
 from holdfast.index.maintenance import BatchRow
+from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
 from holdfast.model.note import NOTE_TYPES
@@ -311,5 +313,6 @@ async def _full_ids(ports: Ports, group: Sequence[str]) -> set[str]:
 async def _keep(ports: Ports, line: JournalRecord, *, flush: bool) -> None:
     """A line of the journal, and what it tells in the index."""
     seq = await ports.store.record(line, flush=flush)
-    with behind_the_journal():
+    # Where the index is lost a new one takes it from the journal; who tried again would say that nothing happened.
+    with behind_the_journal(), suppress(IndexLostError):
         await ports.index.apply(Update(records=[replace(line, seq=seq)]))
