@@ -13,7 +13,7 @@ import jsonschema
 from fastmcp import Client
 
 import holdfast.app
-from holdfast.app import Storage, build_memory, build_server
+from holdfast.app import build_memory, build_server
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
 from holdfast.store.memory.notes import MemoryNotes
@@ -93,14 +93,12 @@ class Admin:
 
 
 @asynccontextmanager
-async def behind_the_gate(
-    home: Path, era: str, storage: Storage | None = None, **environment: str
-) -> AsyncIterator[Admin]:
+async def behind_the_gate(home: Path, era: str, **environment: str) -> AsyncIterator[Admin]:
     """A client of a server that was started with the admin namespace."""
     plain = {"HOLDFAST_ENCODER": "none", "HOLDFAST_VAULT_ENABLED": "false"}  # no daily backup comes between
     settings = load_settings({"HOLDFAST_HOME": str(home), **plain, **environment})
     clock = Clock()
     with patch.object(holdfast.app, "now", clock):
-        memory = build_memory(settings, storage=storage)
+        memory = build_memory(settings)
         async with memory.running(), Client(build_server(settings, memory, admin=True), mode=era) as client:
             yield Admin(client, memory, home, clock)

@@ -17,7 +17,7 @@ import jsonschema
 from fastmcp import Client
 
 import holdfast.app
-from holdfast.app import Storage, build_memory, build_server
+from holdfast.app import build_memory, build_server
 from holdfast.settings import Settings
 
 ERAS = ("legacy", "2026-07-28")
@@ -173,14 +173,7 @@ def assert_named(text: str) -> None:
 
 @asynccontextmanager
 async def serving(
-    home: Path,
-    era: str,
-    *,
-    clock: Clock | None = None,
-    http: bool = False,
-    admin: bool = False,
-    storage: Storage | None = None,
-    **settings: Any,
+    home: Path, era: str, *, clock: Clock | None = None, http: bool = False, admin: bool = False, **settings: Any
 ) -> AsyncIterator[Agent]:
     """A running memory on a folder, with an agent; `settings` override those of a plain one without an encoder."""
     given = {
@@ -196,7 +189,7 @@ async def serving(
     }
     time = clock or Clock()
     with patch.object(holdfast.app, "now", time):
-        memory = build_memory(Settings(**given | settings), storage=storage)
+        memory = build_memory(Settings(**given | settings))
         server = build_server(Settings(**given | settings), memory, http=http, admin=admin)
         async with memory.running(), Client(server, mode=era) as client:
             yield Agent(client, home, time)

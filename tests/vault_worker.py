@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from holdfast.model.records import JournalRecord
 from holdfast.store.filesystem import FileSystem
 from vaults import opened
 
@@ -56,7 +57,7 @@ async def work(home: Path, verb: str, backup_id: str, at: int) -> None:
     async with opened(home, files=disk) as store:
         disk.left, disk.done = at, 0
         if verb == "restore":
-            await store.vault.restore(backup_id, {})
+            await store.vault.restore(backup_id, JournalRecord())
         else:
             await store.vault.back_up("a test")
         disk.left = -1

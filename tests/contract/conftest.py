@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import pytest
 
 from gate import behind_the_gate
 from served import ERAS, serving
-from storages import FOLDER, STORAGES, storage_named
+from storages import FOLDER, STORAGES, stored_in
 
 if TYPE_CHECKING:
     from gate import Admin
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # Modules whose tests run on every storage. In them `files` marks, with the reason, what is about a folder as such.
 ON_EVERY_STORAGE = {
-    "test_admin_notes", "test_admin_undo", "test_events", "test_mark_outdated", "test_recall_node",
+    "test_admin_notes", "test_admin_reviews", "test_admin_undo", "test_belief_update", "test_events",
+    "test_mark_outdated", "test_own_undo", "test_recall_node",
 }  # fmt: skip
 
 
@@ -34,21 +35,23 @@ def era(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def storage(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(autouse=True)
+def storage(request: pytest.FixtureRequest) -> Iterator[str]:
     """What keeps the notes: the folder, unless the test runs on every storage."""
-    return str(getattr(request, "param", FOLDER))
+    name = str(getattr(request, "param", FOLDER))
+    with stored_in(name):
+        yield name
 
 
 @pytest.fixture
-async def agent(anyio_backend: str, era: str, storage: str, tmp_path: Path) -> AsyncIterator[Agent]:
+async def agent(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Agent]:
     """An agent of a fresh memory without an encoder, in the space `harbour`."""
-    async with serving(tmp_path / "home", era, storage=storage_named(storage)) as asking:
+    async with serving(tmp_path / "home", era) as asking:
         yield asking
 
 
 @pytest.fixture
-async def admin(anyio_backend: str, era: str, storage: str, tmp_path: Path) -> AsyncIterator[Admin]:
+async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
     """The same with the admin namespace, asked by a person."""
-    async with behind_the_gate(tmp_path / "home", era, storage_named(storage)) as asking:
+    async with behind_the_gate(tmp_path / "home", era) as asking:
         yield asking

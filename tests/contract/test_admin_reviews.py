@@ -56,6 +56,7 @@ async def resolve(admin: Agent, proposal_id: str, action: str) -> Answer:
     return await admin.call("admin_resolve_proposal", proposal_id=proposal_id, action=action)
 
 
+@pytest.mark.files("it looks at the files of the folder")
 async def test_a_merge_of_a_core_note_waits_until_it_is_approved(admin: Agent) -> None:
     one, other = await keep(admin, *TWINS, tier="core")
     item = {"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes, Mondays."}
@@ -118,6 +119,7 @@ async def test_ormahs_word_for_approval_applies_it(admin: Agent) -> None:
     assert await waiting(admin) == []
 
 
+@pytest.mark.files("a file is written or changed by hand")
 async def test_a_proposal_on_notes_that_changed_since_waits_on(admin: Agent) -> None:
     one, other = await keep(admin, *TWINS, tier="core")
     [done] = await judge(admin, merges=[{"keep_id": one, "discard_id": other}])
@@ -177,6 +179,7 @@ async def test_a_merge_that_was_undone_and_made_again_is_listed_as_standing(admi
     assert [item["undone"] for item in await merges(admin)] == [False]
 
 
+@pytest.mark.files("it looks at the files of the folder")
 async def test_a_merge_is_listed_unless_it_never_happened_and_only_lines_of_merges_are_taken_in(
     admin: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

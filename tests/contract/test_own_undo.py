@@ -108,6 +108,7 @@ VERBS: tuple[Verb, ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.files("it looks at the files of the folder")
 async def test_whatever_tool_made_a_change_its_maker_takes_it_back_byte_for_byte_and_that_too(agent: Agent) -> None:
     crane, belief = await two_notes(agent)
     before = files(agent)
@@ -338,6 +339,7 @@ async def test_of_two_who_take_the_same_back_at_once_one_does(tmp_path: Path) ->
         assert {outcome.by for outcome in outcomes if isinstance(outcome, AlreadyUndone)} == {done.change_id}
 
 
+@pytest.mark.files("a file is written or changed by hand")
 @pytest.mark.parametrize("how", ["another process", "a hand"])
 async def test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done(tmp_path: Path, how: str, era: str) -> None:
     async with serving(tmp_path, era) as agent, living(tmp_path) as other:
@@ -426,6 +428,7 @@ async def test_arguments_that_do_not_go_together_are_refused(agent: Agent) -> No
     assert (await back(agent, f"  {change.upper()} ", node_id=crane[:-1]))["id"] == crane
 
 
+@pytest.mark.files("it looks at the files of the folder")
 async def test_an_update_of_now_is_no_change_of_notes(agent: Agent) -> None:
     await agent.call("now_update", current_task="mend the crane")
     lines = [line for file in agent.home.glob("journal/*.jsonl") for line in file.read_text("utf-8").splitlines()]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import IntegrityError
+from holdfast.model.records import JournalRecord
 from holdfast.store.manifest import Backup, Manifest, Packed, is_ours, read_manifest
 from vaults import Store, fill, opened, tree
 
@@ -25,7 +26,7 @@ Files = dict[str, Packed]
 
 async def assert_refused(store: Store, home: Path, backup_id: str) -> None:
     before, around = tree(home), sorted(str(path) for path in home.parent.rglob("*") if "vault" not in path.parts)
-    for call in (store.vault.verify, lambda each: store.vault.restore(each, {})):
+    for call in (store.vault.verify, lambda each: store.vault.restore(each, JournalRecord())):
         with pytest.raises(IntegrityError):
             await call(backup_id)
     assert tree(home) == before
@@ -155,7 +156,7 @@ async def test_a_forged_archive_without_harm_would_be_restored(tmp_path: Path) -
     home = tmp_path / "home"
     fill(home, 2)
     async with opened(home) as store:
-        await store.vault.restore(forged(home, [member(GOOD)], {GOOD: packed()}), {})
+        await store.vault.restore(forged(home, [member(GOOD)], {GOOD: packed()}), JournalRecord())
     assert list(tree(home)) == [GOOD]
 
 

@@ -451,7 +451,7 @@ class NoteFiles:
             StorageError: nothing can be written now, or the disk refused.
         """
         self.check_writing()
-        return await self._journal.append(as_line(record), flush=flush)
+        return await self._journal.append(as_line(replace(record, seq=0)), flush=flush)  # the journal numbers it
 
     async def tell_outcomes(self) -> None:
         """Tell the journal how this process's own changes ended.

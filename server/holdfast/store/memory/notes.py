@@ -224,14 +224,15 @@ class MemoryNotes:
         record = self.state.append(line, now)
         for (file, data), item in zip(planned, changes, strict=True):
             self._put(file, data, before[file], _touched(item, before[file]) or nanoseconds(now))
+        whole = False
         try:
             yield self._committed(record, changes)
-        except BaseException:
-            for file, text in before.items():
+            whole = True
+        finally:
+            for file, text in () if whole else before.items():
                 self._put_back(file, text)
-            self.state.append(JournalRecord(void=(change,)), now)
-            raise
-        self.state.append(JournalRecord(done=(change,)), now)
+            outcome = JournalRecord(done=(change,)) if whole else JournalRecord(void=(change,))
+            self.state.append(outcome, now)
 
     def _planned(self, change: str, number: int, item: Change | PageChange) -> tuple[FileChange, bytes | None]:
         if isinstance(item, PageChange):

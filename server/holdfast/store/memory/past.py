@@ -68,7 +68,7 @@ class MemoryPast:
         state = self._state
         lines = [line for line in state.records if note in _concerned(line)]
         files = [file for line in lines for file in line.files if file.note == note]
-        hashes = {value for file in files for value in (file.before, file.after) if value not in (None, NO_HASH)}
+        hashes = {value for file in files for value in (file.before, file.after) if value and value != NO_HASH}
         others = {
             value
             for line in state.records
@@ -76,7 +76,7 @@ class MemoryPast:
             if file.note != note
             for value in (file.before, file.after)
         }
-        own = frozenset(value for value in hashes if value is not None) - others
+        own = frozenset(hashes) - others
         here = [path for path in paths if path in state.notes]
         here += [path for path, text in state.pages.items() if note.encode() in text.data and path.endswith(".json")]
         trash = [file.aside for file in files if file.aside in state.trash]
@@ -116,14 +116,13 @@ def _redacted(line: JournalRecord, note: str) -> JournalRecord:
         return line
     if line.feedback is not None:
         return replace(line, feedback=replace(line.feedback, question=None))
-    gone = {None: None}
-    files = tuple(
-        FileChange(note, _NOWHERE, gone.get(file.before, NO_HASH), gone.get(file.after, NO_HASH), _NOWHERE)
-        if file.note == note
-        else file
-        for file in line.files
-    )
+    files = tuple(_nowhere(file) if file.note == note else file for file in line.files)
     return replace(line, files=files, guards=(), more={})
+
+
+def _nowhere(file: FileChange) -> FileChange:
+    before, after = (None if value is None else NO_HASH for value in (file.before, file.after))
+    return FileChange(file.note, _NOWHERE, before, after, _NOWHERE)
 
 
 def _said(data: bytes, note: str) -> tuple[str, str]:
