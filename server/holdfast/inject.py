@@ -20,7 +20,7 @@ from holdfast.sockets import MOST_READ, SOCKETS, is_of_this_user, reachable
 
 SECONDS: Final = 2.0
 MOST_TRIED: Final = 32  # servers; those that are gone cost nothing
-_ANSWER_SECONDS: Final = 1.5
+_TAKING_SECONDS: Final = 0.5  # for a server to take the connection
 _LEFT_OUT: Final = ("rich", "sqlite_vec")  # half of the start, for coloured logs and for vectors: neither is needed
 _FIELDS: Final = {"prompt": "prompt", "session_id": "session_id", "cwd": "cwd", "hook_event_name": "event"}
 
@@ -32,7 +32,7 @@ def inject(arguments: list[str]) -> int:
     try:
         seconds = _options(arguments)
         _limit(seconds)
-        said = _answer(_read())
+        said = _answer(_read(), seconds)
         if said:
             sys.stdout.buffer.write(said.encode())
             sys.stdout.buffer.flush()
@@ -71,10 +71,10 @@ def _read() -> Given:
     return {ours: told[name] for name, ours in _FIELDS.items() if isinstance(told.get(name), str)}
 
 
-def _answer(given: Given) -> str:
+def _answer(given: Given, seconds: float) -> str:
     home = _home()
     for path in _sockets(os.path.join(home, SOCKETS)):  # noqa: PTH118 - as above
-        said = _asked(path, given)
+        said = _asked(path, given, seconds)
         if said is not None:
             return "" if said == "{}" else said
     for name in _LEFT_OUT:
@@ -109,18 +109,23 @@ def _sockets(folder: str) -> list[str]:
     return [path for _, path in sorted(good, reverse=True)[:MOST_TRIED]]
 
 
-def _asked(path: str, given: Given) -> str | None:
-    """A server's answer; None where nobody listens there any more."""
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking, reachable(path) as short:
-            asking.settimeout(_ANSWER_SECONDS)
-            asking.connect(short)
+def _asked(path: str, given: Given, seconds: float) -> str | None:
+    """A server's answer; None where nobody listens there any more.
+
+    Who has taken the question is waited for: asked elsewhere again, the session would count as told.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        try:
+            asking.settimeout(_TAKING_SECONDS)
+            with reachable(path) as short:
+                asking.connect(short)
             if not is_of_this_user(asking):
                 return None
-            asking.sendall(json.dumps(given).encode() + b"\n")
-            parts = []
-            while part := asking.recv(65536):
-                parts.append(part)
-    except OSError:
-        return None
+        except OSError:
+            return None
+        asking.settimeout(seconds)
+        asking.sendall(json.dumps(given).encode() + b"\n")
+        parts = []
+        while part := asking.recv(65536):
+            parts.append(part)
     return b"".join(parts).decode() or None

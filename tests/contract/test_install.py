@@ -282,9 +282,7 @@ def test_a_plain_uninstall_takes_agents_away_that_are_as_they_were_placed_and_na
 
 def test_the_prompt_that_an_earlier_version_placed_for_codex_goes(environment: dict[str, str], tmp_path: Path) -> None:
     prompt = tmp_path / ".codex" / "prompts" / "holdfast-maintain.md"
-    skill = (files("holdfast") / "clients/codex/skills/holdfast-maintain/SKILL.md").read_text("utf-8")
-    head = "---\ndescription: Tend the long-term memory - judge links, contradictions and duplicates\n---\n"
-    earlier = head + skill.partition("\n---\n")[2]
+    earlier = (Path(__file__).parents[1] / "earlier" / "codex-prompt.md").read_text("utf-8")
     prompt.parent.mkdir(parents=True)
     for how in (("install", "codex", "--agents"), ("uninstall", "codex")):
         prompt.write_text(earlier, "utf-8")

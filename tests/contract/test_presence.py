@@ -14,6 +14,7 @@ import pytest
 
 from holdfast.index.recalls import RecallLog
 from holdfast.model.tokens import most_tokens
+from holdfast.tools.presence import _by_name
 from served import Agent, Clock, made_up_secret, serving
 from sessions import claude_session
 
@@ -303,6 +304,34 @@ async def test_once_a_day_it_says_that_turns_wait_to_be_distilled(anyio_backend:
             await asking.client.call_tool_mcp("whisper_store", given)
             assert "25 turns of earlier sessions wait" in await told(asking, ABOUT_LAMP)
             assert "sessions wait" not in await told(asking, ABOUT_LAMP, session="two")
+
+
+async def test_over_http_the_hooks_folder_says_which_project_it_is(
+    anyio_backend: str, era: str, tmp_path: Path
+) -> None:
+    async with serving(tmp_path / "home", era, presence=True, http=True, space="everything") as asking:
+        await asking.remember("Never push to main by hand.", tier="core", space="harbour")
+        await asking.remember("Bake at 230 degrees.", tier="core", space="bakery")
+        harbour, bakery = [
+            await told(asking, "Set up the build", session=name, cwd=f"/srv/{name}") for name in ("harbour", "bakery")
+        ]
+    assert ("Never push" in harbour, "230 degrees" in harbour) == (True, False)
+    assert ("Never push" in bakery, "230 degrees" in bakery) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("folder", "space"),
+    [
+        ("/home/ann/work/Harbour", "harbour"),
+        ("C:\\Users\\ann\\harbour", "harbour"),
+        ("/home/ann", None),
+        ("/root", None),
+        ("/", None),
+        ("C:\\Users\\ann", None),
+    ],
+)
+def test_of_a_folder_on_another_machine_the_name_is_the_project(folder: str, space: str | None) -> None:
+    assert _by_name(folder) == space
 
 
 async def test_over_http_no_transcript_is_taken(anyio_backend: str, era: str, tmp_path: Path) -> None:

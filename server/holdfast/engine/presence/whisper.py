@@ -163,13 +163,12 @@ async def _first(ports: Ports, caller: Caller, presence: Presence, prompt: str, 
 
 async def _waiting(ports: Ports, room: int) -> tuple[Section, ...]:
     """Once a day for a folder: that turns of earlier sessions wait for an agent to distil them."""
-    waiting = await ports.transcripts.waiting() if ports.transcripts is not None else 0
-    if waiting < FEWEST_WAITING:
-        return ()
-    said = f"run_maintenance: {waiting:,} turns of earlier sessions wait to be distilled"
-    section = fitted("When convenient", [Entry("", said)], room)
-    with suppress(StorageError):
-        return section if section and await ports.index.tell_once(f"distil {ports.now[:10]}") else ()
+    with suppress(StorageError):  # no prompt goes without an answer for that
+        waiting = await ports.transcripts.waiting() if ports.transcripts is not None else 0
+        said = f"run_maintenance: {waiting:,} turns of earlier sessions wait to be distilled"
+        section = fitted("When convenient", [Entry("", said)], room) if waiting >= FEWEST_WAITING else ()
+        if section and await ports.index.tell_once(f"distil {ports.now[:10]}"):
+            return section
     return ()
 
 
