@@ -26,6 +26,7 @@ from holdfast.engine.events import EventBus
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import Housekeeper
 from holdfast.engine.ports import MakeKeeper, Ports, Presence, Store, Transfers, Upkeep, Vault
+from holdfast.engine.presence.keeping import TIDY
 from holdfast.engine.presence.sessions import STILL_SECONDS, SessionWatcher, Wanted
 from holdfast.engine.presence.warmth import Warmth
 from holdfast.engine.runtime import Memory
@@ -218,6 +219,7 @@ def _memory(
             quota=Quota(settings.max_notes, settings.max_notes_mib),
             presence=_presence(settings, folder, encoder),
             transcripts=_transcripts(settings) if local else None,
+            raw_turns=settings.raw_turns,
         )
     )
     _work_beside(memory, settings, alone=alone, local=local)
@@ -238,7 +240,7 @@ def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Stora
 
 def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool) -> None:
     """What runs in the background as long as the memory does."""
-    memory.beside(Housekeeper(memory, JOBS).run)
+    memory.beside(Housekeeper(memory, (*JOBS, TIDY) if local else JOBS).run)
     if memory.ports.presence is not None:
         memory.beside(memory.ports.presence.warmth.run)
     if settings.watch and alone:

@@ -347,6 +347,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("watch", "", "Folders of markdown whose files are kept in step as notes, as a list.", _folders),
     Setting("watch_ignore", "", "Patterns of names or paths in them that are passed over, as a list.", _names),
     Setting("watch_kib", "1024", "How many KiB a file may have that is taken from them.", _whole(1, 4096)),
+    Setting("raw_turns", "false", "Keep what nobody distilled in time as archival notes, as it was said.", _switch),
     Setting("review", "false", "Merges, consolidations and retirements by maintenance wait for admin approval.",
             _switch),
     Setting("enable_consensus", "false", "Accepted for OMI's sake; does nothing.",
@@ -445,6 +446,7 @@ class Settings:
     watch: tuple[Path, ...] = ()
     watch_ignore: tuple[str, ...] = ()
     watch_kib: int = 1024
+    raw_turns: bool = False
     sessions: bool = False
     session_turns: int = 5
     session_hours: int = 72

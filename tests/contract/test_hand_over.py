@@ -12,8 +12,10 @@ import pytest
 
 import holdfast.app
 from holdfast.app import build_memory
+from holdfast.engine.jobs.scheduler import JobContext
 from holdfast.engine.ports import Caller
 from holdfast.engine.presence.hand_over import HandedOver, hand_over
+from holdfast.engine.presence.keeping import tidy
 from holdfast.engine.runtime import Memory
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.settings import load_settings
@@ -97,7 +99,7 @@ async def test_secrets_are_replaced_and_what_is_private_is_left_out_before_anyth
     async with remembering(tmp_path) as memory:
         assert (await handed(memory, session)).turns == 2
         (piece,) = await waiting(memory)
-        assert piece.turns[0].text == "The key is [redacted: GitHub token]."
+        assert piece.turns[0].text == "The key is [redacted: GitHub token]. [private]"
     kept = b"".join(path.read_bytes() for path in (tmp_path / "memory").rglob("*") if path.is_file())
     assert secret.encode() not in kept
     assert b"4711" not in kept
@@ -195,3 +197,19 @@ async def test_a_space_that_is_set_by_hand_is_that_of_the_session(tmp_path: Path
         session.say("Two.")
         await handed(memory, session)
         assert sorted(piece.space for piece in await waiting(memory)) == ["elsewhere", "set-by-hand"]
+
+
+@pytest.mark.parametrize("raw", ["true", "false"])
+async def test_what_nobody_distils_goes_or_stays_as_it_was_said_where_that_is_wanted(raw: str, tmp_path: Path) -> None:
+    session, clock = claude_session(tmp_path), Clock()
+    session.say("Where does the crane stand?", "At the north quay.", CHAI)
+    async with remembering(tmp_path, clock, HOLDFAST_RAW_TURNS=raw) as memory:
+        await handed(memory, session)
+        house = JobContext(memory)
+        assert await tidy(house) == 0
+        clock.forward(days=31 if raw == "false" else 29)
+        assert await tidy(house) == (3 if raw == "false" else 1)
+        assert await tidy(house) == 0
+        assert not await waiting(memory)
+    notes = [path.read_text("utf-8") for path in (tmp_path / "memory").glob("memories/harbour/*.md")]
+    assert [CHAI in note and 'tier: "archival"' in note for note in notes] == ([True] if raw == "true" else [])

@@ -193,13 +193,13 @@ async def test_another_process_goes_on_where_one_was_and_only_one_watches(tmp_pa
     docs = Docs(tmp_path / "docs")
     docs.write("quay.md", "The quay is long.")
     async with watching(tmp_path, docs) as (memory, watcher):
-        with patch.object(watcher._folders, "put", side_effect=KeyboardInterrupt), pytest.raises(BaseException):  # noqa: B017, PT011 - as a kill
+        with patch.object(watcher.folders, "put", side_effect=KeyboardInterrupt), pytest.raises(BaseException):  # noqa: B017, PT011 - as a kill
             await watcher.look()
         assert set(await notes(memory)) == {"quay"}
         async with (
             watching(tmp_path, docs) as (_, other),
-            watcher._folders.turn() as mine,
-            other._folders.turn() as its,
+            watcher.folders.turn() as mine,
+            other.folders.turn() as its,
         ):
             assert (mine, its) == (True, False)
             assert await other.look() == 1

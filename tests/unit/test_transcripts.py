@@ -29,7 +29,7 @@ def turns_of(name: str) -> list[Turn]:
 def test_a_session_of_claude_code_is_what_the_two_said() -> None:
     turns = turns_of("claude-code-2.1.jsonl")
     assert [(turn.role, turn.text) for turn in turns] == [
-        ("user", CHOICE), ("assistant", "Done."), ("user", f"{CHAI} Go on."), ("assistant", "Done."),
+        ("user", f"{CHOICE} [private]"), ("assistant", "Done."), ("user", f"{CHAI} Go on."), ("assistant", "Done."),
         ("user", "And after the compaction?"), ("assistant", "Done."),
     ]  # fmt: skip
     assert {(turn.source, turn.cwd) for turn in turns} == {("claude-code", "/home/ada/lighthouse")}
@@ -55,8 +55,8 @@ def test_a_forked_session_has_the_keys_of_the_turns_that_it_copies() -> None:
 def test_what_is_private_is_never_read_whatever_stands_around_it() -> None:
     assert "4711" in (REAL / "claude-code-2.1.jsonl").read_text("utf-8")
     assert not [turn for turn in turns_of("claude-code-2.1.jsonl") if "4711" in turn.text]
-    assert said("a<private>b<PRIVATE >c</private>d</private>e") == "ae"
-    assert said("kept <private>to the end") == "kept"
+    assert said("a<private>b<PRIVATE >c</private>d</private>e") == "a[private]e"
+    assert said("kept <private>to the end") == "kept [private]"
     assert "hidden" not in said("<system-reminder>x <private>hidden</system-reminder> hidden")
 
 
@@ -70,12 +70,12 @@ def test_what_a_client_or_a_memory_put_in_is_not_what_somebody_said() -> None:
 
 @pytest.mark.parametrize("opening", ["<system-reminder>", "<private>", "</private><note 01234567>", "<", "<private"])
 def test_a_text_of_nothing_but_marks_is_read_in_linear_time(opening: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     said(opening * 50_000)
-    short = time.perf_counter() - began
-    began = time.perf_counter()
+    short = time.process_time() - began
+    began = time.process_time()
     said(opening * 200_000)
-    assert time.perf_counter() - began < 12 * short + 0.5
+    assert time.process_time() - began < 12 * short + 0.5
 
 
 PARTS = ["<", ">", "/", " ", "a", "<private>", "</private>", "<note 0123abcd>", "</note 0123abcd>", "<system-reminder>"]

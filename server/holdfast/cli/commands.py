@@ -150,10 +150,12 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_sessions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="transcripts of Claude Code or Codex")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="transcripts, or data exports of Claude and ChatGPT")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--latest", action="store_true", help="the session that was changed last")
     which.add_argument("--since", metavar="SPAN", help="those changed in the last 72h, 7d or 2w (default 72h)")
+    parser.add_argument("--space", help="for what is made of it; by default that of each session's folder")
+    parser.add_argument("--dry-run", action="store_true", help="of an export: say what is new, and take nothing")
     _add_json(parser)
 
 

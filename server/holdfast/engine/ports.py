@@ -415,6 +415,7 @@ class Ports:
     quota: Quota = field(default_factory=Quota)
     computing: Computing = field(default_factory=Computing)
     transcripts: Transcripts | None = None
+    raw_turns: bool = False  # what nobody distils stays, as it was said
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
     joined: dict[Caller, Batcher[Any, Any]] = field(default_factory=dict)  # updates of NOW that wait for the same page

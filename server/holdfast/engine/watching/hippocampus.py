@@ -50,7 +50,7 @@ class Hippocampus:
 
     def __init__(self, memory: Memory, folders: WatchedFolders) -> None:
         self._house = JobContext(memory)
-        self._folders = folders
+        self.folders = folders
         self._missing: dict[str, float] = {}  # since when, by key
 
     async def run(self) -> None:
@@ -59,7 +59,7 @@ class Hippocampus:
         while True:
             rest = LOOK_SECONDS
             try:
-                async with self._folders.turn() as mine:
+                async with self.folders.turn() as mine:
                     began = time.monotonic()
                     if mine:
                         await self.look()
@@ -70,10 +70,10 @@ class Hippocampus:
 
     async def look(self) -> int:
         """Bring the notes of all watched folders up to date; returns how many files were taken or retired."""
-        return sum([await self._look_at(watched) for watched in self._folders.watched])
+        return sum([await self._look_at(watched) for watched in self.folders.watched])
 
     async def _look_at(self, watched: Watched) -> int:
-        seen = await self._folders.look(watched)
+        seen = await self.folders.look(watched)
         if not seen.is_there or _is_lost(seen):
             log.warning("watched_folder_missing", known=seen.known)
             return 0
@@ -90,7 +90,7 @@ class Hippocampus:
         named = before or row
         row = replace(row, key=named.key or _new_key(watched, row), notes=named.notes)
         try:
-            item = await self._folders.read(watched, row)
+            item = await self.folders.read(watched, row)
             notes = await self._store(item, row) if isinstance(item, ArrivedDocument) else ()
         except HoldfastError as error:
             log.warning("watched_file_left_out", error=type(error).__name__, reason=error.sentence)
@@ -98,7 +98,7 @@ class Hippocampus:
         left = [note for note in named.notes if note not in notes]
         if left:
             await self._house.step(lambda ports: retire(ports, left, _LEFT))
-        await self._folders.put(replace(row, notes=tuple(notes)), before)
+        await self.folders.put(replace(row, notes=tuple(notes)), before)
 
     async def _store(self, item: ArrivedDocument, row: Row) -> tuple[str, ...]:
         in_sections = item.is_long or len(row.notes) > 1
@@ -114,7 +114,7 @@ class Hippocampus:
 
     async def _let_go(self, row: Row) -> int:
         await self._house.step(lambda ports: retire(ports, row.notes, _GONE))
-        await self._folders.drop(row)
+        await self.folders.drop(row)
         self._missing.pop(row.key, None)
         return 1
 

@@ -51,6 +51,11 @@ class Piece:
         return "\n\n".join(turn.text for turn in self.turns)
 
     @property
+    def whole(self) -> str:
+        """All that was said, and by whom."""
+        return "\n\n".join(f"{_NAMES[turn.role]}: {turn.text}" for turn in self.turns)
+
+    @property
     def shown(self) -> str:
         """As a model reads it: long turns are cut."""
         return "\n".join(_shown(turn) for turn in self.turns)

@@ -125,19 +125,33 @@ def _codex_turn(entry: Mapping[str, Any], payload: Mapping[str, Any], setting: S
 
 
 def _turn(role: Role, content: object, entry: Mapping[str, Any], setting: Setting, named: str) -> Turn | None:
-    whole = _joined(content)
+    whole = joined_text(content)
     if role == "user" and whole.lstrip().startswith(_PUT_IN):
-        return None
-    text = _shortened(said(whole))
-    if not any(letter.isalnum() for letter in text):
         return None
     told = _text(entry.get("timestamp"))
     own = _text(entry.get(named)) if named else ""
-    key = _key("uuid", own) if own else _key(told or setting.session, role, text)
-    return Turn(key, role, text, _instant(told), *_where(setting))
+    return spoken(role, whole, own, time_or_nothing(told), setting, told)
 
 
-def _joined(content: object) -> str:
+def spoken(role: Role, whole: str, own: str, at: str, setting: Setting, told: str = "") -> Turn | None:
+    """A turn of what was said; None where nothing is left of it.
+
+    Args:
+        role: whose.
+        whole: the text as it was written down.
+        own: the turn's own name there, if it has one.
+        at: when, as an instant; empty where that is not known.
+        setting: in which session.
+        told: the time as it was written down, which tells turns without a name apart.
+    """
+    text = _shortened(said(whole))
+    if not any(letter.isalnum() for letter in text):
+        return None
+    key = _key("uuid", own) if own else _key(told or at or setting.session, role, text)
+    return Turn(key, role, text, at, *_where(setting))
+
+
+def joined_text(content: object) -> str:
     """The text of a message: its own, or that of its text blocks."""
     if isinstance(content, str):
         return content
@@ -170,8 +184,9 @@ def _text(value: object) -> str:
     return value
 
 
-def _instant(text: str) -> str:
+def time_or_nothing(value: object) -> str:
+    """A time as an instant; empty where it is none."""
     try:
-        return read_instant(text) if text else ""
+        return read_instant(value) if value else ""
     except ValueError:
         return ""

@@ -114,6 +114,14 @@ class TranscriptQueue:
         """Put turns into the queue that come from no transcript that is read on; returns how many were new."""
         return await run_sync(self._add, turns, path, space, now)
 
+    async def unknown(self, turns: Sequence[Turn]) -> list[Turn]:
+        """Those of some turns that were never taken, each once."""
+        return await run_sync(self._unknown, turns)
+
+    async def has_room(self, size: int) -> bool:
+        """Whether so many bytes fit without letting go of others."""
+        return (await self.state()).bytes + size <= self._bounds.mib << 20
+
     async def offer(
         self, space: str, now: str, shown_until: str, most: int, fits: Fits, name: Callable[[], str]
     ) -> list[Piece]:
@@ -148,6 +156,15 @@ class TranscriptQueue:
     async def state(self) -> Waiting:
         """What waits."""
         return await run_sync(self._state)
+
+    @property
+    def days(self) -> int:
+        """How many days a turn waits."""
+        return self._bounds.days
+
+    async def old(self, before: str, most: int, name: Callable[[], str]) -> list[Piece]:
+        """Pieces all of whose turns wait since before a time, so many at the most."""
+        return await run_sync(self._old, before, most, name)
 
     async def tidy(self, now: str) -> int:
         """Let go of what waited too long or is too much; returns how many turns went."""
@@ -193,6 +210,14 @@ class TranscriptQueue:
             kept = self._insert(connection, turns, path, space, now)
             self._bound(connection, now)
             return kept
+
+    def _unknown(self, turns: Sequence[Turn]) -> list[Turn]:
+        each = {turn.key: turn for turn in turns}
+        if not self._path.exists():
+            return list(each.values())
+        with connected(self._path) as connection:
+            told = "SELECT 1 FROM known WHERE key = ?"
+            return [turn for key, turn in each.items() if connection.execute(told, (key,)).fetchone() is None]
 
     def _insert(self, connection: sqlite3.Connection, turns: Sequence[Turn], path: str, space: str, now: str) -> int:
         kept = 0
@@ -256,6 +281,18 @@ class TranscriptQueue:
             else:
                 connection.execute("ROLLBACK")
             return offered
+
+    def _old(self, before: str, most: int, name: Callable[[], str]) -> list[Piece]:
+        if not self._path.exists():
+            return []
+        with writing(self._path) as connection:
+            while connection.execute("SELECT 1 FROM turns WHERE piece IS NULL AND queued < ?", (before,)).fetchone():
+                next(_new_pieces(connection, name, "AND queued < ?", (before,)))
+            rows = connection.execute(
+                "SELECT piece FROM turns GROUP BY piece HAVING max(queued) < ? ORDER BY min(number) LIMIT ?",
+                (before, most),
+            ).fetchall()
+            return [piece for row in rows if (piece := _piece_in(connection, row[0])) is not None]
 
     def _piece(self, piece_id: str) -> Piece | None:
         if not self._path.exists():
