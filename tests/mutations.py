@@ -590,7 +590,7 @@ MUTATIONS = (
              "        if list(map(id, parts)) != list(map(id, self._parts)):", "        if not self._parts:",
              (f"{_KNOWN}test_what_is_added_later_is_listed",)),
     Mutation("one-list-for-all", "hostile", "who may not see the admin namespace is given its list", "tools/lists.py",
-             "is_admin(access_of(context)))", "False)",
+             "is_admin(access_of(context)), apps)", "False, apps)",
              (f"{_KNOWN}test_each_list_is_the_one_that_the_framework_makes",)),
     Mutation("two-ends", "hostile", "a request may say twice where it ends", "http/connections.py",
              "    if lengths and codings:", "    if False:",
@@ -738,13 +738,13 @@ MUTATIONS = (
              (("tests/contract/test_startup.py::"
                "test_garbage_is_collected_once_the_server_is_built_and_no_more_of_what_was_built"),)),
     Mutation("undo-foreign", 5, "an agent takes back what another did", "engine/admin/undo.py",
-             "!= (caller.principal, caller.source) or is_gated:", "== () or is_gated:",
+             "made_by == (caller.principal, caller.source) and", "made_by != () and",
              (f"{_OWN}test_another_principals_change_is_not_taken_back_though_the_handle_is_known",)),
     Mutation("undo-old", 5, "an agent takes back what it did long ago", "engine/admin/undo.py",
              "OWN_FOR = timedelta(hours=1)", "OWN_FOR = timedelta(hours=100)",
              (f"{_OWN}test_after_an_hour_only_a_person_can_and_the_error_says_so",)),
     Mutation("undo-gated", "admin", "an agent takes back what a person did behind the gate", "engine/admin/undo.py",
-             "is_gated = _is_of_a_person(record) and not request.by_owner", "is_gated = False",
+             " and (by_owner or not _is_of_a_person(record))", "",
              (f"{_OWN}test_what_a_person_did_behind_the_gate_no_agent_takes_back",)),
     Mutation("undo-relied-on", 5, "a note goes that another was retired for", "engine/admin/undo.py",
              "        await _check_nothing_relies(ports, found)\n", "        pass\n",
@@ -792,6 +792,19 @@ MUTATIONS = (
              "return True",
              (("tests/contract/test_integrity.py::"
                "test_what_happened_is_told_in_words_that_blame_nobody_for_what_the_user_may_do"),)),
+    Mutation("view-key-unasked", "admin", "the View's server answers without its key", "viewing/site.py",
+             "        if not known:\n", "        if not given:\n",
+             ("tests/contract/test_viewing.py::test_with_the_key_it_speaks_mcp_and_without_it_to_nobody",)),
+    Mutation("view-origin-unasked", "admin", "any page may call the View's server", "viewing/site.py",
+             "origin not in self._origins for", "False for",
+             (("tests/contract/test_viewing.py::"
+               "test_another_host_or_origin_is_refused_before_anything_else[mcp]"),)),
+    Mutation("view-listed-for-all", 8, "every client pays for the View", "tools/view/opening.py",
+             "return shows_apps(context, self._setting)", "return True",
+             ("tests/contract/test_view.py::test_a_client_that_declares_apps_is_shown_one_tool_and_the_page[legacy]",)),
+    Mutation("view-proposals-open", "admin", "proposals are shown without the gate", "engine/view/review.py",
+             "await list_proposals(ports) if gated else []", "await list_proposals(ports)",
+             ("tests/contract/test_view.py::test_behind_the_gate_there_are_more_acts_and_what_waits",)),
 )
 # fmt: on
 

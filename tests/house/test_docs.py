@@ -62,9 +62,8 @@ def server_names() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Tools, addresses of resources up to their first parameter, and prompts of a server with the gate open."""
 
     async def ask() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-        settings = load_settings(
-            {"HOLDFAST_HOME": "/nowhere/holdfast", "HOLDFAST_ENCODER": "none", "HOLDFAST_VIEW": "always"}
-        )
+        environ = {"HOLDFAST_HOME": "/nowhere/holdfast", "HOLDFAST_ENCODER": "none", "HOLDFAST_VIEW": "always"}
+        settings = load_settings(environ)
         async with Client(build_server(settings, build_memory(settings), admin=True)) as client:
             tools = frozenset(tool.name for tool in await client.list_tools())
             resources = {str(resource.uri) for resource in await client.list_resources()}

@@ -30,6 +30,7 @@ ALLOWED = {
     "model": {"errors"},
     "settings": {"", "errors", "model"},
     "batching": {"errors"},
+    "viewing": set[str](),  # serves any MCP server
     "errors": set[str](),
     "": set[str](),
 }
