@@ -58,8 +58,10 @@ class WhisperSocket:
             await anyio.sleep(PATIENCE_SECONDS / 10)
         try:
             await anyio.to_thread.run_sync(self._prepare)
-            with reachable(str(self._path)) as short:
+            made = self._path.with_suffix(".new")  # nobody connects, or takes it for a left one, before it listens
+            with reachable(str(made)) as short:
                 listener = await anyio.create_unix_listener(short, mode=0o600)
+            await anyio.to_thread.run_sync(made.rename, self._path)
         except OSError as error:
             log.info("no_whisper_socket", reason=error.strerror or str(error))
             return
