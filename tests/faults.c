@@ -1,9 +1,9 @@
 /* Fails chosen system calls on files below one folder, for the server process that it is preloaded into.
 
-   Beside the test it maps the file that FAULTS_CONTROL names: {armed, left, error, stays, fired, seen, made}. While
-   `armed`, each call that would change the disk counts `left` down; the one that finds it at zero fails with `error`,
-   and all later ones if it `stays` broken. A write that fails has written half of its bytes. `made` says of each call
-   its name and the path below the folder. */
+   Beside the test it maps the file that FAULTS_CONTROL names, a `struct control`. While `armed`, each call that would
+   change the disk counts `left` down, or if `name` is set those of that name whose path has `inside`; the one that finds
+   it at zero fails with `error`, and all later ones if it `stays` broken. A write that fails has written half of its
+   bytes. `made` says of each call its name and the path below the folder. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,8 +17,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { CALLS = 4096, LETTERS = 96 };
-struct control { volatile int armed, left, error, stays, fired, seen; char made[CALLS][LETTERS]; };
+enum { CALLS = 4096, LETTERS = 192 };
+struct control {
+    volatile int armed, left, error, stays, fired, seen;
+    char name[32], inside[LETTERS], made[CALLS][LETTERS];
+};
 static struct control *control;
 static const char *home;
 static size_t length;
@@ -38,6 +41,7 @@ static int fails_path(const char *name, const char *path) {
     if (!control || !control->armed || !path || strncmp(path, home, length) != 0) return 0;
     int seen = __sync_fetch_and_add(&control->seen, 1);
     if (seen < CALLS) snprintf(control->made[seen], LETTERS, "%s %s", name, path + length);
+    if (control->name[0] && (strcmp(control->name, name) || !strstr(path + length, control->inside))) return 0;
     int left = __sync_fetch_and_sub(&control->left, 1);
     if (left == 0 || (left < 0 && control->stays)) {
         control->fired = 1;

@@ -243,8 +243,9 @@ def place_by_hand(path: Path, text: str) -> None:
 
 LIBRARY = Path(__file__).parents[1] / "faults.c"
 COMPILER = shutil.which("cc")
-CONTROL = struct.Struct("6i")
-MOST_CALLS, LETTERS = 4096, 96  # as in faults.c
+MOST_CALLS, LETTERS = 4096, 192  # as in faults.c
+CONTROL = struct.Struct(f"6i32s{LETTERS}s")
+Call = tuple[str, str]  # its name, and its path below the folder
 
 
 class Calls:
@@ -255,18 +256,20 @@ class Calls:
         with path.open("r+b") as file:
             self._shared = mmap.mmap(file.fileno(), CONTROL.size + MOST_CALLS * LETTERS)
 
-    def arm(self, left: int, fault: Fault) -> None:
-        self._shared[: CONTROL.size] = CONTROL.pack(0, left, *fault, 0, 0)
+    def arm(self, left: int, fault: Fault, only: Call = ("", "")) -> None:
+        """Let the one fail that comes after `left` others: of all, or of those of a name and with a part of a path."""
+        name, inside = only
+        self._shared[: CONTROL.size] = CONTROL.pack(0, left, *fault, 0, 0, name.encode(), inside.encode())
         self._shared[:4] = struct.pack("i", 1)
 
-    def disarm(self) -> tuple[bool, list[str]]:
-        """Whether one failed, and the sorts of all that there were."""
+    def disarm(self) -> tuple[bool, list[Call]]:
+        """Whether one failed, and all that there were."""
         self._shared[:4] = bytes(4)
-        *_, fired, seen = CONTROL.unpack(self._shared[: CONTROL.size])
+        *_, fired, seen, _, _ = CONTROL.unpack(self._shared[: CONTROL.size])
         assert seen <= MOST_CALLS
         lines = [self._shared[start : start + LETTERS] for start in range(CONTROL.size, len(self._shared), LETTERS)]
         words = (line.partition(b"\0")[0].decode(errors="replace").partition(" ") for line in lines[:seen])
-        return bool(fired), [sort_of(name, path) for name, _, path in words]
+        return bool(fired), [(name, path) for name, _, path in words]
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +289,9 @@ class Lane:
     calls: Calls
     forks: Forks
 
-    async def served(self, world: World, kind: Kind, number: int, fault: Fault) -> tuple[Told, bool, list[str]]:
+    async def served(
+        self, world: World, kind: Kind, number: int, fault: Fault, only: Call = ("", "")
+    ) -> tuple[Told, bool, list[Call]]:
         """One call of a server whose `number`-th system call fails; it is killed when it has answered."""
         shutil.rmtree(self.home, ignore_errors=True)
         copied(world.home, self.home)
@@ -298,7 +303,7 @@ class Lane:
             await anyio.to_thread.run_sync(server.begin)
             await asks("recall", query="harbour")
             arguments = await kind.prepared(asks, world.ids)
-            self.calls.arm(number, fault)
+            self.calls.arm(number, fault, only)
             told = await asks(kind.tool, **arguments)
             return told, *self.calls.disarm()
 
@@ -322,33 +327,38 @@ async def test_a_real_server_whose_system_calls_fail_answers_what_is_true(
     kind: Kind, world: World, lanes: Sequence[Lane], tally: Counter[str], effort: Effort
 ) -> None:
     first = lanes[0]
-    told, _, sorts = await first.served(world, kind, NEVER, (0, False))
+    told, _, calls = await first.served(world, kind, NEVER, (0, False))
     assert verdict_of(kind, told) == "done", told
     await settled(first.home)
     whole = difference(world.before, state_of(first.home))
-    assert len(sorts) > 3
+    assert len(calls) > 3
     failed: set[str] = set()
 
-    async def judge(lane: Lane, number: int, fault: Fault) -> None:
-        told, fired, made = await lane.served(world, kind, number, fault)
+    async def judge(lane: Lane, number: int, fault: Fault, only: Call = ("", "")) -> None:
+        told, fired, made = await lane.served(world, kind, number, fault, only)
         await judged(kind, world, lane.home, whole, (number, fault, told))
         if fired:
-            failed.add(made[number])
+            counted = [call for call in made if only == ("", "") or (call[0] == only[0] and only[1] in call[1])]
+            failed.add(sort_of(*counted[number]))
             tally[f"system calls failed: {verdict_of(kind, told)}"] += 1
 
     async def drive(lane: Lane, waiting: Iterator[tuple[int, Fault]]) -> None:
         for number, fault in waiting:
             await judge(lane, number, fault)
 
+    sorts = [sort_of(*call) for call in calls]
     waiting = iter(moments(sorts, kind.tool) if effort.long else one_of(len(sorts), kind.tool))
     async with anyio.create_task_group() as tasks:
         for lane in lanes:
             tasks.start_soon(drive, lane, waiting)
     always = set(sorts)
-    for _ in range(TRIES if effort.long else 0):  # what runs beside the call comes at another number each time
+    for _ in range(TRIES if effort.long else 0):  # what is done in several threads comes at another number each time
         for number in unfailed(sorts, failed):
-            await judge(first, number, FAULTS[0])
-        _, _, sorts = await first.served(world, kind, NEVER, (0, False))
+            name, path = calls[number]
+            hidden = Path(path).name.startswith(".")  # and has another name each time
+            await judge(first, 0, FAULTS[0], (name, f"{Path(path).parent}/." if hidden else path))
+        _, _, calls = await first.served(world, kind, NEVER, (0, False))
+        sorts = [sort_of(*call) for call in calls]
         always &= set(sorts)
         if always <= failed:
             break
