@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from holdfast.engine.watching.hippocampus import Hippocampus
-from holdfast.store.watching.folders import Watched, WatchedFolders
+from holdfast.engine.sync.watched import Hippocampus
+from holdfast.importers.watched import Watched, WatchedFolders
 from transcripts_worker import built
 
 

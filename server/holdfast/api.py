@@ -23,8 +23,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from holdfast.app import build_memory
 from holdfast.engine.admin.backups import back_up
-from holdfast.engine.events import get_event_bus
 from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update, check_contradiction, evidence_chain
+from holdfast.engine.omi.bus import get_event_bus
 from holdfast.engine.omi.integrity import integrity_check
 from holdfast.engine.omi.memories import MemoryRecall, MemoryStore, memory_recall, memory_store
 from holdfast.engine.omi.now import NowUpdate, append_daily, list_daily, now_read, now_update, read_daily

@@ -22,9 +22,9 @@ from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.provider import KeptEncoders, Lent, Provider, VectorSet
 from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.wordpiece import is_ordinary
-from holdfast.engine.events import EventBus
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import Housekeeper
+from holdfast.engine.omi.bus import EventBus
 from holdfast.engine.ports import MakeKeeper, Ports, Presence, Store, Transfers, Upkeep, Vault
 from holdfast.engine.presence.keeping import TIDY
 from holdfast.engine.presence.sessions import STILL_SECONDS, SessionWatcher, Wanted
@@ -32,10 +32,11 @@ from holdfast.engine.presence.warmth import Warmth
 from holdfast.engine.runtime import Memory
 from holdfast.engine.state import Computing, Quota
 from holdfast.engine.sync.files import keeping
+from holdfast.engine.sync.watched import Hippocampus
 from holdfast.engine.tenants import Memories, Tenants
-from holdfast.engine.watching.hippocampus import Hippocampus
 from holdfast.errors import SettingsError
 from holdfast.importers.open import FolderTransfers
+from holdfast.importers.watched import Watched, WatchedFolders
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.index.sessions import SessionLog
@@ -49,7 +50,6 @@ from holdfast.store.notes import NoteFiles
 from holdfast.store.transcripts.queue import Bounds, TranscriptQueue
 from holdfast.store.transcripts.roots import client_roots
 from holdfast.store.upkeep import FolderUpkeep
-from holdfast.store.watching.folders import Watched, WatchedFolders
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -171,9 +171,10 @@ def _memory(
     alone: bool = True,
     local: bool = False,
 ) -> Memory:
-    """A memory on the folder of the settings; where it is not `alone` in its process, it takes less for itself.
+    """A memory on the folder of the settings.
 
-    Whether it is `local`: only a user of this machine asks, who may have this machine's files read.
+    Where it is not `alone` in its process, it takes less for itself; where it is `local`, only a user of this machine
+    asks, who may have this machine's files read.
     """
     spare_threads(os.environ)
     share_processor()
@@ -182,11 +183,6 @@ def _memory(
     if storage is not None:  # a folder is made by its store, and not anew where it has vanished
         folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = folder.derived / "encodings.db"
-
-    def cached(vector_set: VectorSet) -> Provider | None:
-        found = kept(vector_set)
-        return None if found is None else CachedEncoder(found, cache)
-
     encoder = CachedEncoder(provider, cache) if provider is not None else None
     memory = Memory(
         Ports(
@@ -212,7 +208,7 @@ def _memory(
             upkeep=kept_in.upkeep,
             jobs=settings.jobs,
             forgetting=settings.forgetting,
-            kept=KeptEncoders(cached) if provider is not None else None,
+            kept=KeptEncoders(partial(_cached, kept, cache)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(forget, cache),
             computing=computing or Computing(),
@@ -224,6 +220,11 @@ def _memory(
     )
     _work_beside(memory, settings, alone=alone, local=local)
     return memory
+
+
+def _cached(kept: Callable[[VectorSet], Provider | None], cache: Path, vector_set: VectorSet) -> Provider | None:
+    found = kept(vector_set)
+    return None if found is None else CachedEncoder(found, cache)
 
 
 def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Storage:

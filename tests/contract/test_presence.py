@@ -322,7 +322,7 @@ async def test_over_http_the_hooks_folder_says_which_project_it_is(
 @pytest.mark.parametrize(
     ("folder", "space"),
     [
-        ("/home/ann/work/Harbour", "harbour"),
+        ("/home/ann/code/Harbour", "harbour"),
         ("C:\\Users\\ann\\harbour", "harbour"),
         ("/home/ann", None),
         ("/root", None),

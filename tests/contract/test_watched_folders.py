@@ -14,11 +14,11 @@ import pytest
 
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.runtime import Memory
-from holdfast.engine.watching import hippocampus
-from holdfast.engine.watching.hippocampus import Hippocampus
+from holdfast.engine.sync import watched as hippocampus
+from holdfast.engine.sync.watched import Hippocampus
+from holdfast.importers.watched import Watched, WatchedFolders
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import SELF_ID
-from holdfast.store.watching.folders import Watched, WatchedFolders
 from transcripts_worker import WHO, built
 
 pytestmark = pytest.mark.anyio

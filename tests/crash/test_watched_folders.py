@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Effort
-from holdfast.engine.watching.hippocampus import Hippocampus
-from holdfast.store.watching.folders import Watched, WatchedFolders
+from holdfast.engine.sync.watched import Hippocampus
+from holdfast.importers.watched import Watched, WatchedFolders
 from processes import ROOT
 from transcripts_worker import built
 

@@ -27,6 +27,8 @@ HOSTS = {"127.0.0.1", "localhost", "[::1]", "keepachangelog.com", "www.apache.or
 HOSTS |= {"api.openai.com", "integrate.api.nvidia.com"}  # where these providers are, for who chooses them
 # Made-up addresses in data: parts of invented notes and of invented secrets.
 HOSTS |= {"hs.burrow.example.", "hooks.slack", "me"}
+# What real sessions of a client hold of the client's own texts (tests/real_sessions).
+HOSTS |= {"claude.com", "json-schema.org"}
 RESERVED = re.compile(r"(^|\.)(example|test|invalid|localhost|example\.(com|net|org))$")
 URL = re.compile(r"\bhttps?://(?:[^\s/@'\"`]*@)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)")
 BARE_HOST = re.compile(r"(?<![\w./@-])((?:[a-z0-9-]+\.)+(?:org|com|net|io|dev))(?![\w-])", re.IGNORECASE)

@@ -17,6 +17,12 @@ SHORT = {
     "event_bus.py": "a name that OMI's reference documents",
     "events.py": "a name that OMI's reference documents",
     "exceptions.py": "a name that OMI's reference documents",
+    "cli/schemas.py": "imports the framework, which other commands do without",
+    "cli/view.py": "imports the framework, which other commands do without",
+    "cli/whispering.py": "imports nothing that other commands need: a hook waits for it",
+    "engine/sync/folder.py": "the folder's own part of the storage port, for the synchroniser alone",
+    "model/private.py": "imported where nothing else of the model is: a hook waits for it",
+    "tools/view/clients.py": "what a client must declare to be shown the View",
 }
 
 

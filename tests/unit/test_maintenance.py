@@ -13,7 +13,6 @@ import pytest
 
 from holdfast.engine.maintenance import candidates as finding
 from holdfast.engine.maintenance.batches import Verdicts, find_work, judge
-from holdfast.engine.maintenance.records import judgement
 from holdfast.engine.maintenance.verdicts import EdgeVerdict
 from holdfast.engine.ports import Caller
 from holdfast.errors import BatchNotFoundError
@@ -36,6 +35,7 @@ from holdfast.model.maintenance import (
     within_budget,
 )
 from holdfast.model.note import Note
+from holdfast.model.records import judgement
 from holdfast.store.records import read_record
 from worlds import CALLER, WordBag, keep, living
 

@@ -18,7 +18,7 @@ from holdfast.backup.export import Exported
 from holdfast.backup.vault import Effect, Restored
 from holdfast.batching import Batcher
 from holdfast.encode.provider import VectorSet
-from holdfast.engine.events import EventBus
+from holdfast.engine.omi.bus import EventBus
 from holdfast.engine.presence.queueing import Transcripts
 from holdfast.engine.presence.warmth import Warmth
 from holdfast.engine.state import Computing, DueSignal, Quota, Refusals, Tips, Uses

@@ -204,3 +204,9 @@ class JournalRecord:
     def is_about_pages(self) -> bool:
         """Whether it may say how a page is to look."""
         return bool(self.seen or self.accepted or self.restored is not None) or any(file.is_page for file in self.files)
+
+
+def judgement(one: tuple[str, str], other: tuple[str, str], verdict: str) -> Judged:
+    """What a line says of two judged notes, each (id, hash of its text)."""
+    (a, hash_a), (b, hash_b) = sorted((one, other))
+    return Judged(a, b, hash_a, hash_b, verdict)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from holdfast.engine.agent.uses import confirm_use
 from holdfast.engine.arguments import resolve
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.note import Note, id_range
+from holdfast.model.note import SELF_ID, Note, id_range
 from holdfast.model.passages import page_at
+from holdfast.model.records import USE, JournalRecord
 
 MOST_NEIGHBOURS = 10
 PAGE_TOKENS = 12_000  # of a note's text; some clients take no answer of more than 25,000
@@ -102,3 +102,17 @@ def _notices(ports: Ports, note_id: str, given: str) -> list[str]:
 def _is_own(note_id: str, given: str) -> bool:
     low, high = id_range(given) or ("", "")
     return low <= note_id <= high
+
+
+async def confirm_use(ports: Ports, caller: Caller, note_id: str) -> None:
+    """Record that a note was looked at whole: of use, once for each note and day.
+
+    One line of the journal without `files`, so that it is no change of the note; written without a flush: it outlives
+    the process, and a power cut within seconds may take it. Nobody waits for it while others are being written, and
+    nobody is kept from reading where it cannot be written.
+    """
+    now = ports.now
+    if note_id == SELF_ID or await ports.index.read(lambda view: view.used_on(note_id, now[:10])):
+        return
+    line = JournalRecord(USE, now, caller.principal, caller.source, use=note_id)
+    await ports.uses.add(ports, note_id, line)

@@ -1,25 +1,26 @@
 """Jobs that need no judgement: once a day each, in one process at a time, in short slices that give way to requests.
 
-Each run is one line of the journal; see `holdfast.engine.jobs.runs`.
+Each run is one line of the journal: a restart, or a new index, knows when each was.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 import anyio
 import structlog
 
-from holdfast.engine.jobs.runs import DONE, record_run
+from holdfast.engine.jobs.changes import HOUSE
 from holdfast.engine.ports import Ports, View
 from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import ConflictError
 from holdfast.index.maintenance import JobRun
 from holdfast.index.projection import Update
+from holdfast.model.records import JOB, JournalRecord, Ran
 from holdfast.model.times import instant, moment
 
 Answer = TypeVar("Answer")
@@ -28,6 +29,7 @@ START_SECONDS = 30.0  # a new server has better things to do at first
 LOOK_SECONDS = 300.0  # between two looks whether something is due
 ELSEWHERE_SECONDS = 5.0  # another process is at it: it may die
 EVERY = timedelta(hours=24)
+DONE = "done"
 AGAIN = timedelta(hours=1)  # after a failure
 _PAUSE_SECONDS, _SHARE = 0.02, 4.0  # after each slice: at least so long, and so many times as long as it took
 _LONGEST_WAIT, _WAIT = 1.0, 0.01  # for requests under way
@@ -186,3 +188,14 @@ def _is_past(state: JobState, now: datetime) -> bool:
     """Whether a job is due; one that is said to have run later than now was so by a clock that was wrong."""
     due = moment(str(state.next_due))
     return due <= now or state.last_run is None or moment(state.last_run) > now
+
+
+async def record_run(ports: Ports, run: JobRun) -> JournalRecord:
+    """Tell the journal of a run; returns its line, which the index is to know.
+
+    Raises:
+        StorageError: the journal cannot be written.
+    """
+    told = Ran(run.name, run.outcome, run.changed, run.milliseconds)
+    line = JournalRecord(JOB, run.at, HOUSE.principal, HOUSE.source, job=told)
+    return replace(line, seq=await ports.store.record(line))

@@ -16,7 +16,6 @@ from holdfast.engine.commit import behind_the_journal
 from holdfast.engine.maintenance.candidates import NOTHING, look
 from holdfast.engine.maintenance.merging import consolidate, merge
 from holdfast.engine.maintenance.notice import mark_maintained
-from holdfast.engine.maintenance.records import judgement
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
     EdgeVerdict,
@@ -37,7 +36,7 @@ from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
 from holdfast.model.note import NOTE_TYPES
-from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered
+from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered, judgement
 from holdfast.model.times import instant
 from holdfast.model.transcripts.pieces import Piece
 

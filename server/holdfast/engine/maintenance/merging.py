@@ -10,7 +10,6 @@ from holdfast.engine.agent.matters import MADE_OF
 from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, TextGate, resolve_all
 from holdfast.engine.commit import check_known, commit
 from holdfast.engine.encoding import encode_note
-from holdfast.engine.maintenance.records import judgement
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
     MergeVerdict,
@@ -29,6 +28,7 @@ from holdfast.model.belief import read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note
 from holdfast.model.omi import MemoryStoredEvent, memory_type
+from holdfast.model.records import judgement
 from holdfast.model.words import counted
 from holdfast.store.stored import Change
 

@@ -16,7 +16,6 @@ from holdfast.engine.agent.remember import AUTO_REASONS
 from holdfast.engine.arguments import TextGate, resolve
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.maintenance.candidates import likeness, stored_set
-from holdfast.engine.maintenance.records import judgement
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.errors import ConflictError, ProposalNotFoundError
 from holdfast.index.maintenance import JudgedRow
@@ -25,7 +24,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.maintenance import SYMMETRIC, weight_of
 from holdfast.model.note import SELF_ID, Link, Note
 from holdfast.model.pages import PROPOSALS, is_page, page_key
-from holdfast.model.records import JournalRecord, Judged, Maintained
+from holdfast.model.records import JournalRecord, Judged, Maintained, judgement
 from holdfast.store.stored import Change, Page, PageChange, Stored
 
 Status = Literal["applied", "skipped", "rejected", "conflict"]

@@ -22,10 +22,10 @@ from holdfast.engine.jobs.scheduler import JobContext
 from holdfast.engine.ports import Ports
 from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import HoldfastError
+from holdfast.importers.watched import Row, Seen, Watched, WatchedFolders
 from holdfast.index.projection import digest
 from holdfast.model.moving import IMPORTED_TEXT, ArrivedDocument
 from holdfast.store.stored import Change, Stored
-from holdfast.store.watching.folders import Row, Seen, Watched, WatchedFolders
 
 OP: Final = "watch"
 LOOK_SECONDS: Final = 3.0
