@@ -38,6 +38,8 @@ def inject(arguments: list[str]) -> int:
             sys.stdout.buffer.flush()
     except Exception:  # noqa: BLE001, S110 - a hook that fails is in the user's way, and nobody reads what it says
         pass
+    finally:
+        _lift_limit()
     return 0
 
 
@@ -63,6 +65,12 @@ def _limit(seconds: float) -> None:
     timer = Timer(seconds, os._exit, [0])
     timer.daemon = True
     timer.start()
+
+
+def _lift_limit() -> None:
+    """The interpreter gives its signals back as it ends: the limit would end the process as a failure then."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _read() -> Given:

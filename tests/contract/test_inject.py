@@ -197,3 +197,15 @@ def test_what_comes_over_the_socket_need_not_be_a_question(here: dict[str, str],
             asking.shutdown(socket.SHUT_WR)
             assert asking.recv(100) in (b"{}", b"")
     assert LAMP in added(inject(here, hook()))
+
+
+def test_the_limit_is_over_with_the_answer(here: dict[str, str]) -> None:
+    """The interpreter gives its signals back as it ends: a limit that still ran then would end it as a failure."""
+    code = (
+        "import signal; from holdfast.inject import inject; "
+        "print(inject(['--seconds', '60']), signal.getitimer(signal.ITIMER_REAL))"
+    )
+    ran = subprocess.run(
+        [*HOLDFAST[:1], "-c", code], input=b"{}", env=here, capture_output=True, check=True, timeout=60
+    )
+    assert ran.stdout.split() == [b"0", b"(0.0,", b"0.0)"]
