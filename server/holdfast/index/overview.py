@@ -9,7 +9,7 @@ from holdfast.index.aliases import meant
 from holdfast.model.belief import FIRST_CONFIDENCE
 from holdfast.model.note import SELF_ID
 
-_CURRENT = "n.outdated = 0 AND n.merged_into IS NULL AND (n.valid_until IS NULL OR n.valid_until > :now)"
+_CURRENT = "n.outdated = 0 AND (n.valid_until IS NULL OR n.valid_until > :now)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def months(connection: sqlite3.Connection, space: str | None, most: int) -> list
     """How many notes are about what happened in each month, and how many of them are retired; the newest first."""
     return connection.execute(
         "SELECT substr(happened, 1, 7) AS month, count(*), sum(outdated) FROM notes "
-        "WHERE merged_into IS NULL AND id <> ?1 AND (?2 IS NULL OR space = ?2) "
+        "WHERE id <> ?1 AND (?2 IS NULL OR space = ?2) "
         "GROUP BY month ORDER BY month DESC LIMIT ?3",
         (SELF_ID, space, most),
     ).fetchall()
