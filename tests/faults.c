@@ -1,9 +1,9 @@
 /* Fails chosen system calls on files below one folder, for the server process that it is preloaded into.
 
    Beside the test it maps the file that FAULTS_CONTROL names, a `struct control`. While `armed`, each call that would
-   change the disk counts `left` down, or if `name` is set those of that name whose path has `inside`; the one that finds
-   it at zero fails with `error`, and all later ones if it `stays` broken. A write that fails has written half of its
-   bytes. `made` says of each call its name and the path below the folder. */
+   change the disk counts `left` down; if `name` is set, each of that name on that `path`, or on one that begins so where
+   it ends with a dot. The one that finds it at zero fails with `error`, and all later ones if it `stays` broken. A write
+   that fails has written half of its bytes. `made` says of each call its name and the path below the folder. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 enum { CALLS = 4096, LETTERS = 192 };
 struct control {
     volatile int armed, left, error, stays, fired, seen;
-    char name[32], inside[LETTERS], made[CALLS][LETTERS];
+    char name[32], path[LETTERS], made[CALLS][LETTERS];
 };
 static struct control *control;
 static const char *home;
@@ -37,11 +37,17 @@ static __attribute__((constructor)) void begin(void) {
     if (map != MAP_FAILED) control = map;
 }
 
+static int is_meant(const char *name, const char *path) {
+    size_t size = strlen(control->path);
+    if (strcmp(control->name, name)) return 0;
+    return size && control->path[size - 1] == '.' ? !strncmp(path, control->path, size) : !strcmp(path, control->path);
+}
+
 static int fails_path(const char *name, const char *path) {
     if (!control || !control->armed || !path || strncmp(path, home, length) != 0) return 0;
     int seen = __sync_fetch_and_add(&control->seen, 1);
     if (seen < CALLS) snprintf(control->made[seen], LETTERS, "%s %s", name, path + length);
-    if (control->name[0] && (strcmp(control->name, name) || !strstr(path + length, control->inside))) return 0;
+    if (control->name[0] && !is_meant(name, path + length)) return 0;
     int left = __sync_fetch_and_sub(&control->left, 1);
     if (left == 0 || (left < 0 && control->stays)) {
         control->fired = 1;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -22,7 +23,7 @@ from holdfast.errors import HoldfastError, StorageError
 from holdfast.model.note import Note
 from holdfast.store.codec import Surroundings, note_of
 from holdfast.store.frontmatter import parse
-from worlds import CALLER, ask, keep, living, show
+from worlds import CALLER, ask, found, keep, living, show
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
@@ -390,3 +391,20 @@ async def test_when_index_and_disk_fail_together_the_answer_says_so_and_nothing_
         tally["faults injected"] += 1 + files.fired
         if not files.fired:
             return
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere changes are found by scans")
+async def test_a_look_at_a_changed_file_that_fails_is_told_and_the_change_is_seen_by_the_next_request(
+    tmp_path: Path,
+) -> None:
+    files = Failing(0, stays=False, steps=("look",))
+    async with living(tmp_path, files=files) as memory:
+        await keep(memory, "The crane lifts forty tonnes.")
+        await ask(memory, "crane")  # the new folder is known from here on
+        [path] = (tmp_path / "memories").rglob("*crane*.md")
+        path.write_text(path.read_text().replace("forty", "fifty"))
+        files.armed = True
+        with pytest.raises(StorageError, match="cannot be used"):
+            await ask(memory, "crane")
+        assert files.fired
+        assert found(await ask(memory, "crane")) == ["The crane lifts fifty tonnes."]

@@ -362,7 +362,10 @@ class NoteFiles:
             self._watch.close()
             return None
         if not news.folders and len(news.paths) <= FEW_PATHS:
-            return self._looked_at(news)
+            try:
+                return self._looked_at(news)
+            except OSError as error:
+                raise unreadable(error) from error
         return await on_disk(self._looked_at, news)
 
     async def look(self, paths: Iterable[str]) -> dict[str, Entry]:
