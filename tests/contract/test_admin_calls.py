@@ -17,6 +17,7 @@ from gate import Admin, behind_the_gate
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
+from holdfast.model.records import JournalRecord
 from holdfast.store.notes import NoteFiles
 from served import ERAS
 
@@ -41,8 +42,8 @@ def unwritten_outcomes() -> Iterator[None]:
     """The journal takes every line but those that say how an admin call ended."""
     real = NoteFiles.record
 
-    async def record(self: NoteFiles, line: dict[str, Any], *, flush: bool = False) -> int:
-        if "outcome" in line:
+    async def record(self: NoteFiles, line: JournalRecord, *, flush: bool = False) -> int:
+        if line.outcome is not None:
             raise StorageError(FULL, "Nothing was stored.")
         return await real(self, line, flush=flush)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.sockets import reachable
 from processes import HOLDFAST, Stdio, environment_in, stdio, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such sockets there")
@@ -146,7 +147,8 @@ def test_sockets_are_for_the_user_alone(here: dict[str, str], server: Stdio) -> 
 def test_a_socket_of_another_user_is_not_asked(here: dict[str, str], server: Stdio) -> None:
     path = sockets(here)[0].with_name("0-trap.sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trap:
-        trap.bind(str(path))
+        with reachable(str(path)) as short:
+            trap.bind(short)
         trap.listen()
         os.chown(path, 4711, 4711)
         assert LAMP in added(inject(here, hook()))
@@ -192,7 +194,8 @@ def test_what_comes_over_the_socket_need_not_be_a_question(here: dict[str, str],
     for sent in (b"\n", b"[1]\n", b'{"prompt": 5}\n', b"\xff\xfe\n", b""):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
             asking.settimeout(30)
-            asking.connect(str(sockets(here)[0]))
+            with reachable(str(sockets(here)[0])) as short:
+                asking.connect(short)
             asking.sendall(sent)
             asking.shutdown(socket.SHUT_WR)
             assert asking.recv(100) in (b"{}", b"")

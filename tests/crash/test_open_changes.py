@@ -8,6 +8,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from holdfast.model.records import JournalRecord
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.locks import Lock
@@ -32,7 +33,7 @@ async def test_a_lock_taken_while_the_journal_is_busy_has_no_open_change_behind_
 
     writing = Lock(Folder(tmp_path).locks / "journal")
     async with anyio.create_task_group() as tasks, writing.hold():  # somebody else writes a line
-        tasks.start_soon(store.record, {"op": "use"})
+        tasks.start_soon(store.record, JournalRecord("use"))
         while not store._journal._appends._turn.locked():  # until ours waits for it
             await checkpoint()
         tasks.start_soon(look)
@@ -60,7 +61,7 @@ async def test_a_line_of_ours_that_is_being_flushed_keeps_nobody_waiting(tmp_pat
     await die_half_way(tmp_path)
     files.armed = True
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(store.record, {"op": "use"})
+        tasks.start_soon(store.record, JournalRecord("use"))
         await files.began.wait()
         with anyio.fail_after(20):  # the line that is there and not flushed yet is our own: it is no news
             assert [record["op"] for record in await store._journal.news()] == ["change"]

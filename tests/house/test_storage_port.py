@@ -21,7 +21,7 @@ TAKEN = {"codec", "frontmatter", "stored", "history", "erasure", "manifest"}
 TRANSCRIPTS = "transcripts."  # of clients on this machine: files, wherever the notes are
 OF_FILES = {"signature", "inode", "changed_ns", "st_mtime_ns", "st_mtime", "st_ino", "aside"}
 FILE_MODULES = {"pathlib", "os", "shutil", "stat", "fcntl", "tempfile", "glob"}
-# Files that are not the memory's: the index and packaged texts of the process itself, clients' transcripts, a hook's folder.
+# Files that are not the memory's: the index and texts of the process itself, clients' transcripts, a hook's folder.
 OWN_FILES = {
     "index/database.py", "index/note_index.py", "index/recalls.py", "index/sessions.py", "engine/tenants.py",
     "engine/presence/exports.py", "engine/presence/queueing.py", "engine/presence/sessions.py",

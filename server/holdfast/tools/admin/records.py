@@ -102,7 +102,7 @@ def _add_audit_log(server: FastMCP[Any], served: ServedMemory) -> None:
         operation: Annotated[str | None, Field(description="Such as remember, update, delete, merge, undo.")] = None,
     ) -> ToolResult:
         who, query = served.caller(context), AuditQuery(limit, node_id, operation)
-        call = AdminCall(who, "admin_list_audit_log", named(node_id or ""), anywhere=True)
+        call = AdminCall(who, "admin_list_audit_log", named(node_id or ""))
         done = await answered(journalled(served.memory, call, lambda ports: audit_log(ports, query)))
         told = ToolResult(
             content="\n".join(map(_line, done.answer)) or "Nothing of that kind is in the journal.",
@@ -120,7 +120,7 @@ def _add_audit(server: FastMCP[Any], served: ServedMemory) -> None:
     )
     async def _audit(node: str | None = None, operation: str | None = None, limit: int = DEFAULT_ENTRIES) -> str:
         query = AuditQuery(limit, node, operation)
-        entries = await read(served.memory.attend_folder(lambda ports: audit_log(ports, query)))
+        entries = await read(served.memory.attend(lambda ports: audit_log(ports, query)))
         return json.dumps(entries, ensure_ascii=True)
 
 
