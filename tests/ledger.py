@@ -269,24 +269,32 @@ def _records(home: Path) -> Iterator[dict[str, Any]]:
 # --- what a server must say ---------------------------------------------------------------------------
 
 
+AT_ONCE = 50  # of two requests each: a server over HTTP takes so many of one client and no more
+
+
 def assert_shown(server: Server, stores: Iterable[Store], notes: dict[str, Note]) -> int:
     """Each is found by its word, and shown with the text and the links of its file; returns how many were asked."""
-    asked = [
-        (
-            store,
-            server.call("recall", query=store.word, include_outdated=True, limit=3),
-            server.call("recall_node", node_id=store.id),
-        )
-        for store in stores
-    ]
-    for store, search, look in asked:
-        assert store.id in [hit["id"] for hit in search.result()["results"]], store
-        note, shown = notes[store.id], look.result()
-        assert shown["content"] == note.content
-        assert (shown["outdated"], shown["superseded_by"]) == (note.is_outdated, note.superseded_by)
-        out = Counter((edge["id"], edge["type"]) for edge in shown["connections"] if edge["direction"] == "out")
-        assert out >= Counter((link.to, link.type) for link in note.connections if link.to in notes)
-    return len(asked)
+    stores = list(stores)
+    for start in range(0, len(stores), AT_ONCE):
+        asked = [
+            (
+                store,
+                server.call("recall", query=store.word, include_outdated=True, limit=3),
+                server.call("recall_node", node_id=store.id),
+            )
+            for store in stores[start : start + AT_ONCE]
+        ]
+        for store, search, look in asked:
+            assert store.id in [hit["id"] for hit in search.result()["results"]], store
+            assert_is_shown(notes[store.id], look.result(), notes)
+    return len(stores)
+
+
+def assert_is_shown(note: Note, shown: dict[str, Any], notes: dict[str, Note]) -> None:
+    assert shown["content"] == note.content
+    assert (shown["outdated"], shown["superseded_by"]) == (note.is_outdated, note.superseded_by)
+    out = Counter((edge["id"], edge["type"]) for edge in shown["connections"] if edge["direction"] == "out")
+    assert out >= Counter((link.to, link.type) for link in note.connections if link.to in notes)
 
 
 def word_of(source: random.Random, prefix: str) -> str:
