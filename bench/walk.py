@@ -20,7 +20,7 @@ from typing import Any
 import anyio
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "tests" / "support")]
 
 from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated  # noqa: E402
 from holdfast.engine.runtime import Memory  # noqa: E402

@@ -288,7 +288,7 @@ def test_another_process_takes_over_when_the_one_that_tends_is_killed(tmp_path: 
 @contextmanager
 def worker(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "server")}
-    command = [sys.executable, str(ROOT / "tests" / "jobs_worker.py"), str(home), *arguments]
+    command = [sys.executable, str(ROOT / "tests" / "support" / "jobs_worker.py"), str(home), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
         try:
             yield process

@@ -241,7 +241,7 @@ def place_by_hand(path: Path, text: str) -> None:
 # The same with a server of its own whose system calls fail: of the index too, and of what goes past `FileSystem`
 
 
-LIBRARY = Path(__file__).parents[1] / "faults.c"
+LIBRARY = Path(__file__).parents[1] / "support" / "faults.c"
 COMPILER = shutil.which("cc")
 MOST_CALLS, LETTERS = 4096, 192  # as in faults.c
 CONTROL = struct.Struct(f"6i32s{LETTERS}s")

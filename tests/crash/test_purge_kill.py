@@ -29,8 +29,8 @@ FERRY = "The ferry leaves at noon."
 
 def ends(root: Path, note: str, steps: Sequence[int]) -> list[int]:
     """Exit codes of processes that purge the note in `root`/<step> and die at that step."""
-    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
-    worker = [sys.executable, str(ROOT / "tests" / "purge_worker.py"), str(root), note, *map(str, steps)]
+    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests" / "support")])
+    worker = [sys.executable, str(ROOT / "tests" / "support" / "purge_worker.py"), str(root), note, *map(str, steps)]
     done = subprocess.run(worker, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
     return [int(code) for code in done.stdout.split()]
 

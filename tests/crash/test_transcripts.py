@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300), pytest.mark.skipif(sy
 
 def worker(*arguments: object, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     """A process that kills those that it makes."""
-    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
-    command = [*before, sys.executable, str(ROOT / "tests" / "transcripts_worker.py"), *map(str, arguments)]
+    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests" / "support")])
+    command = [*before, sys.executable, str(ROOT / "tests" / "support" / "transcripts_worker.py"), *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
 
 

@@ -30,9 +30,9 @@ EVER = 1_000_000
 
 
 def work(home: Path, verb: str, backup_id: str, at: int) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
+    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests" / "support")])
     return subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "vault_worker.py"), str(home), verb, backup_id, str(at)],
+        [sys.executable, str(ROOT / "tests" / "support" / "vault_worker.py"), str(home), verb, backup_id, str(at)],
         capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
 

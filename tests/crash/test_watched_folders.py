@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 
 def watching(home: Path, docs: Path) -> subprocess.Popen[bytes]:
-    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
-    command = [sys.executable, str(ROOT / "tests" / "watch_worker.py"), str(home), str(docs)]
+    path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests" / "support")])
+    command = [sys.executable, str(ROOT / "tests" / "support" / "watch_worker.py"), str(home), str(docs)]
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL)
 
 

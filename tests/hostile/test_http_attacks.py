@@ -546,7 +546,7 @@ def test_an_honest_client_is_answered_while_many_connections_attack(
     """From the same address: 50, or 200. How long it waits is printed, as a ratio; that it is answered is tested."""
     crowd = str(effort.of(50, 200))
     alone = patience_of(guarded, 20)
-    command = [sys.executable, str(ROOT / "tests" / "attackers.py"), kind, str(guarded), crowd, "60"]
+    command = [sys.executable, str(ROOT / "tests" / "support" / "attackers.py"), kind, str(guarded), crowd, "60"]
     with subprocess.Popen([*command, *([token] if token else [])], stdout=subprocess.PIPE) as attackers:
         try:
             assert attackers.stdout is not None

@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / "server"), str(ROOT / "tests")]
+    sys.path[:0] = [str(ROOT / "server"), str(ROOT / "tests" / "support")]
 
 import pytest  # noqa: E402 - the paths come first
 

@@ -219,8 +219,9 @@ class Walk:
     async def crash(self, verb: str, given: dict[str, Any]) -> None:
         """A process dies somewhere in the middle of a verb: it is done or it is not."""
         before = self.files()
-        path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests")])
-        command = [sys.executable, str(ROOT / "tests" / "walk_worker.py"), str(self.home), verb, json.dumps(given)]
+        support = ROOT / "tests" / "support"
+        path = os.pathsep.join([str(ROOT / "server"), str(support)])
+        command = [sys.executable, str(support / "walk_worker.py"), str(self.home), verb, json.dumps(given)]
         environment = {**os.environ, "PYTHONPATH": path}
         done = await anyio.run_process([*command, str(self.dice.randrange(30))], check=False, env=environment)
         assert done.returncode in (0, -signal.SIGKILL), done.stderr

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-REAL = Path(__file__).parent / "real_sessions"
+REAL = Path(__file__).parents[1] / "real_sessions"
 BEGUN = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 
 

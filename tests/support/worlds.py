@@ -34,7 +34,7 @@ from holdfast.store.notes import NoteFiles
 
 Value = TypeVar("Value")
 
-SERVER = Path(__file__).parents[1] / "server"
+SERVER = Path(__file__).parents[2] / "server"
 CALLER = Caller("work", "a test", "pytest")
 PATIENCE = 60.0
 

@@ -1,6 +1,6 @@
 """Those who mean no good, each kind on many connections at once, until their time is over.
 
-    python tests/attackers.py KIND PORT CONNECTIONS SECONDS [TOKEN]
+    python tests/support/attackers.py KIND PORT CONNECTIONS SECONDS [TOKEN]
 
 They speak to this machine alone. A line on stdout says when all connections were tried.
 """

@@ -17,7 +17,7 @@ from typing import Any
 
 from served import ERAS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HOLDFAST = (sys.executable, "-m", "holdfast")
 PATIENCE = 60.0  # for a slow machine; nothing here waits for time to pass
 MODERN = {
