@@ -28,7 +28,7 @@ async def test_a_lock_taken_while_the_journal_is_busy_has_no_open_change_behind_
     found: dict[str, str] = {}
 
     async def look() -> None:
-        async with store.hold({IDS["b"]}) if patience is None else store.hold_free({IDS["b"]}, patience):
+        async with store.hold({IDS["b"]}) if patience is None else store.try_hold({IDS["b"]}, patience):
             found.update(await texts(store))
 
     writing = Lock(Folder(tmp_path).locks / "journal")

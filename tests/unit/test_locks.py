@@ -174,8 +174,8 @@ async def missed(stripes: Stripes, *keys: str, patience: float = 0.01) -> set[st
     rest: list[set[str]] = []
 
     async def work() -> None:
-        async with stripes.hold_free(keys, patience) as found:
-            rest.append(found)
+        async with stripes.try_hold(keys, patience) as owned:
+            rest.append(set(keys) - owned)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(work)

@@ -333,15 +333,15 @@ class Stripes:
             yield
 
     @asynccontextmanager
-    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[set[str]]:
-        """Own those of the keys that others let go of in time; yields the rest, which are not owned."""
+    async def try_hold(self, keys: Iterable[str], patience: float) -> AsyncIterator[set[str]]:
+        """Own those of the keys that others let go of in time; yields what is owned."""
         wanted = set(keys)
         deadline = anyio.current_time() + patience
         missed: set[str] = set()
         async with AsyncExitStack() as stack:
             for number, own in groupby(sorted(wanted, key=_order), _stripe):
                 missed |= await self._join_free(number, list(own), deadline, stack)
-            yield missed
+            yield wanted - missed
 
     async def _join_free(self, number: int, keys: list[str], deadline: float, stack: AsyncExitStack) -> set[str]:
         """Put those of one stripe's keys that are free in time on the stack; returns the others."""

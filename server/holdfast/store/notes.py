@@ -185,26 +185,26 @@ class NoteFiles:
             wanted |= further
 
     @asynccontextmanager
-    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
-        """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
+    async def try_hold(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
+        """As `hold`, for those of the keys that others let go of in so many seconds; yields what is owned."""
         wanted = set(keys)
         while True:
-            if self._writable.obstacle:
-                yield frozenset()
+            if self._writable.obstacle:  # nobody writes, so there is nothing to own it against
+                yield frozenset(wanted)
                 return
             await self.finish_restore()
-            async with self._stripes.hold_free(wanted, patience) as held:
+            async with self._stripes.try_hold(wanted, patience) as owned:
                 if self._is_interrupted():
                     continue
                 await self._learn()
-                open_here = self._intents.touching(wanted - held)
+                open_here = self._intents.touching(owned)
                 further = {key for intent in open_here for key in intent.keys} - wanted
                 if not further:
-                    stuck = [intent for intent in open_here if intent.keys & held]
+                    stuck = [intent for intent in open_here if not intent.keys <= owned]
                     for intent in open_here:
                         if intent not in stuck:
                             await self._settle(intent)
-                    yield frozenset(held.union(*(intent.keys for intent in stuck)))
+                    yield frozenset(owned.difference(*(intent.keys for intent in stuck)))
                     return
             wanted |= further
 
@@ -216,7 +216,7 @@ class NoteFiles:
         await self.finish_restore()
         await self._learn()
         if self._intents.touching(wanted):
-            async with self.hold_free(wanted, patience):
+            async with self.try_hold(wanted, patience):
                 pass
 
     @asynccontextmanager
@@ -414,8 +414,8 @@ class NoteFiles:
         """
         for path, plan in () if self._writable.obstacle else self._swapped.waiting:
             if await on_disk(self._swapped.is_due, path, plan):
-                async with self.hold_free({plan.note}, BRIEF_SECONDS) as held:
-                    if not held:
+                async with self.try_hold({plan.note}, BRIEF_SECONDS) as owned:
+                    if owned:
                         await on_disk(self._look_again, path, plan)
         return LOOK_SECONDS if self._swapped.waiting else None
 

@@ -51,8 +51,8 @@ async def change_if(
         ConflictError: its file was changed meanwhile; look again, then repeat.
         StorageError: nothing was written.
     """
-    async with ports.store.hold_free({note_id}, BRIEF_SECONDS) as missed:
-        if missed:
+    async with ports.store.try_hold({note_id}, BRIEF_SECONDS) as owned:
+        if note_id not in owned:
             return None
         found = await ports.index.read(lambda view: (view.living_among([note_id]), view.notes([note_id])))
         if not found[0] or not is_due(found[0][0]):
@@ -104,8 +104,8 @@ async def _shed(ports: Ports, note_id: str) -> str | None:
     """As `change_if`, for core notes: what is about the user may leave core too, Self may not."""
     if note_id == SELF_ID:
         return None
-    async with ports.store.hold_free({note_id}, BRIEF_SECONDS) as missed:
-        found = {} if missed else await ports.index.notes([note_id])
+    async with ports.store.try_hold({note_id}, BRIEF_SECONDS) as owned:
+        found = await ports.index.notes(owned)
         if note_id not in found or found[note_id].note.tier != "core":
             return None
         stored = await load_current(ports, found[note_id])

@@ -343,11 +343,11 @@ class Reconciler:
         keys = {path: _keys(path, known.get(path), ahead) for path in paths}
         while True:
             every = {key for own in keys.values() for key in own}
-            async with self.ports.store.hold_free(every, self._patience) as held:
-                free = [path for path in paths if not keys[path] & held]
+            async with self.ports.store.try_hold(every, self._patience) as owned:
+                free = [path for path in paths if keys[path] <= owned]
                 batch = FileBatch(self.ports, self.folder, entries, await self.ports.index.files(free))
                 await batch.read(free, ahead)
-                if batch.ids <= every - held:
+                if batch.ids <= owned:
                     self._put_off(set(paths).difference(free))
                     return await batch.apply()
             for path, stored in batch.stored.items():
@@ -374,8 +374,9 @@ class Reconciler:
         return min(due, default=None)
 
     async def _adopt_one(self, path: str, note_id: str) -> None:
-        async with self.ports.store.hold_free({note_id, f"path:{path}"}, BRIEF_SECONDS) as held:
-            if held:
+        keys = {note_id, f"path:{path}"}
+        async with self.ports.store.try_hold(keys, BRIEF_SECONDS) as owned:
+            if not keys <= owned:
                 return  # it keeps its id in the index and is tried again
             found = await self.ports.store.load([path], {path: note_id})
             if not found or not isinstance(found[0], Stored) or found[0].has_id or found[0].note.id != note_id:

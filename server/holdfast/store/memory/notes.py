@@ -88,21 +88,19 @@ class MemoryNotes:
             yield frozenset()
 
     @asynccontextmanager
-    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
-        """Own those of the keys that others let go of in so many seconds; yields the rest, not owned."""
-        wanted, missed, owned = sorted(set(keys)), set[str](), list[anyio.Lock]()
+    async def try_hold(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
+        """Own those of the keys that others let go of in so many seconds; yields what is owned."""
+        owned: dict[str, anyio.Lock] = {}
         try:
-            for key in wanted:
+            for key in sorted(set(keys)):
                 lock = self._locks.of(key)
                 with anyio.move_on_after(patience) as waiting:
                     await lock.acquire()
-                if waiting.cancelled_caught:
-                    missed.add(key)
-                else:
-                    owned.append(lock)
-            yield frozenset(missed)
+                if not waiting.cancelled_caught:
+                    owned[key] = lock
+            yield frozenset(owned)
         finally:
-            for lock in owned:
+            for lock in owned.values():
                 lock.release()
 
     @asynccontextmanager
