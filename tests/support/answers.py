@@ -248,6 +248,8 @@ def possible(kind: Kind, told: Told, whole: Shape) -> list[Shape]:
     if kind.tool == "admin_restore_backup" and verdict != "done":
         spare = {("vault", "new"): 1}  # the backup that is made first may stay
         return [{}, spare] if verdict == "refused" else [{}, spare, whole]
+    if kind.tool == "admin_import" and "Broken and left out: 1." in told["content"][0]["text"]:
+        return [{}]  # the source could not be read, and the answer says so of its file
     if kind.tool != "admin_resolve_proposal":
         return {"done": [whole], "refused": [{}], "unknown": [{}, whole]}[verdict]
     applied = {key: count for key, count in whole.items() if not key[0].startswith("proposals/")}
