@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -386,3 +387,43 @@ async def test_what_one_server_stores_the_other_finds_at_once(both: Pair) -> Non
         stored_by, asked = (first, second) if number % 2 else (second, first)
         note_id = (await call(stored_by, "remember", content=f"Buoy {number}q is red."))["id"]
         assert [hit["id"] for hit in await results(asked, f"{number}q")] == [note_id]
+
+
+class Refusing(FileSystem):
+    """A disk that does not let files of this name be read, as long as it has one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
+        if self.name and Path(path).name == self.name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return super().read(path, most, start)
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["asked again", "by the next process"])
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "not watched"])
+async def test_what_the_disk_did_not_let_be_read_is_read_when_it_does_though_the_file_is_as_it_was(
+    tmp_path: Path, watched: bool, restarted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not watched:
+        monkeypatch.setattr(sys, "platform", "darwin")
+    folder = tmp_path / "memories" / "work"
+    folder.mkdir(parents=True)
+    (folder / "tug.md").write_text("The tug has a draught of three metres.\n")
+    os.utime(folder / "tug.md", (1_700_000_000, 1_700_000_000))
+    disk = Refusing("tug.md")
+    async with living(tmp_path, files=disk) as memory:
+        for _ in range(3):  # what stays closed costs no write each time
+            assert not (await ask(memory, "tug draught")).hits
+            told = await memory.ports.index.files()
+            assert "cannot be read" in (told["work/tug.md"].problem or "")
+        disk.name = ""
+        if not restarted:
+            with anyio.fail_after(60):  # without a watch, a scan is due after a second or two
+                while not (await ask(memory, "tug draught")).hits:
+                    assert not watched, "it is looked at again with the next request"
+                    await anyio.sleep(0.05)
+    async with living(tmp_path) as memory:
+        assert (await ask(memory, "tug draught")).hits

@@ -139,7 +139,7 @@ def read_note(folder: Folder, files: FileSystem, path: str, known_id: str | None
         signature = files.signature(absolute)
         return None if signature is None else _read(folder, files, path, signature, known_id)
     except OSError as error:
-        return _closed(path, error, NO_SIGNATURE)
+        return _closed(path, error)
 
 
 def _read(
@@ -157,12 +157,13 @@ def _read(
     except MalformedError as error:
         return Unreadable(path, str(error), signature)
     except OSError as error:
-        return _closed(path, error, signature)
+        return _closed(path, error)
     return Stored(note, path, content_hash(data), signature, document, "id" in document.values)
 
 
-def _closed(path: str, error: OSError, signature: Signature) -> Unreadable:
-    return Unreadable(path, f"it cannot be read: {error.strerror}", signature)
+def _closed(path: str, error: OSError) -> Unreadable:
+    """The disk refused, which may pass while the file stays as it is: it is seen as changed by whoever looks again."""
+    return Unreadable(path, f"it cannot be read: {error.strerror}", NO_SIGNATURE)
 
 
 Mark = tuple[str, int]  # a file's hash and bytes; the hash is empty where it cannot be read, or is too long

@@ -16,7 +16,7 @@ from holdfast.index.projection import NO_MARK, FileRow, NoteRow, Update
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import Link
 from holdfast.model.records import ADOPT, GIVEN, GivenId, JournalRecord
-from holdfast.store.filesystem import Entry, Signature
+from holdfast.store.filesystem import NO_SIGNATURE, Entry, Signature
 from holdfast.store.folder import id_in_name, is_canonical
 from holdfast.store.stored import Stored, Unreadable
 
@@ -70,6 +70,7 @@ class FileBatch:
         self._rivals: Mapping[str, Entry] = {}  # files elsewhere that the index has for notes of this batch
         self._read_at = time.time_ns()
         self._unread: set[str] = set()  # paths of files that hold no note any more
+        self.refused: set[str] = set()  # of these, files that the disk did not let be read
 
     @property
     def ids(self) -> set[str]:
@@ -93,6 +94,7 @@ class FileBatch:
             if isinstance(item, Unreadable):
                 self._mark(item.path, item.signature, item.reason, self._note_at(item.path))
                 self._unread.add(item.path)
+                self.refused |= {item.path} if item.signature == NO_SIGNATURE else set()
             else:
                 self.stored[item.path] = item
 
@@ -107,11 +109,13 @@ class FileBatch:
             row.note for path, row in self._known.items()
             if row.note and row.note not in rows and place.get(row.note) == path
         }  # fmt: skip
+        same = {row.path for row in self._problems if self._known.get(row.path) == row}
+        kept = self.stored.keys() | same
         update = Update(
             notes=[self._wary(row) for row in rows.values() if not self._is_known(row, holders)],
             gone=sorted(gone),
-            gone_files=[path for path in self._paths if path not in self.stored and path in self._known],
-            files=self._problems,
+            gone_files=[path for path in self._paths if path in self._known and path not in kept],
+            files=[row for row in self._problems if row.path not in same],
         )
         if update != Update(notes=[], gone=[], gone_files=[], files=[]):
             await self._keep_given(update.notes)

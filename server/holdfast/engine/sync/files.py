@@ -69,6 +69,7 @@ class Reconciler:
     _warned: bool = False  # whoever stores was told that the folder has vanished
     _missed: bool = False  # news were asked for, and whoever did failed before the index had them
     _late: set[str] = field(default_factory=set)  # files of notes that somebody else held
+    _refused: set[str] = field(default_factory=set)  # files that the disk did not let be read: they are tried again
     _patience: float = 0.0
     _count: int = 0
     _looked_at: float = -1e9
@@ -206,7 +207,7 @@ class Reconciler:
         news = await self.folder.news()
         if news is None:
             return None
-        late = self._begin_late()
+        late = self._begin_late() | self._refused
         return {**dict.fromkeys(late), **await self.folder.look(late), **news} if late else news
 
     def _begin_late(self) -> set[str]:
@@ -290,7 +291,7 @@ class Reconciler:
         self._count = len(entries)
         self._young = {path for path in young if is_young(entries[path].signature, wall)}
         seen = {} if self.ports.store.watches else entries
-        self._seen = {path: entry.signature for path, entry in seen.items() if path not in self._late}
+        self._seen = {path: entry.signature for path, entry in seen.items() if path not in self._late | self._refused}
         self._looked_at = started
 
     async def _take_in_news(self, news: Mapping[str, Entry | None]) -> None:
@@ -349,7 +350,9 @@ class Reconciler:
                 await batch.read(free, ahead)
                 if batch.ids <= owned:
                     self._put_off(set(paths).difference(free))
-                    return await batch.apply()
+                    again = await batch.apply()
+                    self._refused = self._refused.difference(free) | batch.refused
+                    return again
             for path, stored in batch.stored.items():
                 keys[path].add(stored.note.id)  # a file came to hold another note's id just now: lock that too
             ahead = Ahead(0, {**ahead.items, **batch.stored})  # for the ids that were given
