@@ -9,13 +9,14 @@ import shutil
 import tarfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import anyio
 import pytest
 
 from holdfast.errors import BackupNotFoundError, StorageError
 from holdfast.model.records import JournalRecord
+from holdfast.store.filesystem import FileSystem
 from holdfast.store.manifest import BACKUP_ID
 from served import Clock
 from vaults import fill, opened, tree, wreck
@@ -300,3 +301,17 @@ async def test_a_plan_that_cannot_be_read_stops_everything_with_a_sentence(tmp_p
         async with opened(tmp_path):
             pass
     assert tree(tmp_path) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+async def test_a_backup_that_finds_the_disk_full_says_so_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    class Full(FileSystem):
+        def begin(self, path: Path) -> BinaryIO:
+            super().begin(path).close()
+            return Path("/dev/full").open("wb")
+
+    fill(tmp_path, 1)
+    async with opened(tmp_path, files=Full()) as store:
+        with pytest.raises(StorageError, match="No space left on device"):
+            await store.vault.back_up("a test")
+    assert not [path for path in (tmp_path / "vault").iterdir() if path.suffix != ".json"]

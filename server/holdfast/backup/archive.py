@@ -9,7 +9,7 @@ import os
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -128,8 +128,9 @@ class ArchiveWriter:
         return self._counted.checksum, self._counted.size
 
     def abandon(self) -> None:
-        """Let go of the file, finished or not."""
-        self._file.close()
+        """Let go of the file, finished or not: an unfinished one is not wanted, so it need not come to the disk."""
+        with suppress(OSError):
+            self._file.close()
 
 
 def _opened(disk: FileSystem, path: Path) -> BinaryIO:
