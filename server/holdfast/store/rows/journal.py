@@ -74,7 +74,7 @@ def write_line(transaction: Transaction, tenant: str, tag: str, record: JournalR
         written.op,
         written.is_about_pages,
         written.at[:7],
-        line_of(as_line(written)),
+        line_of(as_line(written))[:-1],
     )
     return written
 
