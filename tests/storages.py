@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import holdfast.app
@@ -41,6 +42,13 @@ def in_rows(url: str, settings: Settings, folder: Folder, *, alone: bool) -> Sto
     folder.derived.mkdir(parents=True, exist_ok=True)  # of the index, which is a file in any case
     store = RowNotes(Database(url), tenant_key(str(folder.home)), _now, new_change_id)
     return Storage(store, following(store))
+
+
+def rows_of(store: RowNotes, statement: str) -> list[tuple[Any, ...]]:
+    """What a statement with the tenant as its one value finds."""
+    return store._database.transact(
+        store._tenant, lambda transaction: transaction.ask(statement, store._tenant).fetchall()
+    )
 
 
 def _in_memory() -> MakeStorage:

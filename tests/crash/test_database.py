@@ -123,7 +123,7 @@ async def test_many_writers_on_two_servers_lose_nothing_and_write_nothing_twice(
 async def test_of_two_servers_that_retire_one_note_neither_undoes_the_other(tmp_path: Path, tenant: str) -> None:
     pg = postgres.shared()
     async with two_servers(tmp_path, pg.url, tenant) as both:
-        notes = [(await keep(both[0], f"Berth {number} is free.")).id for number in range(4)]
+        notes = [(await keep(both[0], f"Berth {number} is free.")).note.id for number in range(4)]
 
         async def retire(memory: Memory, note: str, reason: str) -> None:
             await memory.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(note, reason)))
@@ -164,16 +164,17 @@ class CuttingProxy(threading.Thread):
 
     def _serve(self, client: socket.socket) -> None:
         backend = socket.create_connection(("127.0.0.1", self._target))
-        threading.Thread(target=_pump, args=(backend, client), daemon=True).start()
+        answers = threading.Thread(target=_pump, args=(backend, client), daemon=True)
+        answers.start()
         with closing(client), closing(backend):
             while data := _received(client):
                 # the first cut is for a transaction that writes: its COMMIT comes with the statements that write
                 if self.cuts and b"INSERT INTO holdfast.journal" in data and b"COMMIT" in data:
                     how = self.cuts.pop(0)
                     if how == "behind":
-                        client.shutdown(socket.SHUT_RDWR)  # the answer leads nowhere
+                        client.shutdown(socket.SHUT_RDWR)
                         backend.sendall(data)
-                        _received(backend)
+                        answers.join(postgres.PATIENCE)  # it ends with the answer, which leads nowhere
                     self.done += 1
                     client.close()
                     return
@@ -306,7 +307,7 @@ def overheard() -> Iterator[list[tuple[str, tuple[object, ...]]]]:
 async def everything(memory: Memory) -> None:
     """Enough of what a memory does that every statement is sent."""
     note = await keep(memory, "The pilot boat is moored at berth four.")
-    await keep(memory, "The pilot boat is moored at berth nine.", supersedes=(note.id,))
+    await keep(memory, "The pilot boat is moored at berth nine.", supersedes=(note.note.id,))
     await ask(memory, "pilot boat")
     store = memory.ports.store
     past = store.past
@@ -316,7 +317,7 @@ async def everything(memory: Memory) -> None:
     await past.replaced(deleted[0])
     await past.drop(deleted[0])
     await past.lines([1])
-    await past.remains(note.id, ())
+    await past.remains(note.note.id, ())
     await store.list_pages("now")
     await store.page_marks(["NOW.md"])
     await store.page_records("")
@@ -419,13 +420,13 @@ async def test_a_purge_through_one_server_leaves_nothing_in_the_other(tmp_path: 
     pg = postgres.shared()
     async with two_servers(tmp_path, pg.url, tenant) as (one, other):
         note = await keep(one, "The password of the lighthouse is xylophone.")
-        assert found(await ask(other, "xylophone"))
+        assert found(await ask(other, "password of the lighthouse"))
         tokens = Confirmations()
-        asked = await one.attend(lambda ports: purge(ports, CALLER, tokens, note.id, None))
+        asked = await one.attend(lambda ports: purge(ports, CALLER, tokens, note.note.id, None))
         assert isinstance(asked, WouldPurge)
-        done = await one.attend(lambda ports: purge(ports, CALLER, tokens, note.id, asked.confirm))
+        done = await one.attend(lambda ports: purge(ports, CALLER, tokens, note.note.id, asked.confirm))
         assert isinstance(done, Purged)
-        assert not found(await ask(other, "xylophone"))
+        assert not found(await ask(other, "password of the lighthouse"))
     for column in ("data FROM holdfast.notes", "data FROM holdfast.texts", "data FROM holdfast.trash",
                    "line FROM holdfast.journal"):  # fmt: skip
         told = rows(pg.owner, f"SELECT {column} WHERE tenant = %s", tenant)
@@ -447,7 +448,7 @@ async def test_a_database_that_was_put_back_makes_every_index_anew(tmp_path: Pat
         with psycopg.connect(pg.owner, autocommit=True) as connection:
             key = (tenant_key(tenant),)
             [(last,)] = connection.execute("SELECT max(seq) FROM holdfast.journal WHERE tenant = %s", key).fetchall()
-            connection.execute("DELETE FROM holdfast.notes WHERE tenant = %s AND note = %s", (*key, lost.id))
+            connection.execute("DELETE FROM holdfast.notes WHERE tenant = %s AND note = %s", (*key, lost.note.id))
             connection.execute("DELETE FROM holdfast.journal WHERE tenant = %s AND seq = %s", (*key, last))
             connection.execute("UPDATE holdfast.tenants SET seq = seq - 1 WHERE tenant = %s", key)
         assert "Bergljot" not in " ".join(found(await ask(other, "Bergljot lock keeper")))

@@ -299,7 +299,8 @@ class RowNotes:
                 yield done
             except HoldfastError as error:
                 raise _not_indexed(error) from error
-            self._advance(done.seq, wanted.change)
+            if not done.gone:  # which is taken out of what is known of paths by whoever reads the journal
+                self._advance(done.seq, wanted.change)
 
     def _held(self) -> Held:
         held = HELD.get()
