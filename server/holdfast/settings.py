@@ -36,10 +36,7 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
             "Use https or a tunnel to this machine; where no key is needed, give none."
         )
     if values["store"]:
-        yield (
-            "HOLDFAST_STORE: the memory is in a database, without what only files have: edits by hand, the vault, "
-            "admin_import, admin_export, HOLDFAST_WATCH. See docs/fleet.md."
-        )
+        yield "HOLDFAST_STORE: edits by hand, the vault, admin_import, admin_export, HOLDFAST_WATCH are not there."
     if short := [str(number) for number, token in enumerate(values["auth_tokens"], 1) if token.is_short]:
         yield (
             f"HOLDFAST_AUTH_TOKENS has tokens of fewer than {SHORTEST_TOKEN} characters, which can be guessed: entry "
@@ -294,8 +291,7 @@ def _algorithm(text: str) -> object:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("home", "", "The memory folder; by default the platform's folder for user data."),
-    Setting("store", "", "A database that keeps the memory in place of the folder: postgresql://; see docs/fleet.md.",
-            _store, late=True),
+    Setting("store", "", "A database in place of the folder: postgresql://; see docs/fleet.md.", _store, late=True),
     Setting("tenant", "default", "Which memory of that database this is, by any name, where tenancy is single."),
     Setting("space", "", "The default space; by default the name of the git folder that the server runs in.", _space),
     Setting("encoder", "auto", "auto (which is builtin), builtin, ollama, nim, openai (and its like) or none.",

@@ -9,7 +9,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.settings import load_settings
-from holdfast.store.rows.database import Database, Transaction
+from holdfast.store.rows.database import Asked, Database, Transaction
 from holdfast.store.rows.journal import record_of
 from processes import environment_in, own_port, stdio
 from worlds import CALLER, ask, found, keep
@@ -166,7 +166,7 @@ class CuttingProxy(threading.Thread):
         backend = socket.create_connection(("127.0.0.1", self._target))
         answers = threading.Thread(target=_pump, args=(backend, client), daemon=True)
         answers.start()
-        with closing(client), closing(backend):
+        with closing(client), closing(backend), cut_off(backend):
             while data := _received(client):
                 # the first cut is for a transaction that writes: its COMMIT comes with the statements that write
                 if self.cuts and b"INSERT INTO holdfast.journal" in data and b"COMMIT" in data:
@@ -179,6 +179,16 @@ class CuttingProxy(threading.Thread):
                     client.close()
                     return
                 backend.sendall(data)
+
+
+@contextmanager
+def cut_off(line: socket.socket) -> Iterator[None]:
+    """Whoever reads from it is told when the block ends."""
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
 
 
 def _received(line: socket.socket) -> bytes:
@@ -292,7 +302,7 @@ def overheard() -> Iterator[list[tuple[str, tuple[object, ...]]]]:
     heard: list[tuple[str, tuple[object, ...]]] = []
     asking = Transaction.ask
 
-    def ask_and_tell(self: Transaction, statement: str, *values: object) -> psycopg.Cursor[tuple[Any, ...]]:
+    def ask_and_tell(self: Transaction, statement: str, *values: object) -> Asked:
         heard.append((statement, values))
         return asking(self, statement, *values)
 

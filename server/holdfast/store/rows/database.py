@@ -33,6 +33,7 @@ PATIENCE_SECONDS: Final = 20.0  # a failover takes some
 CONNECT_SECONDS: Final = 5
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
+_LOCK_TIMEOUT: Final = "10s"
 _PASSING: Final = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 
 log = structlog.get_logger()
@@ -46,19 +47,48 @@ class Question:
     values: tuple[object, ...] = ()
 
 
+class Asked:
+    """A statement that was sent; its rows can be fetched while the transaction lasts, and behind its COMMIT."""
+
+    def __init__(self, transaction: Transaction, cursor: psycopg.Cursor[Row]) -> None:
+        self._transaction = transaction
+        self._cursor = cursor
+
+    def fetchone(self) -> Row | None:
+        self._transaction.sync()
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Row]:
+        self._transaction.sync()
+        return self._cursor.fetchall()
+
+
 class Transaction:
     """A transaction under way. Statements are sent without waiting for the answers of those before.
 
     Args:
-        connection: whose it is, in pipeline mode.
+        connection: whose it is.
+        pipeline: of that connection.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
         self._connection = connection
+        self._pipeline = pipeline
+        self._is_behind = False
 
-    def ask(self, statement: str, *values: object) -> psycopg.Cursor[Row]:
-        """Send a statement; its rows can be fetched from what this returns."""
-        return self._connection.cursor(binary=True).execute(statement, values, prepare=False)
+    def ask(self, statement: str, *values: object) -> Asked:
+        """Send a statement."""
+        self._is_behind = True
+        return Asked(self, self._connection.cursor(binary=True).execute(statement, values, prepare=False))
+
+    def sync(self) -> None:
+        """Wait for the answers to all that was sent.
+
+        The server then knows that it is our turn: only so does it end a transaction whose owner is not heard of again.
+        """
+        if self._is_behind:
+            self._pipeline.sync()
+            self._is_behind = False
 
     def each(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         """Send a statement once for each of these rows."""
@@ -121,8 +151,8 @@ class Database:
 
     @staticmethod
     def _read(tenant: str, questions: Sequence[Question], connection: Connection) -> list[list[Row]]:
-        with connection.pipeline():
-            transaction = Transaction(connection)
+        with connection.pipeline() as pipeline:
+            transaction = Transaction(connection, pipeline)
             _begin(transaction, tenant)
             cursors = [transaction.ask(each.statement, *each.values) for each in questions]
             transaction.ask("COMMIT")
@@ -190,7 +220,15 @@ def connect(url: str) -> Connection:
         StorageError: the address cannot be read.
     """
     try:
-        return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS)
+        return psycopg.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=None,  # a pooler between gives each transaction another connection
+            connect_timeout=CONNECT_SECONDS,
+            keepalives_idle=5,  # a database that is cut off is noticed within 11 seconds
+            keepalives_interval=2,
+            keepalives_count=3,
+        )
     except psycopg.ProgrammingError as error:
         raise StorageError("HOLDFAST_STORE cannot be read as the address of a database.", "Check it.") from error
 
@@ -217,14 +255,15 @@ def _begin(transaction: Transaction, tenant: str, *, flush: bool = True) -> None
     transaction.ask("BEGIN ISOLATION LEVEL READ COMMITTED")
     transaction.ask(f"SET LOCAL holdfast.tenant = '{tenant}'")
     transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
+    transaction.ask(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     if not flush:
         transaction.ask("SET LOCAL synchronous_commit = off")
 
 
 def _transacted(tenant: str, work: Callable[[Transaction], Answer], flush: bool, connection: Connection) -> Answer:
     try:
-        with connection.pipeline():
-            transaction = Transaction(connection)
+        with connection.pipeline() as pipeline:
+            transaction = Transaction(connection, pipeline)
             _begin(transaction, tenant, flush=flush)
             answer = work(transaction)
             transaction.ask("COMMIT")

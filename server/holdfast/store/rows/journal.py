@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import psycopg
-
 from holdfast.model.records import JournalRecord
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.records import as_line, read_record
-from holdfast.store.rows.database import Database, Question, Row, Transaction
+from holdfast.store.rows.database import Asked, Database, Question, Row, Transaction
 
 START: Final = "0:"
 _UNREADABLE = JournalRecord()
@@ -45,7 +43,7 @@ def record_of(line: bytes) -> JournalRecord:
     return _UNREADABLE if found is None else read_record(found)
 
 
-def take_number(transaction: Transaction, tenant: str) -> psycopg.Cursor[Row]:
+def take_number(transaction: Transaction, tenant: str) -> Asked:
     """Take the next number, and with it the right to write until the commit; whether the memory is being loaded."""
     return transaction.ask("UPDATE holdfast.tenants SET seq = seq + 1 WHERE tenant = %s RETURNING seq, loading", tenant)
 

@@ -372,7 +372,7 @@ def _begin(transaction: Transaction, tenant: str, tag: str, held: Held, files: S
     earlier, last = lines.fetchone(), newer.fetchone()
     if earlier is None and last is not None and held.base is not None and last[0] > held.base:
         raise _came_second()
-    notes, pages = ({row[0]: row for row in cursor} for cursor in found) if found else ({}, {})
+    notes, pages = ({row[0]: row for row in cursor.fetchall()} for cursor in found) if found else ({}, {})
     before: dict[FileChange, Text] = {}
     for file in files:
         if file.is_page and (row := pages.get(file.path)):

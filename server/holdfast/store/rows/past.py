@@ -126,7 +126,7 @@ def _lines_with(transaction: Transaction, tenant: str, words: Collection[str]) -
         " WHERE tenant = %s AND position(word IN line) > 0 ORDER BY seq",
         [word.encode() for word in sorted(words)], tenant,
     )  # fmt: skip
-    return [(int(row[0]), bytes(row[1])) for row in cursor]
+    return [(int(row[0]), bytes(row[1])) for row in cursor.fetchall()]
 
 
 def _remains(tenant: str, note: str, paths: tuple[str, ...], transaction: Transaction) -> Remains:
@@ -160,7 +160,7 @@ def _remains(tenant: str, note: str, paths: tuple[str, ...], transaction: Transa
     files, past, gone = here.fetchall(), kept.fetchall(), trash.fetchall()
     texts = {said for _, data in (*files, *past, *gone) if (said := _said(bytes(data), note)) is not None}
     return Remains(
-        (*(Path(row[0]) for row in files), *(Path(row[0]) for row in told)),
+        (*(Path(row[0]) for row in files), *(Path(row[0]) for row in told.fetchall())),
         tuple(Path(row[0]) for row in past),
         tuple(Path(row[0]) for row in gone),
         frozenset(own),
