@@ -32,6 +32,7 @@ from holdfast.engine.presence.warmth import Warmth
 from holdfast.engine.runtime import Memory
 from holdfast.engine.state import Computing, Quota
 from holdfast.engine.sync.files import keeping
+from holdfast.engine.sync.follow import following
 from holdfast.engine.sync.watched import Hippocampus
 from holdfast.engine.tenants import Memories, Tenants
 from holdfast.errors import SettingsError
@@ -54,6 +55,7 @@ from holdfast.store.upkeep import FolderUpkeep
 if TYPE_CHECKING:
     from fastmcp import FastMCP
 
+    from holdfast.store.rows.database import Database
     from holdfast.tools.agent import ServedMemory
 
 INSTRUCTIONS = """Holdfast is the user's long-term memory, kept as markdown files. Start a session with now_read. \
@@ -109,6 +111,8 @@ def build_memory(
             "Use single, or another HOLDFAST_HOME.",
         )
     provider = _provider(settings)
+    if storage is None and settings.store:
+        storage = row_storage(open_database(settings), tenant_key(settings.tenant))
     return _memory(settings, provider, partial(_kept, settings), events, storage=storage, local=local)
 
 
@@ -131,6 +135,7 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
     quieten_framework(os.environ)
     from holdfast.tools.auth import known_principal  # noqa: PLC0415 - brings the framework
 
+    database = open_database(settings) if settings.store else None
     own, kept, computing = _provider(settings), KeptEncoders(partial(_kept, settings)), Computing()
 
     def lent(vector_set: VectorSet) -> Provider | None:
@@ -139,10 +144,14 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
 
     def build(principal: str) -> Memory:
         its = replace(settings, home=tenant_home(settings.home, principal), tenancy="single")
-        return _memory(its, None if own is None else Lent(own), lent, computing=computing, alone=False)
+        rows = None if database is None else row_storage(database, tenant_key(principal), own=False)
+        lending = None if own is None else Lent(own)
+        return _memory(its, lending, lent, computing=computing, storage=rows, alone=False)
 
     async def aclose() -> None:
         await kept.aclose()
+        if database is not None:
+            await database.aclose()
         if own is not None:
             await own.aclose()
 
@@ -157,7 +166,7 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
 
 def tenant_home(home: Path, principal: str) -> Path:
     """The folder of a principal, whatever that is called: its name is a hash."""
-    return home / "tenants" / sha256(principal.encode()).hexdigest()[:32]
+    return home / "tenants" / tenant_key(principal)
 
 
 def _memory(
@@ -227,6 +236,40 @@ def _cached(kept: Callable[[VectorSet], Provider | None], cache: Path, vector_se
     return None if found is None else CachedEncoder(found, cache)
 
 
+def tenant_key(name: str) -> str:
+    """What stands in a database, and as the name of a folder, for a memory of any name."""
+    return sha256(name.encode()).hexdigest()[:32]
+
+
+def open_database(settings: Settings) -> Database:
+    """The database that the settings name; nothing is connected before the first request.
+
+    Raises:
+        SettingsError: the driver is not installed, or the address names a variable that is not set.
+    """
+    url = settings.store.get()
+    try:
+        from holdfast.store.rows.database import Database  # noqa: PLC0415 - most servers have none
+    except ImportError as error:
+        raise SettingsError("HOLDFAST_STORE needs the driver of PostgreSQL.", "Install holdfast[postgres].") from error
+    return Database(url)
+
+
+def row_storage(database: Database, tenant: str, *, own: bool = True) -> Storage:
+    """A memory in a database.
+
+    Args:
+        database: which.
+        tenant: see `tenant_key`.
+        own: it is closed with the memory.
+    """
+    from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
+    from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
+
+    store = RowNotes(database, tenant, now, new_change_id, own=own)
+    return Storage(store, following(store), upkeep=RowUpkeep(database, tenant))
+
+
 def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Storage:
     files = FileSystem()
     store = NoteFiles(folder, files, now, new_change_id)
@@ -244,7 +287,7 @@ def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool
     memory.beside(Housekeeper(memory, (*JOBS, TIDY) if local else JOBS).run)
     if memory.ports.presence is not None:
         memory.beside(memory.ports.presence.warmth.run)
-    if settings.watch and alone:
+    if settings.watch and alone and not settings.store:  # many servers would each keep their folder in step
         memory.beside(Hippocampus(memory, _watched(settings)).run)
     if settings.sessions and local:
         wanted = Wanted(settings.session_hours or None, settings.session_turns, STILL_SECONDS)

@@ -35,6 +35,8 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
             "HOLDFAST_ENCODER_URL is plain http to another machine: the key is not sent there, so nothing is encoded. "
             "Use https or a tunnel to this machine; where no key is needed, give none."
         )
+    if values["store"]:
+        yield "HOLDFAST_STORE: edits by hand, the vault, admin_import, admin_export, HOLDFAST_WATCH are not there."
     if short := [str(number) for number, token in enumerate(values["auth_tokens"], 1) if token.is_short]:
         yield (
             f"HOLDFAST_AUTH_TOKENS has tokens of fewer than {SHORTEST_TOKEN} characters, which can be guessed: entry "
@@ -267,6 +269,12 @@ def _time(text: str) -> object:
         raise ValueError("use an ISO-8601 time") from None  # the parser's own words repeat the value
 
 
+def _store(text: str) -> object:
+    if text and not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError("use an address that begins with postgresql://")
+    return text
+
+
 def _web_address(text: str) -> object:
     """An http or https address, without a slash at its end; empty where there is none."""
     address = text.strip().rstrip("/")
@@ -283,6 +291,8 @@ def _algorithm(text: str) -> object:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("home", "", "The memory folder; by default the platform's folder for user data."),
+    Setting("store", "", "A database in place of the folder: postgresql://; see docs/fleet.md.", _store, late=True),
+    Setting("tenant", "default", "Which memory of that database this is, by any name, where tenancy is single."),
     Setting("space", "", "The default space; by default the name of the git folder that the server runs in.", _space),
     Setting("encoder", "auto", "auto (which is builtin), builtin, ollama, nim, openai (and its like) or none.",
             _one_of("auto", "builtin", "ollama", "nim", "openai", "none"), "embedding.provider"),
@@ -377,6 +387,9 @@ class Late:
     text: str = field(default="", repr=False)
     problem: str = ""
 
+    def __bool__(self) -> bool:
+        return bool(self.text or self.problem)
+
     def get(self) -> str:
         """The text; empty where none was given.
 
@@ -401,6 +414,8 @@ class Settings:
     log_level: str
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
+    store: Late = Late("HOLDFAST_STORE")
+    tenant: str = "default"
     now: datetime | None = None
     answers: Answers = "auto"
     view: str = "auto"

@@ -18,7 +18,9 @@ from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
 from holdfast.store.memory.notes import MemoryNotes
 from holdfast.store.records import as_line
+from holdfast.store.rows.notes import RowNotes
 from served import Clock, assert_named
+from storages import rows_of
 
 
 class Admin:
@@ -68,6 +70,9 @@ class Admin:
         """Every line of the journal, as the storage has it."""
         if isinstance(store := self.memory.ports.store, MemoryNotes):
             return [as_line(record) for record in store.state.records]
+        if isinstance(store, RowNotes):
+            lines = rows_of(store, "SELECT line FROM holdfast.journal WHERE tenant = %s ORDER BY seq")
+            return [json.loads(line) for (line,) in lines]
         files = sorted((self.home / "journal").glob("*.jsonl"))
         return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
@@ -78,6 +83,11 @@ class Admin:
         """Every note as the storage has it, by path."""
         if isinstance(store := self.memory.ports.store, MemoryNotes):
             return {path: text.data for path, text in store.state.notes.items()}
+        if isinstance(store, RowNotes):
+            return {
+                path: bytes(data)
+                for path, data in rows_of(store, "SELECT path, data FROM holdfast.notes WHERE tenant = %s")
+            }
         root = self.home / "memories"
         return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 

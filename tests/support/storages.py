@@ -1,34 +1,54 @@
-"""The storages that tests of the contract run on: the folder, and one in memory."""
+"""The storages that tests of the contract run on: the folder, one in memory, and a real PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import holdfast.app
-from holdfast.app import Storage, new_change_id
+import postgres
+from holdfast.app import Storage, new_change_id, tenant_key
 from holdfast.engine.sync.follow import following
 from holdfast.settings import Settings
 from holdfast.store.folder import Folder
 from holdfast.store.memory.notes import Locks, MemoryNotes
 from holdfast.store.memory.state import State
+from holdfast.store.rows.database import Database
+from holdfast.store.rows.notes import RowNotes
 
-FOLDER, MEMORY = "folder", "memory"
-STORAGES = (FOLDER, MEMORY)
+FOLDER, MEMORY, ROWS = "folder", "memory", "rows"
+STORAGES = (FOLDER, MEMORY, ROWS)
 MakeStorage = Callable[..., Storage]
 
 
 @contextmanager
 def stored_in(name: str) -> Iterator[None]:
-    """Memories that are built inside are kept in a folder, or in memory: then those of one folder's name share one."""
+    """Memories that are built inside are kept there; those of one folder's name share what is kept."""
     if name == FOLDER:
         yield
     else:
-        with patch.object(holdfast.app, "_folder_storage", _in_memory()):
+        made = _in_memory() if name == MEMORY else partial(in_rows, postgres.shared().url)
+        with patch.object(holdfast.app, "_folder_storage", made):
             yield
+
+
+def in_rows(url: str, settings: Settings, folder: Folder, *, alone: bool) -> Storage:
+    del settings, alone
+    folder.derived.mkdir(parents=True, exist_ok=True)  # of the index, which is a file in any case
+    store = RowNotes(Database(url), tenant_key(str(folder.home)), _now, new_change_id)
+    return Storage(store, following(store))
+
+
+def rows_of(store: RowNotes, statement: str) -> list[tuple[Any, ...]]:
+    """What a statement with the tenant as its one value finds."""
+    return store._database.transact(
+        store._tenant, lambda transaction: transaction.ask(statement, store._tenant).fetchall()
+    )
 
 
 def _in_memory() -> MakeStorage:
@@ -36,7 +56,7 @@ def _in_memory() -> MakeStorage:
 
     def make(settings: Settings, folder: Folder, *, alone: bool) -> Storage:
         del settings, alone
-        folder.derived.mkdir(parents=True, exist_ok=True)  # of the index, which is a file in any case
+        folder.derived.mkdir(parents=True, exist_ok=True)  # as above
         state, locks = kept.setdefault(folder.home, (State(), Locks()))
         store = MemoryNotes(state, locks, _now, new_change_id)
         return Storage(store, following(store))

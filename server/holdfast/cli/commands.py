@@ -36,6 +36,7 @@ _RUNS = {
     "doctor": "doctor:run_doctor",
     "whisper": "whispering:run_whisper",
     "view": "view:run_view",
+    "store": "store:run_store",
 }
 
 
@@ -84,6 +85,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
     _add_entry(commands.add_parser("uninstall", help="take it out of a client", epilog=EXIT_CODES))
     _add_whisper(commands.add_parser("whisper", help="presence: answer a hook, or set it up", epilog=EXIT_CODES))
     _add_view(commands.add_parser("view", help="show the memory in the browser, to look through it and put it right"))
+    _add_store(commands.add_parser("store", help="a memory in a database: docs/fleet.md", epilog=EXIT_CODES))
     _add_doctor(commands.add_parser("doctor", help="look for what is wrong, and say what to do", epilog=EXIT_CODES))
 
 
@@ -207,6 +209,25 @@ def _add_whisper(parser: argparse.ArgumentParser) -> None:
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept", action="store_true", help="take pages that others have changed for right")
     _add_json(parser)
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, sentence in (
+        ("init", "make the tables in the database that HOLDFAST_STORE names"),
+        ("migrate", "bring the tables of an older Holdfast up to date"),
+    ):
+        action = actions.add_parser(name, help=sentence, epilog=EXIT_CODES)
+        action.add_argument("--role", metavar="NAME", help="a role of the database that servers log in as")
+        _add_json(action)
+    _add_json(actions.add_parser("check", help="look whether servers can work with the database", epilog=EXIT_CODES))
+    for name, sentence in (
+        ("load", "bring a memory folder into the database"),
+        ("dump", "write a memory of the database as a folder"),
+    ):
+        action = actions.add_parser(name, help=sentence, epilog=EXIT_CODES)
+        action.add_argument("folder", metavar="DIR")
+        _add_json(action)
 
 
 def _add_view(parser: argparse.ArgumentParser) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+
+import anyio
 
 from holdfast.errors import StorageError
 from holdfast.model.note import Note
@@ -115,6 +117,21 @@ class Committed:
     @property
     def notes(self) -> tuple[str, ...]:
         return (*(item.note.id for item in self.stored), *self.gone)
+
+
+@dataclass(slots=True)
+class Followed:
+    """How far the index of this process follows a storage that others write into too.
+
+    Attributes:
+        lock: held by whoever brings notes into the index: it takes them in the order of the journal.
+        place: in the journal, up to which its notes are in the index; empty where nothing is known.
+        news: brings in what is new, where somebody follows.
+    """
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    place: str = ""
+    news: Callable[[], Awaitable[None]] | None = None
 
 
 def time_of(signature: Signature) -> str:

@@ -3,58 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import anyio
 
+from holdfast.batching import Batcher
 from holdfast.engine.commit import note_row
 from holdfast.engine.omi.integrity import first_look
-from holdfast.engine.ports import MakeKeeper, Ports, Store
+from holdfast.engine.ports import MakeKeeper, Ports, Reading, Store
 from holdfast.engine.sync.replay import SLICE, follow
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
-from holdfast.store.stored import Stored
+from holdfast.model.records import PURGE
+from holdfast.store.stored import Followed, Stored
 
 _BATCH = 512
 
 
 class FollowedStore(Store, Protocol):
-    """A storage that can name all of its notes."""
+    """A storage that can name all of its notes, and the end of its journal."""
 
+    @property
+    def followed(self) -> Followed: ...
     async def every(self) -> list[str]: ...
+    async def journal_end(self) -> str: ...
 
 
 def following(store: FollowedStore) -> MakeKeeper:
     """What makes the follower of a storage."""
-    return lambda ports, verbs_done: Follower(ports, verbs_done, store)
+
+    def make(ports: Ports, verbs_done: Callable[[], Awaitable[None]]) -> Follower:
+        follower = Follower(ports, verbs_done, store)
+        store.followed.news = follower.news
+        return follower
+
+    return make
 
 
-@dataclass(slots=True)
 class Follower:
-    """Keeps the index equal to the store. One for each process; `verbs_done` waits until nobody uses the index."""
+    """Keeps the index equal to the store. One for each process.
 
-    ports: Ports
-    verbs_done: Callable[[], Awaitable[None]]
-    store: FollowedStore
-    _lock: anyio.Lock = field(default_factory=anyio.Lock)
-    _place: str = ""  # in the journal, up to which the notes are in the index
-    _looked: bool = False
+    Who asks while another asks waits for the next time, which then is for all who wait.
+
+    Args:
+        ports: the world.
+        verbs_done: waits until nobody uses the index.
+        store: what is followed.
+    """
+
+    def __init__(self, ports: Ports, verbs_done: Callable[[], Awaitable[None]], store: FollowedStore) -> None:
+        self.ports = ports
+        self._verbs_done = verbs_done
+        self._store = store
+        self._followed = store.followed
+        self._freshening: Batcher[bool, None] = Batcher(self._freshen)
+        self._hearing: Batcher[None, None] = Batcher(self._hear)
+        self._looked = False
+        self._erased = False  # a purge was heard of, and the index may still have what it took away
 
     async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
         """Return with an index that knows every note as it was when this was called."""
         del anew
-        async with self._lock:
-            if not self._looked:
-                await first_look(self.ports)
-                self._looked = True
-            if self.ports.index.lost:
-                await self.verbs_done()
-                await self._open_index()
-            elif force:
-                await self._take_all()
-            else:
-                await self._take_news()
+        await self._freshening.submit(force)
+
+    async def news(self) -> None:
+        """As `fresh`, from within a verb, which then goes on with the same index: one that is lost stays so."""
+        await self._hearing.submit(None)
 
     async def open_store(self) -> None:
         """There is nothing to open."""
@@ -65,8 +79,33 @@ class Follower:
             await follow(self.ports)
         return None
 
+    async def _freshen(self, forces: Sequence[bool]) -> Sequence[None]:
+        if not self._looked:
+            await first_look(self.ports)
+            self._looked = True
+        if self.ports.index.lost or self._erased:
+            await self._verbs_done()  # without the lock, which they need to end
+            async with self._followed.lock:
+                await self._open_index()
+            return [None for _ in forces]
+        async with self._followed.lock:
+            erased = False if any(forces) else await self._take_news()
+            if any(forces):
+                await self._take_all()
+        return await self._freshen(forces) if erased else [None for _ in forces]
+
+    async def _hear(self, waiting: Sequence[None]) -> Sequence[None]:
+        async with self._followed.lock:
+            if self._looked and not self.ports.index.lost:
+                await self._take_news()
+        return waiting
+
     async def _open_index(self) -> None:
         async with self.ports.store.alone():
+            if self._erased:
+                await self.ports.recalls.erase()
+                await self.ports.index.erase()
+                self._erased = False
             await self.ports.index.aclose()
             whole = False
             try:
@@ -86,42 +125,52 @@ class Follower:
                         await self.ports.index.aclose()
 
     async def _take_all(self) -> None:
-        place = await self._end(self._place)
-        paths = await self.store.every()
-        for start in range(0, len(paths), _BATCH):
-            await self._take(paths[start : start + _BATCH])
+        """Bring in every note whose version is another than the index knows."""
+        place = await self._store.journal_end()
+        paths = await self._store.every()
         known = await self.ports.index.files()
+        for start in range(0, len(paths), _BATCH):
+            part = paths[start : start + _BATCH]
+            marks = await self._store.marks(part)
+            await self._take([path for path in part if path not in known or known[path].mark != marks.get(path)])
         await self._take(sorted(known.keys() - set(paths)))
-        self._place = place
+        self._followed.place = place
 
-    async def _take_news(self) -> None:
-        """Bring in what changed since the last look, as the journal's lines name it."""
-        readings = await self.store.journal_since(self._place, SLICE)
-        while readings:
+    async def _take_news(self) -> bool:
+        """Bring in what changed since the last look, as the journal's lines name it; whether a purge is among it."""
+        heard = False
+        while readings := await self._store.journal_since(self._followed.place, SLICE):
+            heard = True
             paths = {file.path for each in readings for file in each.record.files if not file.is_page}
             paths |= await self._of_void([change for each in readings for change in each.record.void])
-            await self._take(sorted(paths))
-            self._place = readings[-1].place
-            readings = await self.store.journal_since(self._place, SLICE)
+            await self._take(sorted(paths | await self._of_purged(readings)))
+            self._followed.place = readings[-1].place
+        if readings is None:  # the storage lost its end, or was put back: nothing is sure that was known of it
+            await self._take_all()
+        if heard or readings is None:
+            await follow(self.ports)
+        return self._erased
+
+    async def _of_purged(self, readings: Sequence[Reading]) -> set[str]:
+        """The paths of notes that another server erased: its line names none."""
+        erased = [each.record.note for each in readings if each.record.op == PURGE and each.record.note]
+        self._erased = self._erased or bool(erased)
+        return set(await self.ports.index.files_of(erased)) if erased else set()
 
     async def _of_void(self, changes: Sequence[str]) -> set[str]:
         """The paths of changes that turned out not to have happened."""
         if not changes:
             return set()
-        readings = await self.store.journal_since("", 1 << 30) or ()
+        readings = await self._store.journal_since("", 1 << 30) or ()
         told = [each.record for each in readings if each.record.change in changes]
         return {file.path for record in told for file in record.files if not file.is_page}
-
-    async def _end(self, place: str) -> str:
-        readings = await self.store.journal_since(place, 1 << 30)
-        return readings[-1].place if readings else place
 
     async def _take(self, paths: Sequence[str]) -> None:
         if not paths:
             return
         known = await self.ports.index.files(paths)
         ids = {path: row.note for path, row in known.items() if row.note}
-        found = [item for item in await self.store.load(paths, ids) if isinstance(item, Stored)]
+        found = [item for item in await self._store.load(paths, ids) if isinstance(item, Stored)]
         rows = [note_row(item) for item in found]
         there = {item.path for item in found}
         fresh = [row for row in rows if known.get(row.file.path) != row.file]

@@ -13,16 +13,15 @@ from datetime import datetime
 
 import anyio
 
-from holdfast.errors import ConflictError, LimitExceededError
-from holdfast.model.note import slug
-from holdfast.model.pages import is_page, page_key
+from holdfast.errors import ConflictError
+from holdfast.model.pages import is_page
 from holdfast.model.records import FileChange, JournalRecord
 from holdfast.model.times import instant
-from holdfast.store.codec import changed_document, content_hash, new_document
 from holdfast.store.frontmatter import parse
 from holdfast.store.memory.past import MemoryPast
 from holdfast.store.memory.state import State, Text, nanoseconds
-from holdfast.store.stored import LARGEST_FILE, Change, Committed, Mark, Page, PageChange, Stored, Unreadable
+from holdfast.store.planned import planned, touched_ns
+from holdfast.store.stored import Change, Committed, Followed, Mark, Page, PageChange, Stored, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +69,7 @@ class MemoryNotes:
         self._change_id = change_id
         self._turn = {remote: anyio.Lock() for remote in (False, True)}
         self.past = MemoryPast(state, clock)
+        self.followed = Followed()
 
     async def aclose(self) -> None:
         """Nothing to let go of."""
@@ -139,6 +139,10 @@ class MemoryNotes:
     async def every(self) -> list[str]:
         """The paths of all notes."""
         return sorted(self.state.notes)
+
+    async def journal_end(self) -> str:
+        """The place behind the last line."""
+        return str(len(self.state.records))
 
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
         """Read notes; one that is gone is left out."""
@@ -213,15 +217,16 @@ class MemoryNotes:
             ConflictError: a text is no longer what `before` says; nothing was changed.
         """
         change, now = self._change_id(), instant(self._clock())
-        planned = [self._planned(change, number, item) for number, item in enumerate(changes)]
-        before = {file: self.state.texts_of(file).get(file.path) for file, _ in planned}
+        plans = [planned(item, lambda note, _path: f"{change}.{note}") for item in changes]
+        before = {plan.file: self.state.texts_of(plan.file).get(plan.file.path) for plan in plans}
         for file, text in before.items():
             if (text.hash if text else None) != file.before:
                 raise ConflictError("The note was changed in the meantime.", "Nothing was written; read it again.")
         line = replace(said, op=op, change=change, files=tuple(before))
         record = self.state.append(line, now)
-        for (file, data), item in zip(planned, changes, strict=True):
-            self._put(file, data, before[file], _touched(item, before[file]) or nanoseconds(now))
+        for plan, item in zip(plans, changes, strict=True):
+            old = before[plan.file]
+            self._put(plan.file, plan.data, old, touched_ns(item, old.touched_ns if old else None, nanoseconds(now)))
         whole = False
         try:
             yield self._committed(record, changes)
@@ -231,32 +236,6 @@ class MemoryNotes:
                 self._put_back(file, text)
             outcome = JournalRecord(done=(change,)) if whole else JournalRecord(void=(change,))
             self.state.append(outcome, now)
-
-    def _planned(self, change: str, number: int, item: Change | PageChange) -> tuple[FileChange, bytes | None]:
-        if isinstance(item, PageChange):
-            before = item.before.hash if item.before else None
-            file = FileChange(page_key(item.path), item.path, before, content_hash(item.after), "-", len(item.after))
-            return file, item.after
-        old, after = item.before, item.after
-        data = item.raw
-        if after is not None and data is None:
-            document = changed_document(old.document, old.note, after) if old else new_document(after)
-            data = document.render()
-            if len(data) > LARGEST_FILE:
-                raise LimitExceededError(
-                    f"The note's file would be longer than {LARGEST_FILE // 1024} kB.",
-                    "Nothing was written; shorten its text, or give it fewer tags, links or evidence.",
-                )
-        if old is not None:
-            note, path = old.note.id, old.path
-        elif after is not None:
-            wanted = item.path or f"{after.space}/{slug(after.title)}.{after.id}.md"
-            note, path = after.id, wanted
-        else:
-            raise ValueError("a change makes, rewrites or deletes a note")
-        aside = f"{change}.{number}.{note}" if after is None else "-"
-        new = None if after is None or data is None else content_hash(data)
-        return FileChange(note, path, old.hash if old else None, new, aside), data if after is not None else None
 
     def _put(self, file: FileChange, data: bytes | None, before: Text | None, touched_ns: int) -> None:
         texts = self.state.texts_of(file)
@@ -286,10 +265,3 @@ class MemoryNotes:
         gone = tuple(file.note for file in record.files if file.after is None)
         pages = tuple(file.path for file in record.files if file.is_page)
         return Committed(record.change or "", record.seq, record.op, tuple(stored), gone, pages, record)
-
-
-def _touched(item: Change | PageChange, before: Text | None) -> int | None:
-    """The time that given bytes must have: one without a date of its own is dated by it."""
-    if isinstance(item, PageChange) or item.raw is None:
-        return None
-    return before.touched_ns if item.modified_ns is None and before is not None else item.modified_ns

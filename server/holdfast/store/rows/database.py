@@ -1,0 +1,274 @@
+"""Connections to PostgreSQL and the transactions on them.
+
+Everything here blocks and runs in threads: a request that is cancelled never leaves a connection half read. Each
+transaction names its tenant first, which row-level security holds it to. What fails because the server went away, or
+because two transactions met, is tried again for a bounded time: work that is done twice must come to the same.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+import psycopg
+import structlog
+
+from holdfast.errors import HoldfastError, StorageError
+from holdfast.store.rows.schema import check_schema
+
+Answer = TypeVar("Answer")
+Row = tuple[Any, ...]
+Connection = psycopg.Connection[Row]
+
+CONNECTIONS: Final = 10
+PATIENCE_SECONDS: Final = 20.0  # a failover takes some
+CONNECT_SECONDS: Final = 5
+_PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
+_IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
+_LOCK_TIMEOUT: Final = "10s"
+_PASSING: Final = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A statement that only reads, and its values."""
+
+    statement: str
+    values: tuple[object, ...] = ()
+
+
+class Asked:
+    """A statement that was sent; its rows can be fetched while the transaction lasts, and behind its COMMIT."""
+
+    def __init__(self, transaction: Transaction, cursor: psycopg.Cursor[Row]) -> None:
+        self._transaction = transaction
+        self._cursor = cursor
+
+    def fetchone(self) -> Row | None:
+        self._transaction.sync()
+        return self._cursor.fetchone()
+
+    def fetchall(self) -> list[Row]:
+        self._transaction.sync()
+        return self._cursor.fetchall()
+
+
+class Transaction:
+    """A transaction under way. Statements are sent without waiting for the answers of those before.
+
+    Args:
+        connection: whose it is.
+        pipeline: of that connection.
+    """
+
+    def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
+        self._connection = connection
+        self._pipeline = pipeline
+        self._is_behind = False
+
+    def ask(self, statement: str, *values: object) -> Asked:
+        """Send a statement."""
+        self._is_behind = True
+        return Asked(self, self._connection.cursor(binary=True).execute(statement, values, prepare=False))
+
+    def sync(self) -> None:
+        """Wait for the answers to all that was sent.
+
+        The server then knows that it is our turn: only so does it end a transaction whose owner is not heard of again.
+        """
+        if self._is_behind:
+            self._pipeline.sync()
+            self._is_behind = False
+
+    def each(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        """Send a statement once for each of these rows."""
+        if rows:
+            self._connection.cursor().executemany(statement, rows)
+
+
+class Database:
+    """One database for any number of tenants.
+
+    Args:
+        url: as libpq has it, with any number of hosts.
+        connections: how many are open at the most.
+        patience: for how many seconds what fails in passing is tried again.
+    """
+
+    def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE_SECONDS) -> None:
+        self._url = url
+        self._patience = patience
+        self._limit = anyio.CapacityLimiter(connections)
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self._checked = False
+        self._closed = False
+
+    async def run(self, tenant: str, work: Callable[[Transaction], Answer], *, flush: bool = True) -> Answer:
+        """Do some work in a transaction, in a thread; returns when that is committed.
+
+        Args:
+            tenant: whose rows.
+            work: is done again where it is not known whether it was committed, so it finds that out itself.
+            flush: wait until the commit is on the disk.
+
+        Raises:
+            StorageError: the database did not answer in time, or refused.
+        """
+        return await self._in_thread(partial(self.transact, tenant, work, flush=flush))
+
+    async def read(self, tenant: str, *questions: Question) -> list[list[Row]]:
+        """The rows of each of these questions, all of one moment apart from each other; one trip to the server.
+
+        Raises:
+            StorageError: the database did not answer in time, or refused.
+        """
+        return await self._in_thread(partial(self._lasting, partial(self._read, tenant, questions)))
+
+    async def aclose(self) -> None:
+        """Close the connections; those in use close when they are given back."""
+        with self._lock:
+            self._closed, idle, self._idle = True, self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def transact(self, tenant: str, work: Callable[[Transaction], Answer], *, flush: bool = True) -> Answer:
+        """As `run`, in this thread."""
+        return self._lasting(partial(_transacted, tenant, work, flush))
+
+    async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
+        return await anyio.to_thread.run_sync(call, limiter=self._limit)
+
+    @staticmethod
+    def _read(tenant: str, questions: Sequence[Question], connection: Connection) -> list[list[Row]]:
+        with connection.pipeline() as pipeline:
+            transaction = Transaction(connection, pipeline)
+            _begin(transaction, tenant)
+            cursors = [transaction.ask(each.statement, *each.values) for each in questions]
+            transaction.ask("COMMIT")
+            return [cursor.fetchall() for cursor in cursors]
+
+    def _lasting(self, work: Callable[[Connection], Answer]) -> Answer:
+        until, tries = time.monotonic() + self._patience, 0
+        while True:
+            try:
+                with self._lent() as connection:
+                    return work(connection)
+            except psycopg.Error as error:
+                if not isinstance(error, _PASSING) or time.monotonic() >= until:
+                    raise refused(error) from error
+                pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
+                tries += 1
+            log.info("database_tried_again", tries=tries)
+            time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
+
+    @contextmanager
+    def _lent(self) -> Iterator[Connection]:
+        """A connection for this thread; one that does not work any more is not kept."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            connection = self._connect()
+        whole = False
+        try:
+            yield connection
+            whole = True
+        except HoldfastError:
+            whole = True  # it was decided by us, and the transaction was taken back
+            raise
+        finally:
+            self._give_back(connection, whole=whole)
+
+    def _give_back(self, connection: Connection, *, whole: bool) -> None:
+        idle = psycopg.pq.TransactionStatus.IDLE
+        with self._lock:
+            kept = whole and not self._closed and not connection.closed and connection.info.transaction_status == idle
+            if kept:
+                self._idle.append(connection)
+        if not kept:
+            with suppress(psycopg.Error):
+                connection.close()
+
+    def _connect(self) -> Connection:
+        if self._closed:
+            raise StorageError("The database of the memory is closed.", "The server is stopping.")
+        connection = connect(self._url)
+        try:
+            if not self._checked:
+                check_schema(connection)
+                self._checked = True
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def connect(url: str) -> Connection:
+    """A connection whose transactions are begun by hand.
+
+    Raises:
+        StorageError: the address cannot be read.
+    """
+    try:
+        return psycopg.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=None,  # a pooler between gives each transaction another connection
+            connect_timeout=CONNECT_SECONDS,
+            keepalives_idle=5,  # a database that is cut off is noticed within 11 seconds
+            keepalives_interval=2,
+            keepalives_count=3,
+        )
+    except psycopg.ProgrammingError as error:
+        raise StorageError("HOLDFAST_STORE cannot be read as the address of a database.", "Check it.") from error
+
+
+def refused(error: psycopg.Error) -> StorageError:
+    """What is told of an error of the database: never values, and nothing of its address."""
+    if error.sqlstate is None:
+        return StorageError(
+            "The database of the memory cannot be reached.", "Nothing is known to be changed; call again in a moment."
+        )
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return StorageError(
+            "The database lets the role of HOLDFAST_STORE not do this.", "Run `holdfast store init --role` for it."
+        )
+    return StorageError(
+        f"The database of the memory refused: {type(error).__name__} ({error.sqlstate}).",
+        "Nothing is known to be changed; the database's own log says more.",
+    )
+
+
+def _begin(transaction: Transaction, tenant: str, *, flush: bool = True) -> None:
+    if not tenant.isalnum():
+        raise ValueError("a tenant is hexadecimal digits")
+    transaction.ask("BEGIN ISOLATION LEVEL READ COMMITTED")
+    transaction.ask(f"SET LOCAL holdfast.tenant = '{tenant}'")
+    transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
+    transaction.ask(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
+    if not flush:
+        transaction.ask("SET LOCAL synchronous_commit = off")
+
+
+def _transacted(tenant: str, work: Callable[[Transaction], Answer], flush: bool, connection: Connection) -> Answer:
+    try:
+        with connection.pipeline() as pipeline:
+            transaction = Transaction(connection, pipeline)
+            _begin(transaction, tenant, flush=flush)
+            answer = work(transaction)
+            transaction.ask("COMMIT")
+            return answer
+    except HoldfastError:
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
+        raise

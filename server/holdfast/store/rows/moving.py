@@ -1,0 +1,330 @@
+"""A memory folder into a database and out of it again, byte for byte. What was interrupted goes on where it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from holdfast.errors import StorageError
+from holdfast.model.pages import is_page
+from holdfast.store.codec import content_hash
+from holdfast.store.folder import SUFFIX, Folder, id_in_name
+from holdfast.store.frontmatter import MalformedError, parse
+from holdfast.store.journal import read_line
+from holdfast.store.records import read_record
+from holdfast.store.rows.database import Database, Row, Transaction
+from holdfast.store.rows.journal import make_tenant
+from holdfast.store.stored import LARGEST_PAGE
+
+_BATCH: Final = 200
+_PASSES: Final = 5
+_MARK: Final = ".dump"  # there until a dump is whole
+_STAYS: Final = {".holdfast", "locks", "vault", "config.yaml", "exports", "imports", ".DS_Store"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One table of texts: its key column, and the folder that its keys are relative to ("" for the memory folder)."""
+
+    table: str
+    key: str
+    folder: str
+    dated: bool = True  # whether a text's own time counts
+
+    def path(self, home: Path, key: str) -> Path:
+        """The file of a key.
+
+        Raises:
+            StorageError: it would lie outside of the folder.
+        """
+        if key.startswith("/") or ".." in key.split("/"):
+            raise StorageError("A row of the database has a path that leaves the folder.", "Nothing of it was written.")
+        name = f"{key}{SUFFIX}" if self is TEXTS else key
+        return home / self.folder / name
+
+
+NOTES: Final = Kind("notes", "path", "memories")
+PAGES: Final = Kind("pages", "path", "")
+TEXTS: Final = Kind("texts", "hash", "history", dated=False)
+TRASH: Final = Kind("trash", "aside", "")
+KINDS: Final = (NOTES, PAGES, TEXTS, TRASH)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How much was moved, of it how much anew, and the files of the folder that are no part of a memory's rows."""
+
+    files: int
+    fresh: int
+    lines: int
+    left: tuple[str, ...] = ()
+
+
+Tell = Callable[[int, int], None]
+
+
+def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, str], tell: Tell) -> Moved:
+    """Bring a folder into the database. The caller sees to it that nobody changes the folder meanwhile.
+
+    Args:
+        database: where to.
+        tenant: whose memory it becomes; it has none yet, or one whose loading was interrupted.
+        folder: where from.
+        given: ids of notes by path that do not carry them.
+        tell: hears how many of how many files are done.
+
+    Raises:
+        StorageError: there is a memory already, or the folder's journal cannot be read.
+        OSError: a file cannot be read.
+    """
+    database.transact(tenant, lambda transaction: _begin(transaction, tenant))
+    found, left = _files_of(folder)
+    fresh = done = 0
+    total = sum(map(len, found.values()))
+    for kind, keys in found.items():
+        for start in range(0, len(keys), _BATCH):
+            part = keys[start : start + _BATCH]
+            fresh += _load(database, tenant, folder.home, kind, part, given)
+            done += len(part)
+            tell(done, total)
+        _drop_others(database, tenant, kind, keys)
+    lines = _load_journal(database, tenant, folder)
+    return Moved(total, fresh, lines, left)
+
+
+def dump(database: Database, tenant: str, home: Path, tell: Tell) -> Moved:
+    """Write a memory of the database as a folder, into an empty one or one of an interrupted dump.
+
+    Raises:
+        StorageError: the folder holds something else, or servers go on writing all the time.
+        OSError: a file cannot be written.
+    """
+    mark = home / _MARK
+    if home.exists() and any(home.iterdir()) and not mark.exists():
+        raise StorageError("The folder for the dump is not empty.", "Name one that does not exist.")
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mark.write_text("a dump of a database that is not whole yet\n", "utf-8")
+    for _ in range(_PASSES):
+        before = _end(database, tenant)
+        files = fresh = 0
+        for kind in KINDS:
+            keys = set[str]()
+            for row in _rows(database, tenant, kind):
+                keys.add(row[0])
+                fresh += _write(kind.path(home, row[0]), bytes(row[1]), row[2] if kind.dated else None)
+                tell(files + len(keys), 0)
+            files += len(keys)
+            _remove_others(home, kind, keys)
+        lines = _dump_journal(database, tenant, home)
+        if _end(database, tenant) == before:
+            mark.unlink()
+            return Moved(files, fresh, lines)
+    raise StorageError(
+        "The memory changes faster than it can be written.", "Stop the servers; the same call then goes on."
+    )
+
+
+def _begin(transaction: Transaction, tenant: str) -> None:
+    make_tenant(transaction, tenant)
+    row = transaction.ask("SELECT seq, loading FROM holdfast.tenants WHERE tenant = %s FOR UPDATE", tenant).fetchone()
+    if row is not None and row[0] and not row[1]:
+        raise StorageError(
+            "There is a memory of this name in the database already.", "Name another one with HOLDFAST_TENANT."
+        )
+    transaction.ask("UPDATE holdfast.tenants SET loading = true WHERE tenant = %s", tenant)
+
+
+def _files_of(folder: Folder) -> tuple[dict[Kind, list[str]], tuple[str, ...]]:
+    """The files of a folder by what they are, and those that are left where they are."""
+    found: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
+    left: list[str] = []
+    for place, folders, names in os.walk(folder.home):
+        folders[:] = sorted(name for name in folders if Path(place) != folder.home or name not in _STAYS)
+        for path in (Path(place) / name for name in sorted(names)):
+            relative = path.relative_to(folder.home).as_posix()
+            first, _, rest = relative.partition("/")
+            if path.is_symlink() or path.stat().st_size > LARGEST_PAGE:
+                left.append(relative)
+            elif first == "memories" and relative.endswith(SUFFIX) and not path.name.startswith("."):
+                found[NOTES].append(rest)
+            elif is_page(relative):
+                found[PAGES].append(relative)
+            elif first == "history" and rest.endswith(SUFFIX) and "/" not in rest:
+                found[TEXTS].append(rest.removesuffix(SUFFIX))
+            elif first == "trash" and relative != "trash/purge.json":
+                found[TRASH].append(relative)
+            elif first not in {"journal", *_STAYS}:
+                left.append(relative)
+    return found, tuple(left)
+
+
+def _load(database: Database, tenant: str, home: Path, kind: Kind, keys: list[str], given: Mapping[str, str]) -> int:
+    """Bring in these texts, as far as they are not there yet; returns how many were not."""
+    read = {key: (path.read_bytes(), path.stat().st_mtime_ns) for key in keys for path in [kind.path(home, key)]}
+
+    def work(transaction: Transaction) -> int:
+        statement = f"SELECT {kind.key}, hash FROM holdfast.{kind.table} WHERE tenant = %s AND {kind.key} = ANY(%s)"  # noqa: S608 - names of ours
+        known: dict[str, str] = dict(transaction.ask(statement, tenant, keys).fetchall()) if kind is not TEXTS else {}
+        new = [key for key in keys if known.get(key) != content_hash(read[key][0])]
+        transaction.each(_INSERT[kind], [_row_of(tenant, kind, key, *read[key], given.get(key, "")) for key in new])
+        return len(new)
+
+    return database.transact(tenant, work)
+
+
+_INSERT: Final = {
+    NOTES: "INSERT INTO holdfast.notes (tenant, path, note, hash, modified_ns, seq, data)"
+    " VALUES (%s, %s, %s, %s, %s, 0, %s) ON CONFLICT (tenant, path) DO UPDATE SET note = excluded.note,"
+    " hash = excluded.hash, modified_ns = excluded.modified_ns, data = excluded.data",
+    PAGES: "INSERT INTO holdfast.pages (tenant, path, hash, modified_ns, data) VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (tenant, path) DO UPDATE SET hash = excluded.hash, modified_ns = excluded.modified_ns,"
+    " data = excluded.data",
+    TEXTS: "INSERT INTO holdfast.texts (tenant, hash, data) VALUES (%s, %s, %s)"
+    " ON CONFLICT (tenant, hash) DO UPDATE SET data = excluded.data",
+    TRASH: "INSERT INTO holdfast.trash (tenant, aside, hash, modified_ns, data) VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (tenant, aside) DO UPDATE SET hash = excluded.hash, modified_ns = excluded.modified_ns,"
+    " data = excluded.data",
+}
+
+
+def _row_of(tenant: str, kind: Kind, key: str, data: bytes, modified_ns: int, given: str) -> tuple[object, ...]:
+    if kind is TEXTS:
+        return tenant, key, data
+    hash_ = content_hash(data)
+    if kind is NOTES:
+        return tenant, key, _id_of(key, data) or given, hash_, modified_ns, data
+    return tenant, key, hash_, modified_ns, data
+
+
+def _id_of(path: str, data: bytes) -> str:
+    try:
+        told = parse(data).values.get("id")
+    except MalformedError:
+        told = None
+    return told if isinstance(told, str) else id_in_name(path) or ""
+
+
+def _drop_others(database: Database, tenant: str, kind: Kind, keys: list[str]) -> None:
+    """Take out what an interrupted load brought in and the folder has no more."""
+    statement = f"DELETE FROM holdfast.{kind.table} WHERE tenant = %s AND NOT {kind.key} = ANY(%s)"  # noqa: S608 - as above
+    database.transact(tenant, lambda transaction: transaction.ask(statement, tenant, keys))
+
+
+def _load_journal(database: Database, tenant: str, folder: Folder) -> int:
+    count, last = 0, 0
+    rows: list[tuple[object, ...]] = []
+    for seq, line, month in _lines_of(folder):
+        if seq <= last:
+            raise StorageError("The numbers of the folder's journal do not grow.", "Nothing can be loaded from it.")
+        record = read_record(read_line(line.partition(b"\n")[0]) or {})
+        about = record.is_about_pages or bool(record.void)
+        tag = record.change or f"{seq}-{content_hash(line)[:8]}"
+        rows.append((tenant, seq, tag, record.op, about, month, line))
+        count, last = count + 1, seq
+        if len(rows) == _BATCH:
+            _insert_lines(database, tenant, rows)
+            rows.clear()
+    _insert_lines(database, tenant, rows)
+    database.transact(tenant, lambda transaction: _end_load(transaction, tenant, last))
+    return count
+
+
+def _insert_lines(database: Database, tenant: str, rows: list[tuple[object, ...]]) -> None:
+    statement = (
+        "INSERT INTO holdfast.journal (tenant, seq, tag, op, pages, month, line) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (tenant, seq) DO UPDATE SET tag = excluded.tag, op = excluded.op, pages = excluded.pages,"
+        " month = excluded.month, line = excluded.line"
+    )
+    database.transact(tenant, lambda transaction: transaction.each(statement, rows))
+
+
+def _end_load(transaction: Transaction, tenant: str, last: int) -> None:
+    transaction.ask("DELETE FROM holdfast.journal WHERE tenant = %s AND seq > %s", tenant, last)
+    transaction.ask("UPDATE holdfast.tenants SET seq = %s, loading = false WHERE tenant = %s", last, tenant)
+
+
+def _lines_of(folder: Folder) -> Iterator[tuple[int, bytes, str]]:
+    """Number, bytes and month of each line; one that is harmed goes with the whole one before it.
+
+    Raises:
+        StorageError: the first line of all is harmed.
+    """
+    waiting: tuple[int, bytes, str] | None = None
+    for path in sorted(folder.journal.glob("????-??.jsonl")):
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            record = read_line(line)
+            if record is not None:
+                if waiting is not None:
+                    yield waiting
+                waiting = (int(record["seq"]), line, path.stem)
+            elif waiting is not None and waiting[2] == path.stem:
+                waiting = (waiting[0], waiting[1] + b"\n" + line, waiting[2])
+            else:
+                raise StorageError(
+                    f"The first line of journal/{path.name} cannot be read.", "Restore it from a backup before."
+                )
+    if waiting is not None:
+        yield waiting
+
+
+def _rows(database: Database, tenant: str, kind: Kind) -> Iterator[Row]:
+    """Key, bytes and time of each text."""
+    dated = "modified_ns" if kind.dated else "0"
+    statement = (
+        f"SELECT {kind.key}, data, {dated} FROM holdfast.{kind.table}"  # noqa: S608 - names of ours
+        f" WHERE tenant = %s AND {kind.key} > %s ORDER BY {kind.key} LIMIT {_BATCH}"
+    )
+    last = ""
+    while rows := _asked(database, tenant, statement, last):
+        yield from rows
+        last = rows[-1][0]
+
+
+def _asked(database: Database, tenant: str, statement: str, *values: object) -> list[Row]:
+    return database.transact(tenant, lambda transaction: transaction.ask(statement, tenant, *values).fetchall())
+
+
+def _end(database: Database, tenant: str) -> int:
+    statement = "SELECT coalesce(max(seq), 0) FROM holdfast.journal WHERE tenant = %s"
+    return int(_asked(database, tenant, statement)[0][0])
+
+
+def _write(path: Path, data: bytes, modified_ns: int | None) -> bool:
+    """Write a file, unless it is there as it should be; returns whether it was not."""
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name[-100:]}.part")
+    with fresh.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if modified_ns is not None:
+        os.utime(fresh, ns=(modified_ns, modified_ns))
+    fresh.replace(path)
+    return True
+
+
+def _remove_others(home: Path, kind: Kind, keys: Iterable[str]) -> None:
+    """Take away what an earlier pass wrote and the database has no more."""
+    wanted = {kind.path(home, key) for key in keys}
+    top = home / ("trash" if kind is TRASH else kind.folder)
+    for path in top.rglob("*") if kind is not PAGES else ():
+        if path.is_file() and path not in wanted:
+            path.unlink()
+
+
+def _dump_journal(database: Database, tenant: str, home: Path) -> int:
+    months: dict[str, list[bytes]] = {}
+    last, month, count = 0, "", 0
+    statement = "SELECT seq, month, line FROM holdfast.journal WHERE tenant = %s AND seq > %s ORDER BY seq LIMIT %s"
+    while rows := _asked(database, tenant, statement, last, _BATCH):
+        for seq, told, line in rows:
+            month, last, count = max(month, told), seq, count + 1  # clocks of servers may differ at midnight
+            months.setdefault(month, []).append(bytes(line) + b"\n")
+    for name, lines in months.items():
+        _write(home / "journal" / f"{name}.jsonl", b"".join(lines), None)
+    return count

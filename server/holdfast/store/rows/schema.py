@@ -1,0 +1,190 @@
+"""The tables, in numbered steps that are each taken once; who may use them, and whether this Holdfast may.
+
+Every key begins with the tenant, no table refers to another, nothing is numbered by the database: so the tables can be
+spread over many machines by tenant. Row-level security holds each transaction to the tenant that it names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from holdfast.errors import StorageError
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+TABLES: Final = ("tenants", "notes", "pages", "journal", "touched", "texts", "trash", "leases")
+COMPATIBLE_FROM: Final = 1  # the oldest schema whose servers may go on beside this one
+_LOCK: Final = 0x686F6C64  # of those who change the tables
+
+_WALL: Final = (
+    "ALTER TABLE holdfast.{} ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE holdfast.{} FORCE ROW LEVEL SECURITY",
+    """CREATE POLICY own ON holdfast.{} USING (tenant = current_setting('holdfast.tenant', true))
+        WITH CHECK (tenant = current_setting('holdfast.tenant', true))""",
+)
+_FIRST: Final = (
+    """CREATE TABLE holdfast.tenants (
+        tenant text NOT NULL, seq bigint NOT NULL DEFAULT 0, loading boolean NOT NULL DEFAULT false,
+        made timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (tenant)
+    ) WITH (fillfactor = 50)""",
+    """CREATE TABLE holdfast.notes (
+        tenant text NOT NULL, path text NOT NULL, note text NOT NULL, hash text NOT NULL,
+        modified_ns bigint NOT NULL, seq bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (tenant, path)
+    )""",
+    "CREATE INDEX ON holdfast.notes (tenant, note)",
+    """CREATE TABLE holdfast.pages (
+        tenant text NOT NULL, path text NOT NULL, hash text NOT NULL,
+        modified_ns bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (tenant, path)
+    )""",
+    """CREATE TABLE holdfast.journal (
+        tenant text NOT NULL, seq bigint NOT NULL, tag text NOT NULL, op text NOT NULL, pages boolean NOT NULL,
+        month text NOT NULL, line bytea NOT NULL, PRIMARY KEY (tenant, seq), UNIQUE (tenant, tag)
+    )""",
+    "CREATE INDEX ON holdfast.journal (tenant, op, seq)",
+    """CREATE TABLE holdfast.touched (
+        tenant text NOT NULL, key text NOT NULL, seq bigint NOT NULL, PRIMARY KEY (tenant, key)
+    )""",
+    """CREATE TABLE holdfast.texts (
+        tenant text NOT NULL, hash text NOT NULL, data bytea NOT NULL, PRIMARY KEY (tenant, hash)
+    )""",
+    """CREATE TABLE holdfast.trash (
+        tenant text NOT NULL, aside text NOT NULL, hash text NOT NULL,
+        modified_ns bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (tenant, aside)
+    )""",
+    """CREATE TABLE holdfast.leases (
+        tenant text NOT NULL, name text NOT NULL, holder text NOT NULL, fence bigint NOT NULL,
+        until timestamptz NOT NULL, PRIMARY KEY (tenant, name)
+    )""",
+    *(statement.format(table) for table in TABLES for statement in _WALL),
+)
+STEPS: Final[tuple[tuple[str, ...], ...]] = (_FIRST,)  # the first makes schema 1, and so on; a step is never changed
+VERSION: Final = len(STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What `check` found: the schema's number (0 for none), and sentences on what is wrong."""
+
+    version: int
+    problems: tuple[str, ...]
+
+
+def migrate(connection: Connection, role: str = "") -> tuple[int, int]:
+    """Take every step that was not taken yet, in one transaction; returns the schema's number before and after.
+
+    Args:
+        connection: of a role that may make tables.
+        role: that of the servers, which then may use them and nothing else.
+
+    Raises:
+        StorageError: a newer Holdfast made them, or there is no such role.
+    """
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS holdfast.meta"
+            " (one boolean PRIMARY KEY DEFAULT true CHECK (one), version int NOT NULL, compatible_from int NOT NULL)"
+        )
+        before, oldest = _version(connection)
+        _check_not_newer(before, oldest)
+        for step in STEPS[before:]:
+            for statement in step:
+                connection.execute(statement.encode())
+        if before < VERSION:
+            connection.execute(
+                "INSERT INTO holdfast.meta (version, compatible_from) VALUES (%s, %s) ON CONFLICT (one)"
+                " DO UPDATE SET version = excluded.version, compatible_from = excluded.compatible_from",
+                (VERSION, COMPATIBLE_FROM),
+            )
+        if role:
+            _grant(connection, role)
+    return before, max(before, VERSION)
+
+
+def check_schema(connection: Connection) -> None:
+    """Make sure that this Holdfast can work with the tables, and that row-level security holds its role.
+
+    Raises:
+        StorageError: it cannot, or it does not.
+    """
+    version, oldest = _version(connection)
+    _check_not_newer(version, oldest)
+    if version < VERSION:
+        raise StorageError(
+            f"The tables of the database are of schema {version}; this Holdfast needs {VERSION}."
+            if version
+            else "The database has no tables of Holdfast that the role of HOLDFAST_STORE may use.",
+            "Run `holdfast store init` as the owner of the database."
+            if not version
+            else "Run `holdfast store migrate` as the owner of the tables.",
+        )
+    if _is_above_the_wall(connection):
+        raise StorageError(
+            "The role of HOLDFAST_STORE is above row-level security, which keeps memories apart.",
+            "Make one without SUPERUSER and BYPASSRLS, and run `holdfast store init --role` for it.",
+        )
+
+
+def check(connection: Connection) -> Checked:
+    """Everything that `check_schema` refuses, and what makes an acknowledged change less than durable."""
+    version, _ = _version(connection)
+    problems: list[str] = []
+    try:
+        check_schema(connection)
+    except StorageError as error:
+        problems.append(str(error))
+    told: dict[str, str] = dict(
+        connection.execute(
+            "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)",
+            (["synchronous_commit", "synchronous_standby_names", "fsync", "full_page_writes"],),
+        ).fetchall()
+    )
+    problems += [
+        f"{name} is off: what is acknowledged can be lost." for name, set_to in told.items() if set_to == "off"
+    ]
+    if not told.get("synchronous_standby_names"):
+        problems.append(
+            "synchronous_standby_names is empty: if the server's disk is lost, the latest changes are lost with it."
+        )
+    return Checked(version, tuple(problems))
+
+
+def _version(connection: Connection) -> tuple[int, int]:
+    try:
+        row = connection.execute("SELECT version, compatible_from FROM holdfast.meta").fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege):
+        return 0, 0
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
+def _check_not_newer(version: int, oldest: int) -> None:
+    if version > VERSION and oldest > VERSION:
+        raise StorageError(
+            f"A newer Holdfast made the tables of the database: schema {version}, and this one knows {VERSION}.",
+            "Update this Holdfast; nothing was changed.",
+        )
+
+
+def _is_above_the_wall(connection: Connection) -> bool:
+    row = connection.execute(
+        "SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user"
+    ).fetchone()
+    return row is None or bool(row[0])
+
+
+def _grant(connection: Connection, role: str) -> None:
+    name = sql.Identifier(role)
+    try:
+        connection.execute(sql.SQL("GRANT USAGE ON SCHEMA holdfast TO {}").format(name))
+    except psycopg.errors.UndefinedObject as error:
+        raise StorageError("There is no such role in the database.", "Make it with CREATE ROLE first.") from error
+    connection.execute(sql.SQL("GRANT SELECT ON holdfast.meta TO {}").format(name))
+    for table in TABLES:
+        connection.execute(
+            sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.{} TO {}").format(sql.Identifier(table), name)
+        )

@@ -1,0 +1,104 @@
+"""What keeps the rows of a tenant in order: whose turn it is, how large things are, what may go."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+import anyio
+
+from holdfast.store.rows.database import Database, Question, Transaction
+
+JOBS: Final = "jobs"
+LEASE_SECONDS: Final = 600  # after the death of its holder others wait so long for their turn
+_SIZED: Final = ("notes", "pages", "texts", "trash")
+_SIZE: Final = "SELECT coalesce(sum(octet_length({})), 0) FROM holdfast.{} WHERE tenant = %s"
+_TRASH: Final = "trash"
+
+
+class RowUpkeep:
+    """The rows of a tenant as the jobs see them; see `holdfast.store.upkeep.FolderUpkeep`.
+
+    Args:
+        database: where they are.
+        tenant: whose.
+    """
+
+    def __init__(self, database: Database, tenant: str) -> None:
+        self._database = database
+        self._tenant = tenant
+        self._holder = secrets.token_hex(8)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[bool]:
+        """Be the only server that runs jobs for this tenant; yields whether it is.
+
+        It spares work and guards nothing: what a job changes is looked at in its own transaction, as every change is.
+        """
+        mine = await self._database.run(self._tenant, partial(_take, self._tenant, self._holder)) is not None
+        try:
+            yield mine
+        finally:
+            if mine:
+                with anyio.CancelScope(shield=True):
+                    await self._database.run(self._tenant, partial(_give_back, self._tenant, self._holder))
+
+    async def sizes(self) -> dict[str, int]:
+        """Bytes of what is kept in each table, before the database packs them."""
+        statements = [_SIZE.format("data", table) for table in _SIZED] + [_SIZE.format("line", "journal")]
+        rows = await self._database.read(self._tenant, *(Question(each, (self._tenant,)) for each in statements))
+        return dict(sorted(zip((*_SIZED, "journal"), (int(row[0][0]) for row in rows), strict=True)))
+
+    async def free_bytes(self) -> int | None:
+        """How much room the database has is for its own tools to say."""
+        return None
+
+    async def purge_trash(self, texts: Mapping[str, Collection[str]]) -> int:
+        """Take away what some changes put into the trash, with its past; returns how many notes went."""
+        return await self._database.run(self._tenant, partial(_purge, self._tenant, dict(texts)))
+
+    async def sweep(self) -> int:
+        """An index that could not be read lies on the disk of one server, and goes with that."""
+        return 0
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _take(tenant: str, holder: str, transaction: Transaction) -> int | None:
+    """Take the lease, if it is free or ours; returns its fence, a number that grows with each holder."""
+    row = transaction.ask(
+        "INSERT INTO holdfast.leases AS l (tenant, name, holder, fence, until)"
+        " VALUES (%s, %s, %s, 1, now() + make_interval(secs => %s)) ON CONFLICT (tenant, name) DO UPDATE"
+        " SET holder = excluded.holder, until = excluded.until, fence = l.fence + (l.holder <> excluded.holder)::int"
+        " WHERE l.until < now() OR l.holder = excluded.holder RETURNING fence",
+        tenant, JOBS, holder, LEASE_SECONDS,
+    ).fetchone()  # fmt: skip
+    return None if row is None else int(row[0])
+
+
+def _give_back(tenant: str, holder: str, transaction: Transaction) -> None:
+    transaction.ask(
+        "UPDATE holdfast.leases SET until = now() - interval '1 second'"
+        " WHERE tenant = %s AND name = %s AND holder = %s",
+        tenant, JOBS, holder,
+    )  # fmt: skip
+
+
+def _purge(tenant: str, texts: Mapping[str, Collection[str]], transaction: Transaction) -> int:
+    cursors = [
+        (transaction.ask(
+            "DELETE FROM holdfast.trash WHERE tenant = %s AND starts_with(aside, %s) RETURNING aside",
+            tenant, f"{_TRASH}/{change}.",
+        ), hashes)
+        for change, hashes in texts.items()
+    ]  # fmt: skip
+    gone = 0
+    for cursor, hashes in cursors:
+        if found := cursor.fetchall():
+            gone += len(found)
+            transaction.ask("DELETE FROM holdfast.texts WHERE tenant = %s AND hash = ANY(%s)", tenant, list(hashes))
+    return gone

@@ -1,0 +1,193 @@
+"""`holdfast store`: a folder moves into a database and out of it, byte for byte, and answers there as it did before."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import postgres
+from conftest import Effort
+from holdfast.app import build_memory, tenant_key
+from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.ports import Caller
+from holdfast.engine.runtime import Memory
+from holdfast.settings import load_settings
+from processes import HOLDFAST, environment_in
+from worlds import CALLER, keep
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
+
+DEVMEM = Path(__file__).parents[2] / "bench" / "data" / "devmem.json"
+PARTS = ("memories", "journal", "history", "trash", "now", "daily", "capsules")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    given = {"HOLDFAST_STORE": postgres.shared().url, "HOLDFAST_TENANT": str(tmp_path)}
+    return environment_in(tmp_path) | given
+
+
+def memory_on(environment: dict[str, str]) -> Memory:
+    return build_memory(load_settings({name: value for name, value in environment.items() if "HOLDFAST_" in name}))
+
+
+def store(environment: dict[str, str], *arguments: str, code: int = 0) -> Any:
+    """What `holdfast store` says as JSON; what it says on stderr where it fails."""
+    command = [*HOLDFAST, "store", *arguments, "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=120)
+    assert done.returncode == code, done.stderr.decode()
+    return json.loads(done.stdout) if not code else done.stderr.decode() or json.loads(done.stdout)
+
+
+def files_in(home: Path) -> dict[str, bytes]:
+    """What a memory consists of, by path."""
+    found = [path for part in PARTS for path in (home / part).rglob("*") if path.is_file()]
+    found += [path for path in home.glob("*.md") if path.is_file()]
+    return {path.relative_to(home).as_posix(): path.read_bytes() for path in found}
+
+
+def times_in(home: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (home / "memories").rglob("*.md")}
+
+
+async def filled(home: Path) -> None:
+    """A folder with notes, a replaced text, a retired note, a note by hand and one that cannot be read."""
+    folder = {"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none"}
+    memory = memory_on(folder)
+    async with memory.running():
+        first = await keep(memory, "The tide gauge stands at the old pier.")
+        await keep(memory, "The tide gauge stands at the new pier.", supersedes=(first.note.id,))
+        second = await keep(memory, "The crane lifts forty tonnes. Größe: zwölf Füße.")
+        await memory.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(second.note.id, "scrapped")))
+    _by_hand(home)
+
+
+def _by_hand(home: Path) -> None:
+    (home / "memories" / "work" / "by-hand.md").write_text("Written by hand, about the ferry.\n", "utf-8")
+    (home / "memories" / "work" / "harmed.md").write_bytes(b"---\nid: [\n---\nnobody reads this\n")
+    os.utime(home / "memories" / "work" / "by-hand.md", ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789))
+
+
+async def test_a_folder_moves_into_a_database_and_out_of_it_byte_for_byte(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    home, out = tmp_path / "old", tmp_path / "new"
+    await filled(home)
+    moved = store(environment, "load", str(home))
+    assert moved["files"] == moved["fresh"]
+    before = files_in(home)  # as it was when nobody was in it any more
+    store(environment, "dump", str(out))
+    after = files_in(out)
+    last = max(name for name in before if name.startswith("journal/"))
+    assert before.pop(last).startswith(after.pop(last))  # the folder's journal goes on with what `load` settled
+    assert after == before
+    assert times_in(out) == times_in(home)
+
+
+async def test_what_was_interrupted_goes_on_and_a_memory_is_never_loaded_over(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    home = tmp_path / "old"
+    await filled(home)
+    shutil.copytree(home, tmp_path / "part")
+    some = sorted((tmp_path / "part" / "memories").rglob("*.md"))
+    some[0].write_text("This changed before the second try.\n", "utf-8")
+    store(environment, "load", str(tmp_path / "part"))
+    with psycopg.connect(postgres.shared().owner, autocommit=True) as connection:  # as if it had died before its end
+        key = (tenant_key(environment["HOLDFAST_TENANT"]),)
+        connection.execute("UPDATE holdfast.tenants SET loading = true WHERE tenant = %s", key)
+    memory = memory_on(environment)
+    async with memory.running():
+        with pytest.raises(Exception, match="being loaded"):
+            await keep(memory, "This comes too early.")
+    moved = store(environment, "load", str(home))
+    assert 0 < moved["fresh"] < moved["files"]
+    assert "There is a memory of this name" in store(environment, "load", str(home), code=2)
+    out = tmp_path / "new"
+    store(environment, "dump", str(out))
+    (out / ".dump").write_text("as if it had been interrupted", "utf-8")
+    victim = next((out / "memories").rglob("*.md"))
+    victim.unlink()
+    assert store(environment, "dump", str(out))["fresh"] == 1
+    assert "not empty" in store(environment, "dump", str(out), code=2)
+
+
+async def test_a_memory_of_the_database_is_a_folder_like_any_other_afterwards(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    memory = memory_on(environment)
+    async with memory.running():
+        old = await keep(memory, "The harbour master is Astrid.")
+        await keep(memory, "The harbour master is Birgit.", supersedes=(old.note.id,))
+    out = tmp_path / "new"
+    store(environment, "dump", str(out))
+    folder = memory_on({"HOLDFAST_HOME": str(out), "HOLDFAST_ENCODER": "none"})
+    async with folder.running():
+        answer = await folder.attend(lambda ports: recall(ports, CALLER, Recall("harbour master")))
+        assert [hit.note.content for hit in answer.hits][:1] == ["The harbour master is Birgit."]
+        await keep(folder, "The harbour master's boat is red.")
+
+
+async def test_answers_about_devmem_are_those_of_the_folder_id_for_id_and_score_for_score(
+    environment: dict[str, str], tmp_path: Path, effort: Effort
+) -> None:
+    """With the embedded encoder: what is derived, and vectors, is made anew from the same bytes."""
+    told = json.loads(DEVMEM.read_text("utf-8"))
+    home = tmp_path / "old"
+    folder = {"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "builtin", "HOLDFAST_NOW": "2026-12-01T00:00:00+00:00"}
+    from_folder = memory_on(folder)
+    async with from_folder.running():
+        for note in told["notes"][: effort.of(40, 339)]:
+            given = {name: note[name] for name in ("type", "title", "space", "session")}
+            await keep(from_folder, note["content"], **given, tags=tuple(note["tags"]))
+        await from_folder.catch_up()
+        asked = told["queries"][:: effort.of(16, 1)]
+        answers = [await _answer(from_folder, query) for query in asked]
+    store(environment, "load", str(home))
+    fleet = environment | {name: value for name, value in folder.items() if name != "HOLDFAST_HOME"}
+    from_rows = memory_on(fleet)
+    async with from_rows.running():
+        await _answer(from_rows, asked[0])
+        await from_rows.catch_up()
+        assert [await _answer(from_rows, query) for query in asked] == answers
+    assert any(answers)
+
+
+async def _answer(memory: Memory, query: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """Ids with score and relevance, as finely as a person could tell them apart."""
+    caller = Caller(query["space"], "a test", "pytest")
+    answer = await memory.attend(lambda ports: recall(ports, caller, Recall(query["query"])))
+    return [(hit.note.id, round(hit.ranked.score, 4), round(hit.ranked.relevance, 4)) for hit in answer.hits]
+
+
+def test_the_tables_are_made_once_and_looked_at(tmp_path: Path) -> None:
+    pg = postgres.shared()
+    name = f"made_{tenant_key(str(tmp_path))}"
+    with psycopg.connect(pg.owner, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    owner = environment_in(tmp_path) | {"HOLDFAST_STORE": pg.owner.replace("/postgres", f"/{name}")}
+    serving = owner | {"HOLDFAST_STORE": pg.url.replace("/postgres", f"/{name}")}
+    assert "holdfast store init" in str(store(serving, "check", code=1))
+    assert store(owner, "init", "--role", postgres.ROLE) == {"before": 0, "schema": 1}
+    assert store(owner, "migrate", "--role", postgres.ROLE) == {"before": 1, "schema": 1}
+    assert "row-level security" in str(store(owner, "check", code=1))
+    told = str(store(serving, "check", code=1))
+    assert "row-level security" not in told
+    assert "synchronous_standby_names" in told
+    assert "no such role" in store(owner, "init", "--role", "nobody_at_all", code=2)
+
+
+def test_without_a_database_the_command_says_what_to_set(tmp_path: Path) -> None:
+    assert "HOLDFAST_STORE" in store(environment_in(tmp_path), "check", code=2)
+    wrong = environment_in(tmp_path) | {"HOLDFAST_STORE": "mysql://pilot:hush@somewhere/none"}
+    said = store(wrong, "check", code=2)
+    assert "postgresql://" in said
+    assert "hush" not in said

@@ -1,0 +1,151 @@
+"""A real PostgreSQL for tests: started by them as an ordinary user, on a free port, in a temporary folder."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from holdfast.store.rows import schema
+from processes import own_port
+
+PATIENCE = 60.0
+OWNER, ROLE = "owner", "holdfast_server"
+MISSING = (
+    "NO POSTGRESQL TO BE HAD: nothing that is kept in a database is tried. "
+    "Install Debian's package postgresql, or put initdb and postgres on the PATH."
+)
+_PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
+
+
+def program(name: str) -> str | None:
+    """A program of the server, of the newest that is installed."""
+    found = [path for place in _PLACES for path in sorted(Path("/").glob(f"{place[1:]}/{name}"))]
+    return str(found[-1]) if found else shutil.which(name)
+
+
+def is_there() -> bool:
+    return program("initdb") is not None and program("postgres") is not None
+
+
+def _user() -> dict[str, Any]:
+    """Whom the server runs as: it refuses to be root."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    pytest.skip(MISSING + " There is no user postgres or nobody to run it as.")
+
+
+@dataclass
+class Postgres:
+    """A server that may be killed and started again; its data stay until the end of the tests."""
+
+    folder: Path
+    port: int
+    options: tuple[str, ...] = ()
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @property
+    def owner(self) -> str:
+        """The address for whoever may make tables."""
+        return f"postgresql://{OWNER}@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def url(self) -> str:
+        """The address for servers: their role is held to row-level security."""
+        return f"postgresql://{ROLE}@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        settings = ("fsync=off", "listen_addresses=127.0.0.1", f"port={self.port}", "unix_socket_directories=",
+                    "max_connections=200", "shared_buffers=64MB", *self.options)  # fmt: skip
+        flags = [part for setting in settings for part in ("-c", setting)]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [str(program("postgres")), "-D", str(self.folder / "data"), *flags],
+                stdout=log, stderr=log, cwd=self.folder, start_new_session=True, **_user(),
+            )  # fmt: skip
+        self.await_answer()
+
+    def await_answer(self) -> None:
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                psycopg.connect(self.owner, connect_timeout=5).close()
+            except psycopg.OperationalError:
+                assert self.process is not None
+                assert self.process.poll() is None, (self.folder / "log").read_text("utf-8", "replace")[-2000:]
+                assert time.monotonic() < until, "PostgreSQL does not answer"
+                time.sleep(0.05)
+            else:
+                return
+
+    def kill(self) -> None:
+        """As a crash: every process of the server at once."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)  # it ends connections and shuts down
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+@contextmanager
+def postgres(*options: str) -> Iterator[Postgres]:
+    """A server of one's own with the tables in it."""
+    if not is_there():
+        pytest.skip(MISSING)
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
+    user = _user()
+    if user:
+        os.chown(folder, user["user"], user["group"])
+    command = [str(program("initdb")), "-D", str(folder / "data"), "-U", OWNER, "-A", "trust", "-E", "UTF8",
+               "--locale=C", "--no-sync"]  # fmt: skip
+    try:
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, **user)
+        with own_port() as port:
+            server = Postgres(folder, port, options)
+            server.start()
+            try:
+                make_tables(server)
+                yield server
+            finally:
+                server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_tables(server: Postgres) -> None:
+    with psycopg.connect(server.owner, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {ROLE} LOGIN".encode())
+        schema.migrate(connection, ROLE)
+
+
+@cache
+def shared() -> Postgres:
+    """The server that all tests of this process share; each has a tenant of its own. It ends with the process."""
+    running = postgres()
+    server = running.__enter__()
+    atexit.register(running.__exit__, None, None, None)
+    return server
