@@ -57,18 +57,15 @@ class KeyLocks:
                 self._let_go(key)
 
     @asynccontextmanager
-    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
-        """Own those of the keys that others let go of in so many seconds; yields the rest, not owned."""
+    async def try_hold(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
+        """Own those of the keys that others let go of in so many seconds; yields what is owned."""
         owned: list[str] = []
-        missed: set[str] = set()
         try:
             for key in sorted(set(keys)):
-                with anyio.move_on_after(patience) as waiting:
+                with anyio.move_on_after(patience):
                     await self._take(key)
                     owned.append(key)
-                if waiting.cancelled_caught:
-                    missed.add(key)
-            yield frozenset(missed)
+            yield frozenset(owned)
         finally:
             for key in owned:
                 self._let_go(key)

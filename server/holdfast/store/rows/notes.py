@@ -128,11 +128,10 @@ class RowNotes:
             yield frozenset()
 
     @asynccontextmanager
-    async def hold_free(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
-        """As `hold`, for those of the keys that others let go of in so many seconds; yields the rest, not owned."""
-        wanted = frozenset(keys)
-        async with self._locks.hold_free(wanted, patience) as missed, self._holding(wanted - missed):
-            yield missed
+    async def try_hold(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
+        """As `hold`, for those of the keys that others let go of in so many seconds; yields what is owned."""
+        async with self._locks.try_hold(keys, patience) as owned, self._holding(owned):
+            yield owned
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
