@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if "postgres" in sys.modules:  # a worker of several ends without what `atexit` has
+        sys.modules["postgres"].end_shared()
     if (told := getattr(session.config, "workeroutput", None)) is not None:  # one of several processes: tell the first
         told["tally"] = dict(session.config.stash[_TALLY])
 

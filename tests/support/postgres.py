@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import pwd
 import shutil
@@ -11,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -29,6 +28,7 @@ MISSING = (
     "NO POSTGRESQL TO BE HAD: nothing that is kept in a database is tried. "
     "Install Debian's package postgresql, or put initdb and postgres on the PATH."
 )
+_RUNNING = ExitStack()  # what ends with the tests of this process
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
 
 
@@ -147,5 +147,10 @@ def shared() -> Postgres:
     """The server that all tests of this process share; each has a tenant of its own. It ends with the process."""
     running = postgres()
     server = running.__enter__()
-    atexit.register(running.__exit__, None, None, None)
+    _RUNNING.callback(running.__exit__, None, None, None)
     return server
+
+
+def end_shared() -> None:
+    """Stop that server, if there is one."""
+    _RUNNING.close()
