@@ -25,6 +25,7 @@ from holdfast.engine.admin.purge import Purged, WouldPurge, purge
 from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
+from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.settings import load_settings
 from holdfast.store.rows.database import Asked, Database, Transaction
 from holdfast.store.rows.journal import record_of
@@ -167,17 +168,19 @@ class CuttingProxy(threading.Thread):
         answers = threading.Thread(target=_pump, args=(backend, client), daemon=True)
         answers.start()
         with closing(client), closing(backend), cut_off(backend):
+            writes = False  # whether the transaction under way does
             while data := _received(client):
-                # the first cut is for a transaction that writes: its COMMIT comes with the statements that write
-                if self.cuts and b"INSERT INTO holdfast.journal" in data and b"COMMIT" in data:
+                writes = writes or b"INSERT INTO holdfast.journal" in data
+                if self.cuts and writes and b"COMMIT" in data:
                     how = self.cuts.pop(0)
+                    self.done += 1
                     if how == "behind":
                         client.shutdown(socket.SHUT_RDWR)
                         backend.sendall(data)
                         answers.join(postgres.PATIENCE)  # it ends with the answer, which leads nowhere
-                    self.done += 1
                     client.close()
                     return
+                writes = writes and b"COMMIT" not in data
                 backend.sendall(data)
 
 
@@ -466,3 +469,23 @@ async def test_a_database_that_was_put_back_makes_every_index_anew(tmp_path: Pat
         answer = found(await ask(other, "lock keeper"))
         assert any("Cecilie" in text for text in answer)
         assert not any("Bergljot" in text for text in answer)
+
+
+async def test_a_change_is_not_made_twice_where_the_index_is_lost_behind_its_commit(
+    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pg = postgres.shared()
+
+    async def lost(*_: object) -> None:
+        raise IndexLostError("deleted meanwhile")
+
+    async with server(tmp_path / "one", pg.url, tenant) as memory:
+        note = (await keep(memory, "The mole is closed in winter.")).note.id
+        with monkeypatch.context() as patch:
+            patch.setattr(NoteIndex, "apply", lost)
+            with pytest.raises(StorageError, match="It is stored, and the index"):
+                await memory.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(note, "it opened")))
+        assert not found(await ask(memory, "mole winter"))
+    lines = rows(pg.owner, "SELECT line FROM holdfast.journal WHERE tenant = %s ORDER BY seq", tenant)
+    assert [record_of(line).op for (line,) in lines].count("mark_outdated") == 1
+    assert_whole(pg.owner, tenant)

@@ -296,7 +296,7 @@ class RowNotes:
             done = await self._database.run(self._tenant, partial(_commit, self._tenant, wanted, held))
             try:
                 yield done
-            except HoldfastError as error:
+            except Exception as error:  # it is committed: whatever this was, the verb must not be done once more
                 raise _not_indexed(error) from error
             if not done.gone:  # which is taken out of what is known of paths by whoever reads the journal
                 self._advance(done.seq, wanted.change)
@@ -315,9 +315,10 @@ class RowNotes:
         return rows
 
 
-def _not_indexed(error: HoldfastError) -> StorageError:
+def _not_indexed(error: Exception) -> StorageError:
+    why = error.sentence if isinstance(error, HoldfastError) else "it was lost, and is made anew."
     return StorageError(
-        f"It is stored, and the index of this server could not take it in: {error.sentence}",
+        f"It is stored, and the index of this server could not take it in: {why}",
         "It is found when that has caught up; look before you repeat it.",
     )
 
