@@ -183,6 +183,7 @@ def _memory(
     if storage is not None:  # a folder is made by its store, and not anew where it has vanished
         folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = folder.derived / "encodings.db"
+    transcripts = _transcripts(settings)
     encoder = CachedEncoder(provider, cache) if provider is not None else None
     memory = Memory(
         Ports(
@@ -214,7 +215,8 @@ def _memory(
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
             presence=_presence(settings, folder, encoder),
-            transcripts=_transcripts(settings) if local else None,
+            transcripts=transcripts if local else None,
+            waiting=transcripts,
             raw_turns=settings.raw_turns,
         )
     )
