@@ -173,8 +173,7 @@ def _memory(
 ) -> Memory:
     """A memory on the folder of the settings.
 
-    Where it is not `alone` in its process, it takes less for itself; where it is `local`, only a user of this machine
-    asks, who may have this machine's files read.
+    Not `alone` in its process it takes less for itself; `local` it may read the files of the only user who asks.
     """
     spare_threads(os.environ)
     share_processor()
@@ -183,7 +182,6 @@ def _memory(
     if storage is not None:  # a folder is made by its store, and not anew where it has vanished
         folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = folder.derived / "encodings.db"
-    transcripts = _transcripts(settings)
     encoder = CachedEncoder(provider, cache) if provider is not None else None
     memory = Memory(
         Ports(
@@ -215,8 +213,8 @@ def _memory(
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
             presence=_presence(settings, folder, encoder),
-            transcripts=transcripts if local else None,
-            waiting=transcripts,
+            waiting=(turns := _transcripts(settings)),
+            transcripts=turns if local else None,
             raw_turns=settings.raw_turns,
         )
     )

@@ -129,7 +129,7 @@ def by_words(given: Mapping[str, str], settings: Settings) -> str:
 
 
 def _told(asking: _Asking) -> tuple[Section, ...]:
-    connection = open_index(asking.settings.home / ".holdfast" / "index.db")
+    connection = open_index((asking.settings.home / ".holdfast" / "index.db").absolute().as_uri())
     if connection is None:
         raise NotFromIndexError
     with closing(connection):

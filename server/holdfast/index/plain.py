@@ -12,7 +12,6 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from holdfast.index.current import CURRENT, SCHEMA
@@ -50,15 +49,13 @@ class _Term(NamedTuple):
     counts: dict[str, int]
 
 
-def open_index(path: Path) -> sqlite3.Connection | None:
-    """The index, to be read alone; None where there is none of this version.
+def open_index(uri: str) -> sqlite3.Connection | None:
+    """The index at a file's URI, to be read alone; None where it is of another version.
 
     Raises:
-        sqlite3.Error: it cannot be read.
+        sqlite3.Error: there is none, or it cannot be read.
     """
-    if not path.is_file():
-        return None
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0.3, isolation_level=None)
+    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=0.3, isolation_level=None)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == SCHEMA:
         connection.execute("BEGIN")  # everything is read of one state
