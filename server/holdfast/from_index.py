@@ -195,7 +195,7 @@ def _keep(asking: _Asking, sections: tuple[Section, ...], notes: Mapping[str, In
     """
     for entry in (entry for section in sections for entry in section.entries):
         item = notes[entry.id]
-        if _mark_of(asking.settings.home / "memories" / item.path) != item.mark:
+        if not item.mark or _mark_of(asking.settings.home / "memories" / item.path) != item.mark:
             raise NotFromIndexError
         asking.told[entry.id] = entry.digest
 
