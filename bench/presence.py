@@ -1,17 +1,20 @@
 """How often the right fact is before the model when it is needed, and what that costs.
 
-    python bench/presence.py [--line 0.7] [--tokens 600] [--encoder builtin] [--show]
+    python bench/presence.py [--held-out] [--line 0.7] [--tokens 600] [--encoder builtin] [--show]
 
-The episodes of `data/presence.json` are made up for this: facts that earlier sessions stored (corrections replace what
-was stored before), a note that sounds alike beside each, and the prompts of a later session, of which one cannot be
-answered well without the fact. All stand in one memory, with the 339 notes of `data/devmem.json` around them.
+The episodes of `data/presence.json` are made up for this, and the settings were chosen on them; with `--held-out` those
+of `data/presence_held_out.json` are played, which were written afterwards and on which nothing was chosen. They are
+facts that earlier sessions stored (corrections replace what was stored before), a note that sounds alike beside each,
+and the prompts of a later session, of which one cannot be answered well without the fact. All stand in one memory, with
+the 339 notes of `data/devmem.json` around them.
 
 * no memory: nothing is there.
 * tools: an agent that calls `recall` with every prompt, which agents do not do by themselves; what it would cost.
 * presence: the hook's tool is called with every prompt, as a client does it; the agent calls nothing.
 
 A fact counts as there when its note was shown at that prompt or before it in the session. `stale` is a note that was
-replaced, shown as if it held. `beside` is the share of the tokens of notes that no prompt of the session needs.
+replaced, shown as if it held; `marked` is one that was shown with the mark OUTDATED. `beside` is the share of tokens
+of notes that no prompt of the session needs.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
 DATA = Path(__file__).parent / "data" / "presence.json"
+HELD_OUT = DATA.with_name("presence_held_out.json")
 TOKENIZER = openai.o200k_base()
 ENTRY = re.compile(r"^(?P<mark>[0-9a-f]{8}) (?:(?P<id>mem_[0-9a-z]+) |(?P<heading>.*:)$)", re.MULTILINE)
 PATIENCE = 300
@@ -48,6 +52,7 @@ class Tally:
     needed: int = 0
     there: int = 0
     stale: int = 0
+    marked: int = 0
     sessions: int = 0
     tokens: int = 0
     note_tokens: int = 0
@@ -118,6 +123,8 @@ async def play(
             tally.there += is_there
             tally.missed += [] if is_there else [prompt["text"]]
     current = {note for seen in all_shown for note in seen.notes.keys() - seen.retired}
+    retired = {note for seen in all_shown for note in seen.retired}
+    tally.marked += any(note.startswith(shown) for note in old for shown in retired)
     tally.stale += any(note.startswith(shown) for note in old for shown in current)
     for seen in all_shown:
         tally.tokens += seen.cost
@@ -144,7 +151,8 @@ async def fill(memory: Memory, client: Client[Any], data: dict[str, Any]) -> lis
             told.append(
                 await stored(client, fact, episode["project"], type=kind, about_self=episode["about_self"], **more)
             )
-        other = next(name for name in ("ferry", "kiln", "orbit", "lexicon") if name in episode["decoy"].lower())
+        named = (name for name in ("ferry", "kiln", "orbit", "lexicon") if name in episode["decoy"].lower())
+        other = episode.get("decoy_project") or next(named)
         await stored(client, episode["decoy"], other)
         ids.append(told)
     await memory.catch_up()
@@ -152,7 +160,7 @@ async def fill(memory: Memory, client: Client[Any], data: dict[str, Any]) -> lis
 
 
 async def run(options: argparse.Namespace, home: Path) -> list[Tally]:
-    data = json.loads(DATA.read_text("utf-8"))
+    data = json.loads((HELD_OUT if options.held_out else DATA).read_text("utf-8"))
     settings = load_settings(
         {
             "HOLDFAST_HOME": str(home), "HOLDFAST_PRESENCE": "on", "HOLDFAST_ENCODER": options.encoder,
@@ -180,14 +188,16 @@ async def run(options: argparse.Namespace, home: Path) -> list[Tally]:
 
 def report(ways: Sequence[Way], quiet: Sequence[Way], *, show: bool) -> None:
     print(
-        f"{'':12} {'fact there':>12} {'stale':>6} {'tokens a session':>17} {'beside':>7} {'tokens, nothing needed':>23}"
+        f"{'':12} {'fact there':>12} {'stale':>6} {'marked':>7} {'tokens a session':>17} "
+        f"{'beside':>7} {'tokens, nothing needed':>23}"
     )
     for way, silent in zip(ways, quiet, strict=True):
         tally = way.tally
         share = tally.beside / tally.note_tokens if tally.note_tokens else 0.0
         needless = silent.tally.tokens / silent.tally.sessions
         print(
-            f"{way.name:12} {tally.there:5} of {tally.needed:3} {tally.stale:6} {tally.tokens / tally.sessions:17.0f} "
+            f"{way.name:12} {tally.there:5} of {tally.needed:3} {tally.stale:6} {tally.marked:7} "
+            f"{tally.tokens / tally.sessions:17.0f} "
             f"{share:7.0%} {needless:23.0f}"
         )
     if show:
@@ -197,6 +207,7 @@ def report(ways: Sequence[Way], quiet: Sequence[Way], *, show: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--held-out", action="store_true", help="play the episodes on which nothing was chosen")
     parser.add_argument("--line", type=float, default=0.7, help="what a later prompt's note must clear")
     parser.add_argument("--tokens", type=int, default=600, help="of a session's first prompt, at most")
     parser.add_argument("--encoder", default="builtin")

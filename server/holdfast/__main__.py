@@ -69,6 +69,10 @@ def _run(options: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: os._exit(0))
     settings = load_settings(os.environ)
     opening = None if options.http else listening(settings, admin=options.admin, environ=os.environ)
+    if opening is not None and settings.presence:
+        from holdfast.from_index import answering  # noqa: PLC0415 - as above
+
+        opening.hooks_by(answering(settings))
     gc.disable()  # what imports make stays: to look through it again and again takes an eighth of the start
     from holdfast.running import (  # noqa: PLC0415 - each way imports only what it needs
         configure_logs,

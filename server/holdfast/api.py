@@ -61,8 +61,9 @@ def get_all_mcp_tools(config: Mapping[str, Any]) -> dict[str, Any]:
     """Open the memory that a config names, and what can be done with it, as OMI's reference groups it.
 
     Args:
-        config: `base_path`, the folder (`~/.openclaw/omi` by default; made if it is missing), `embedding_provider` and
-            `embedding_model`. Other settings come from the folder's config.yaml and from the environment.
+        config: `base_path`, or `data_dir` as OpenClaw's plugin block has it, the folder (`~/.openclaw/omi` by default;
+            made if it is missing), `embedding_provider` and `embedding_model`. Other settings come from the folder's
+            config.yaml and from the environment.
 
     Raises:
         SettingsError: a value cannot be used.
@@ -78,8 +79,8 @@ def get_all_mcp_tools(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _open(config: Mapping[str, Any]) -> _Open:
-    environ = {**os.environ, "HOLDFAST_HOME": str(config.get("base_path") or DEFAULT_PATH)}
-    for key in sorted(config.keys() - {"base_path", *_KEYS}):
+    environ = {**os.environ, "HOLDFAST_HOME": str(config.get("base_path") or config.get("data_dir") or DEFAULT_PATH)}
+    for key in sorted(config.keys() - {"base_path", "data_dir", *_KEYS}):
         log.warning("unknown_settings", keys=[key])
     for key, variable in _KEYS.items():
         value = config.get(key)

@@ -182,8 +182,7 @@ def _memory(
 ) -> Memory:
     """A memory on the folder of the settings.
 
-    Where it is not `alone` in its process, it takes less for itself; where it is `local`, only a user of this machine
-    asks, who may have this machine's files read.
+    Not `alone` in its process it takes less for itself; `local` it may read the files of the only user who asks.
     """
     spare_threads(os.environ)
     share_processor()
@@ -223,7 +222,8 @@ def _memory(
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
             presence=_presence(settings, folder, encoder),
-            transcripts=_transcripts(settings) if local else None,
+            waiting=(turns := _transcripts(settings)),
+            transcripts=turns if local else None,
             raw_turns=settings.raw_turns,
         )
     )

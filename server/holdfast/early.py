@@ -2,9 +2,11 @@
 
 Clients give up, or begin without tools, when a server takes long to start. What they ask first has answers that never
 change: who the server is, and its lists of tools, resources and prompts. `early.json` holds these as the framework
-writes them; a test keeps them equal to the byte. A thread reads what comes in and answers from there.
+writes them; a test keeps them equal to the byte. A thread reads what comes in and answers from there. The first prompt
+of a session often comes while its server is being started, and its hook waits: `whisper` is answered from the index
+alone (`holdfast.from_index`) as soon as that is imported, and where the index does not tell it, by the framework.
 
-Everything that was read is handed to the framework afterwards, as if it came in then, so that it knows the session
+Everything else that was read is handed to the framework afterwards, as if it came in then, so that it knows the session
 exactly as it would have; what it answers to requests that were answered already is held back (see `holdfast.running`).
 Whatever is not exactly what is expected is left to the framework, and so is everything when in doubt: other versions
 of the packages or of our own definitions than `early.json` was made for, or settings that change the framework.
@@ -18,7 +20,7 @@ import select
 import stat
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.util import find_spec
@@ -33,6 +35,8 @@ PACKAGES: Final = ("fastmcp", "fastmcp_slim", "mcp", "mcp_types", "pydantic", "p
 MODERN: Final = "2026-07-28"
 LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 _WITH_PRESENCE: Final = (LISTS[0], LISTS[3])  # which have more where it is on
+WHISPER: Final = "whisper"
+SERVED_BY: Final = "io.modelcontextprotocol/serverInfo"
 MOST_HEARD: Final = 1 << 20  # bytes: what a client says beyond that waits in the pipe
 
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -41,11 +45,14 @@ _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _ENVELOPE: Final = frozenset({_VERSION, _INFORMATION, _CAPABILITIES, "io.modelcontextprotocol/logLevel"})
 _HANDSHAKE: Final = frozenset({"protocolVersion", "capabilities", "clientInfo"})
 _REQUEST: Final = frozenset({"jsonrpc", "id", "method"})
+_HOOKED: Final = frozenset({"prompt", "session_id", "cwd", "event", "client"})  # arguments of the tool for hooks
 _FOREIGN: Final = ("FASTMCP_", "MCP_")  # variables that change what the framework says
+_OF_CLIENTS: Final = frozenset({"MCP_CONNECTION_NONBLOCKING", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT"})  # Claude Code's own
 _MOST_ID: Final = 2**53
 _LONGEST_ID: Final = 100
 
 Id = int | str
+Given = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,8 @@ def made_for() -> dict[str, str]:
 
 def stored_answers(settings: Settings, *, admin: bool, environ: Mapping[str, str]) -> Answers | None:
     """The answers to give early; None where there are none that are sure to be those of the framework."""
-    if settings.tenancy != "single" or settings.view == "always" or any(name.startswith(_FOREIGN) for name in environ):
+    foreign = any(name.startswith(_FOREIGN) for name in environ.keys() - _OF_CLIENTS)
+    if settings.tenancy != "single" or settings.view == "always" or foreign:
         return None
     try:
         stored = json.loads(STORED.read_bytes())
@@ -142,7 +150,10 @@ def _is_pipe(number: int) -> bool:
 
 
 class Opening:
-    """A thread that reads lines and answers those it knows, until `finish`. It imports nothing: imports have locks."""
+    """A thread that reads lines and answers those it knows, until `finish`. It imports nothing: imports have locks.
+
+    A hook's question waits until `hooks_by` says who answers it, or `finish` that nobody does.
+    """
 
     def __init__(self, answers: Answers, source: int, sink: int) -> None:
         self._answers = answers
@@ -151,6 +162,9 @@ class Opening:
         self._answered: dict[Id, str] = {}
         self._seen: set[Id] = set()
         self._version, self._client = "", ""  # of the handshake, once there was one
+        self._by: Callable[[Given], str | None] | None = None
+        self._known = threading.Event()  # who answers hooks, if anybody
+        self._handed = bytearray()  # what was read but for hooks that were answered: nobody is to answer them again
         self._wake, self._woken = os.pipe()
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
@@ -159,10 +173,16 @@ class Opening:
 
     def finish(self) -> Heard:
         """Stop reading; what came in and what was answered. From now on the input is the caller's."""
+        self._known.set()
         os.close(self._woken)
         self._thread.join()
         os.close(self._wake)
-        return Heard(bytes(self._data), self._answered)
+        return Heard(bytes(self._handed), self._answered)
+
+    def hooks_by(self, answer: Callable[[Given], str | None]) -> None:
+        """From now on answer hooks by this; what it answers None to is left to the framework."""
+        self._by = answer
+        self._known.set()
 
     def _listen(self) -> None:
         poll = select.poll()
@@ -170,7 +190,7 @@ class Opening:
         poll.register(self._wake, select.POLLIN)
         behind = 0  # the last line that was looked at ends here
         try:
-            while len(self._data) < MOST_HEARD:
+            while behind + len(self._data) < MOST_HEARD:
                 ready = {number for number, _ in poll.poll()}
                 if self._wake in ready:
                     return
@@ -178,27 +198,69 @@ class Opening:
                 if not read:
                     return
                 self._data += read
-                end = self._data.rfind(b"\n") + 1
-                for line in self._data[behind:end].splitlines():
-                    self._take(bytes(line))
-                behind = max(behind, end)
+                while (end := self._data.find(b"\n") + 1) > 0:
+                    behind += end
+                    self._hand_on(bytes(self._data[:end]))
+                    del self._data[:end]
         except (OSError, _DoubtError):
             return  # the framework meets the same, or knows better
+        finally:
+            self._handed += self._data
 
-    def _take(self, line: bytes) -> None:
+    def _hand_on(self, line: bytes) -> None:
+        """Look at a line, and keep it for the framework unless it was a hook that was answered."""
+        if self._take(line.rstrip(b"\r\n")):
+            return
+        self._handed += line
+
+    def _take(self, line: bytes) -> bool:
+        """Answer a line if that can be done; returns whether it was a hook's, and is over with its answer."""
         message = _message(line)
         if "method" not in message or "id" not in message:
-            return
+            return False
         request = message["id"]
         if not _is_plain(request) or request in self._seen:
             raise _DoubtError
         self._seen.add(request)
-        result = self._result(message)
+        hook = self._hook(message)
+        result = self._result(message) if hook is None else self._whispered(hook, message)
         if result is None:
-            return
+            return False
         told = f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{result}}}\n'
-        self._answered[request] = told
+        if hook is None:
+            self._answered[request] = told
         _write(self._sink, told.encode())
+        return hook is not None
+
+    def _hook(self, message: dict[str, Any]) -> Given | None:
+        """What a hook asks; None where this is not a hook's question, or not in the form that it should have."""
+        asked = message.get("params")
+        if message["method"] != "tools/call" or message.keys() - {"params"} != _REQUEST or not isinstance(asked, dict):
+            return None
+        given, told = asked.get("arguments"), asked.keys() - {"_meta"}
+        if not self._answers.settings.presence or asked.get("name") != WHISPER or told != {"name", "arguments"}:
+            return None
+        if not isinstance(given, dict) or given.keys() - _HOOKED or not _are_texts(given.values()):
+            return None
+        return given
+
+    def _whispered(self, given: Given, message: dict[str, Any]) -> str | None:
+        """The result of a hook's question; None where the framework is to answer."""
+        meta = message["params"].get("_meta")
+        modern = isinstance(meta, dict) and meta.get(_VERSION) == MODERN
+        if not modern and not self._version:
+            return None
+        self._known.wait()
+        text = self._by(given) if self._by is not None else None
+        if text is None:
+            return None
+        result: dict[str, Any] = {"content": [{"text": text or "{}", "type": "text"}], "isError": False}
+        if modern:
+            served_by = json.loads(
+                self._answers.texts[key_of(MODERN, "server/discover", structured=False, admin=False)]
+            )
+            result |= {"resultType": "complete", "_meta": {SERVED_BY: served_by["_meta"][SERVED_BY]}}
+        return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
 
     def _result(self, message: dict[str, Any]) -> str | None:
         """What to answer; None where the framework is to."""

@@ -2,8 +2,8 @@
 
 It reads the hook's JSON from standard input and prints the client's JSON, or nothing. A server of the same user that
 serves the same folder is asked over its socket; then nothing is imported but a few modules of Python's own. Where none
-runs, notes are found by their words alone. Whatever fails, it says nothing and ends well, within its limit: it stands
-in the way of a prompt.
+runs, notes are found by their words alone, in the index as it is. Whatever fails, it says nothing and ends well, within
+its limit: it stands in the way of a prompt.
 """
 
 from __future__ import annotations
@@ -85,11 +85,24 @@ def _answer(given: Given, seconds: float) -> str:
         said = _asked(path, given, seconds)
         if said is not None:
             return "" if said == "{}" else said
-    for name in _LEFT_OUT:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type] # who asks for it is told that it is not there
-    from holdfast.whispering import by_words  # noqa: PLC0415 - only where no server runs
+    return _by_words(given)
 
-    return by_words(given)
+
+def _by_words(given: Given) -> str:
+    """From the index alone; where that does not tell it, from the whole engine, which takes several times as long."""
+    import sqlite3  # noqa: PLC0415 - only where no server runs
+
+    from holdfast.from_index import NotFromIndexError, by_words  # noqa: PLC0415 - as above
+    from holdfast.settings import load_settings  # noqa: PLC0415 - as above
+
+    try:
+        return by_words(given, load_settings(os.environ))
+    except (NotFromIndexError, sqlite3.Error):
+        for name in _LEFT_OUT:
+            sys.modules.setdefault(name, None)  # type: ignore[arg-type] # who asks for it is told that it is not there
+        from holdfast import whispering  # noqa: PLC0415 - as above
+
+        return whispering.by_words(given)
 
 
 def _home() -> str:

@@ -19,7 +19,8 @@ import anyio
 import structlog
 from anyio.abc import SocketAttribute, SocketStream
 
-from holdfast.engine.presence.whisper import Whisper, filled
+from holdfast.engine.presence.prompting import filled
+from holdfast.engine.presence.whisper import Whisper
 from holdfast.sockets import MOST_READ, SOCKETS, is_of_this_user, reachable
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.presence import in_folder, whispered

@@ -1,4 +1,6 @@
-"""What a hook that is a command is told where no server runs: notes that are found by their words alone.
+"""What a hook that is a command is told where no server runs, and the index alone does not tell it.
+
+So it is where there is no index of this version, and where a note's file is not the one that the index knows.
 
 The engine answers as everywhere, without an encoder; neither the framework nor numpy is imported for it.
 """
@@ -14,7 +16,8 @@ import anyio
 
 from holdfast.app import build_memory
 from holdfast.engine.ports import Caller
-from holdfast.engine.presence.whisper import Whisper, Whispered, filled, whisper
+from holdfast.engine.presence.prompting import filled
+from holdfast.engine.presence.whisper import Whisper, Whispered, whisper
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings, work_space
 from holdfast.tools.fitting import new_mark
@@ -43,5 +46,5 @@ def by_words(given: dict[str, str]) -> str:
         async with memory.running():
             return await memory.attend(lambda ports: whisper(ports, who, request))
 
-    text = text_of(anyio.run(asked), new_mark())
+    text = text_of(anyio.run(asked).sections, new_mark())
     return hook_answer(text, filled(request.event) or "UserPromptSubmit") if text else ""

@@ -47,8 +47,37 @@ async def take(memory: Memory, session: Session) -> None:
     )
 
 
+async def hook(agent: Agent, tool: str, **given: str) -> str:
+    """What a hook's tool answers; it has no schema, and is no business of the agent's."""
+    (block,) = (await agent.client.call_tool_mcp(tool, given)).content
+    return str(block.text)
+
+
 def pieces_in(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"pce_[0-9a-z]+", text)))
+
+
+async def test_a_purge_erases_the_waiting_turns_in_which_the_same_was_said(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    reworded = "The crane CR-17 now stands at the north quay, since 2026-03-02: at the south quay there is no rail!"
+    session.say(*SAID, reworded, "Noted.", "Which paint is on the lamp?", "Grey paint.")
+    home = tmp_path / "memory"
+    async with with_sessions(tmp_path, admin=True) as (agent, memory):
+        note = (await agent.call("remember", content=QUAY))["id"]
+        await take(memory, session)
+        assert (await agent.call("run_maintenance", kinds=["extractions"]))["extractions"]
+        dry = await agent.call("admin_purge", node_id=note)
+        assert dry["waiting_turns"] == 2
+        assert "2 turns of sessions" in dry.text
+        queue = memory.ports.transcripts
+        assert queue is not None
+        assert (await queue.state()).turns == 6
+        done = await agent.call("admin_purge", node_id=note, confirm=dry["confirm"])
+        assert done["waiting_turns"] == 2
+        assert (await queue.state()).turns == 4
+        await take(memory, session)
+        assert (await queue.state()).turns == 4, "what was erased is not taken again"
+        assert not [path for path in home.rglob("*") if path.is_file() and b"no rail" in path.read_bytes()]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -88,6 +117,22 @@ async def test_what_was_said_is_offered_judged_stored_and_undone_as_one(era: str
         await agent.outdate("", undo=change)
         assert not (await agent.recall("Where does CR-17 stand?")).found
         assert not (await agent.recall("ചായ")).found
+
+
+async def test_what_was_handed_over_and_distilled_stands_in_the_next_sessions_brief(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.say(*SAID)
+    async with with_sessions(tmp_path, presence=True) as (agent, _):
+        given = {"session_id": session.name, "cwd": "/srv/harbour", "event": "Stop"}
+        assert await hook(agent, "whisper_store", transcript_path=str(session.path), **given) == "{}"
+        prompt = {"prompt": "At which quay does the crane CR-17 stand?", "cwd": "/srv/harbour"}
+        assert QUAY not in await hook(agent, "whisper", session_id="two", **prompt), "nothing is stored unasked"
+        batch = await agent.call("run_maintenance", kinds=["extractions"])
+        (piece,) = pieces_in(batch.text)
+        items = [{"piece_id": piece, "content": QUAY, "type": "decision"}]
+        done = await agent.call("run_maintenance", batch_id=batch["batch_id"], results={"extractions": items})
+        assert done["outcomes"][0]["status"] == "applied"
+        assert QUAY in await hook(agent, "whisper", session_id="three", **prompt)
 
 
 async def test_what_is_not_told_in_its_piece_is_refused_with_the_words_that_are_missing(tmp_path: Path) -> None:

@@ -86,6 +86,48 @@ def test_the_first_requests_are_answered_before_the_framework_is_there(
         assert server.end() == (0, [])
 
 
+LAMP = "The lamp of the lighthouse is trimmed by tenacity with five attempts."
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_hook_is_answered_before_the_framework_is_there_and_the_session_is_remembered(
+    environment: dict[str, str], gate: Path, era: str
+) -> None:
+    presence = environment | {"HOLDFAST_PRESENCE": "on"}
+    with stdio(presence) as earlier:
+        earlier.begin()
+        earlier.tool("remember", content=LAMP, space="harbour")
+        assert earlier.end()[0] == 0
+    asked = {"prompt": "How is the lamp of the lighthouse trimmed?", "session_id": "one", "cwd": "/srv/harbour"}
+    with gated(presence, gate, era) as server:
+        server.begin()
+        early = server.ask("tools/call", name="whisper", arguments=asked)
+        assert not gate.exists()
+        assert LAMP in early["content"][0]["text"]
+        gate.touch()
+        late = server.ask("tools/call", name="whisper", arguments=asked)
+        assert late["content"][0]["text"] == "{}", "the framework was not asked the same once more, and knows of it"
+        other = server.ask("tools/call", name="whisper", arguments=asked | {"session_id": "two"})
+        assert LAMP in other["content"][0]["text"]
+        assert {**early, "content": []} == {**other, "content": []}
+        assert server.end() == (0, [])
+
+
+def test_a_hook_that_the_index_does_not_answer_waits_for_the_framework(environment: dict[str, str], gate: Path) -> None:
+    presence = environment | {"HOLDFAST_PRESENCE": "on"}
+    notes = Path(environment["HOLDFAST_HOME"]) / "memories" / "harbour"
+    notes.mkdir(parents=True)
+    (notes / "lamp.md").write_text(f"{LAMP}\n", "utf-8")
+    with gated(presence, gate) as server:
+        server.begin()
+        asked = server.send("tools/call", name="whisper", arguments={"prompt": LAMP, "cwd": "/srv/harbour"})
+        gate.touch()
+        answer = server.read()
+        assert answer["id"] == asked
+        assert LAMP in answer["result"]["content"][0]["text"]
+        assert server.end() == (0, [])
+
+
 def test_each_kind_of_client_gets_its_own_list(environment: dict[str, str], gate: Path) -> None:
     for name, structured in (("claude-code", False), ("somebody", True)):
         with gated(environment, gate) as server:

@@ -224,3 +224,19 @@ def test_the_command_says_how_it_is_undone_and_that_works(environment: dict[str,
     undone = ran(environment, "outdated", "--undo", change).stdout
     assert undone.count("moved to the trash") == 10
     assert "0 notes" in ran(environment, "stats").stdout or "1 note" in ran(environment, "stats").stdout
+
+
+async def test_what_claude_code_and_codex_remember_by_themselves_comes_as_notes_each_once(
+    mover: Mover, tmp_path: Path
+) -> None:
+    folder = tmp_path / "projects" / "-srv-harbour" / "memory"
+    ada = "---\nname: ada\ndescription: answers\ntype: feedback\n---\n\nAda likes short answers.\n"
+    write(folder, {"MEMORY.md": "# Memory\n\n- [Ada](ada.md): likes short answers\n", "ada.md": ada})
+    write(tmp_path, {"CLAUDE.md": "# Harbour\n\nRun `make tide` before the tests.\n"})
+    write(tmp_path / "memories", {"memory_summary.md": "# Summary\n\nThe pilot boat is called Albatross.\n"})
+    brought = [folder, tmp_path / "CLAUDE.md", tmp_path / "memories"]
+    assert [(await mover.bring(path, space="harbour"))["notes"] for path in brought] == [2, 1, 1]
+    assert [(await mover.bring(path, space="harbour"))["notes"] for path in brought] == [0, 0, 0]
+    note = await titled(mover, "ada")
+    assert (note["type"], note["space"]) == ("preference", "harbour")
+    assert mover.progress

@@ -63,6 +63,15 @@ def inject(here: dict[str, str], text: str, *more: str, python: tuple[str, ...] 
     return ran.stdout.decode()
 
 
+def imported_for(here: dict[str, str], text: str) -> set[str]:
+    """The top packages that the command imports to tell of the lamp."""
+    code = "import sys; from holdfast.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-X", "importtime", "-c", code, "whisper", "inject", *ROOMY]
+    ran = subprocess.run(command, input=text.encode(), env=here, capture_output=True, check=True, timeout=120)
+    assert LAMP in added(ran.stdout.decode())
+    return set(re.findall(r"\| +([a-zA-Z_][\w]*)", ran.stderr.decode()))
+
+
 def added(text: str) -> str:
     return str(json.loads(text)["hookSpecificOutput"]["additionalContext"]) if text else ""
 
@@ -77,18 +86,7 @@ def test_a_running_server_is_asked_and_remembers_the_session(here: dict[str, str
 
 
 def test_for_that_nothing_heavy_is_imported(here: dict[str, str], server: Stdio) -> None:
-    command = (
-        sys.executable,
-        "-X",
-        "importtime",
-        "-c",
-        "import sys; from holdfast.__main__ import main; sys.exit(main())",
-    )
-    ran = subprocess.run(
-        [*command, "whisper", "inject", *ROOMY], input=hook().encode(), env=here, capture_output=True, check=True
-    )
-    assert LAMP in added(ran.stdout.decode())
-    imported = set(re.findall(r"\| +([a-zA-Z_][\w]*)", ran.stderr.decode()))
+    imported = imported_for(here, hook())
     assert not imported & HEAVY
     assert "argparse" not in imported
 
@@ -98,6 +96,66 @@ def test_without_a_server_notes_are_found_by_their_words(here: dict[str, str]) -
     assert LAMP in added(inject(here, hook()))
     assert inject(here, hook()) == ""
     assert inject(here, hook(session="two", prompt="thanks!")) == ""
+
+
+def test_without_a_server_neither_the_framework_nor_numpy_is_imported(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    imported = imported_for(here, hook())
+    assert "sqlite3" in imported
+    assert not imported & (HEAVY - {"sqlite3"})
+    assert not {"aiosqlite", "sqlite_vec", "httpx", "yaml"} & imported
+
+
+def test_without_a_server_a_note_that_was_changed_behind_the_index_is_told_as_it_is_now(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    (path,) = (Path(here["HOLDFAST_HOME"]) / "memories" / "harbour").glob("*.md")
+    path.write_text(path.read_text("utf-8").replace("five attempts", "seven attempts"), "utf-8")
+    assert "seven attempts" in added(inject(here, hook()))
+    path.unlink()
+    assert inject(here, hook(session="two")) == ""
+
+
+def test_without_a_server_and_without_an_index_the_notes_are_told(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    for path in (Path(here["HOLDFAST_HOME"]) / ".holdfast").glob("index.db*"):
+        path.unlink()
+    assert LAMP in added(inject(here, hook()))
+
+
+def test_without_a_server_what_was_replaced_or_is_over_is_not_told(here: dict[str, str], server: Stdio) -> None:
+    lamp = server.tool("recall", query=PROMPT)["structuredContent"]["results"][0]["id"]
+    newer = "The lamp of the lighthouse is trimmed by tenacity with nine attempts."
+    server.tool("remember", content=newer, space="harbour", supersedes=[lamp])
+    server.end()
+    assert not sockets(here)
+    told = added(inject(here, hook()))
+    assert newer in told
+    assert LAMP not in told
+
+
+def test_without_a_server_core_notes_the_now_page_and_the_user_come_first(here: dict[str, str], server: Stdio) -> None:
+    server.tool("remember", content="The user reads Malayalam.", about_self=True, type="preference")
+    server.tool("remember", content="Never touch the old beacon.", space="harbour", tier="core")
+    server.tool("whisper", prompt="hello", cwd="/srv/harbour")
+    now = Path(here["HOLDFAST_HOME"]) / "now" / "harbour.md"
+    now.parent.mkdir(exist_ok=True)
+    now.write_text("# NOW\n\n## Current task\n\nRepair the fog horn.\n", "utf-8")
+    server.end()
+    told = added(inject(here, hook()))
+    places = [told.index(text) for text in ("Malayalam", "old beacon", "fog horn", LAMP)]
+    assert places == sorted(places)
+    assert "never instructions" in told
+    assert re.search(r"<note [0-9a-f]{8}>", told)
+
+
+def test_without_a_server_another_project_and_later_prompts_are_told_little(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    assert inject(here, hook(session="b", cwd="/srv/bakery", prompt="How is the dough of the bakery kept?")) == ""
+    assert inject(here, hook(session="b", prompt="Which colour has the door of the shed?")) == ""
+    assert LAMP in added(inject(here, hook(session="b"))), "it clears the line"
+    assert inject(here, hook(session="b")) == "", "and is not repeated"
+    assert inject(here, hook(session="b", hook_event_name="PreCompact")) == ""
+    assert LAMP in added(inject(here, hook(session="b"))), "what was before the model has gone"
 
 
 def test_a_server_that_was_killed_is_passed_over_and_its_socket_taken_away_by_the_next(here: dict[str, str]) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import database, schema
+from holdfast.index import current, database, schema
 from holdfast.index.maintenance import UseRow
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import NoteRow, Update
@@ -82,11 +82,11 @@ async def test_an_index_of_an_earlier_version_is_made_anew_with_nothing_left_of_
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE journal")
         connection.execute("CREATE TABLE of_before (x)")
-        connection.execute(f"PRAGMA user_version = {schema.SCHEMA - 1}")
+        connection.execute(f"PRAGMA user_version = {current.SCHEMA - 1}")
     async with living(tmp_path) as memory:
         hit = (await ask(memory, "lighthouse keeper")).hits[0]
         assert (await show(memory, hit.note.id)).changes == 1
-    assert looked_up(path, "PRAGMA user_version") == [(schema.SCHEMA,)]
+    assert looked_up(path, "PRAGMA user_version") == [(current.SCHEMA,)]
     assert looked_up(path, "SELECT name FROM sqlite_master WHERE name = 'of_before'") == []
     assert not path.with_suffix(".unreadable").exists()
 

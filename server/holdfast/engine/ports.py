@@ -19,20 +19,21 @@ from holdfast.backup.vault import Effect, Restored
 from holdfast.batching import Batcher
 from holdfast.encode.provider import VectorSet
 from holdfast.engine.omi.bus import EventBus
-from holdfast.engine.presence.queueing import Transcripts
+from holdfast.engine.presence.queueing import Transcripts, WaitingTurns
 from holdfast.engine.presence.warmth import Warmth
 from holdfast.engine.state import Computing, DueSignal, Quota, Refusals, Tips, Uses
 from holdfast.importers.files import Source
+from holdfast.index.current import Standing
 from holdfast.index.history import Known
 from holdfast.index.journal import LineRow, LinesWanted
 from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
 from holdfast.index.overview import ChangedNotes, Opposed
 from holdfast.index.projection import FileRow, HistoryRow, Update
-from holdfast.index.queries import Hub, ListedNote, Standing, Statistics
+from holdfast.index.queries import Hub, ListedNote, Statistics
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, RecallEvent
 from holdfast.index.rows import IndexedNote, LinkRow, Place
-from holdfast.index.sessions import Shown
 from holdfast.index.sets import PendingVector, SetRow
+from holdfast.index.shown import Shown
 from holdfast.model.note import Note
 from holdfast.model.omi import DAYS, Baseline
 from holdfast.model.ranking import Filter, Found, QueryVector, Timeline
@@ -380,6 +381,7 @@ class Ports:
     `sleep` waits for so many seconds.
     `presence` is None where sessions are told nothing without asking.
     `transcripts` are those of the clients on this machine; None where they are none of this server's business.
+    `waiting` are turns that wait in the memory folder, whoever put them there: a purge looks through them.
     `nearby` looks for a better encoder on this machine and says so in a sentence, which waits in `tips`.
     """
 
@@ -416,6 +418,7 @@ class Ports:
     quota: Quota = field(default_factory=Quota)
     computing: Computing = field(default_factory=Computing)
     transcripts: Transcripts | None = None
+    waiting: WaitingTurns | None = None
     raw_turns: bool = False  # what nobody distils stays, as it was said
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again

@@ -50,6 +50,7 @@ _MAPPED = {
     "title", "tags", "type", "tier", "space", "confidence", "subject", "event_time", "created", "updated",
     "session", "source", "about_self", "valid_from", "valid_until", "outdated", "outdated_reason",
 }  # fmt: skip
+_OF_CLAUDE = {"feedback": "preference", "user": "preference", "reference": "fact"}  # kinds of Claude Code's own memory
 _SWITCHES = ("true", "false", "yes", "no", "1", "0")
 _MOST_TOLD = 20  # of one file
 
@@ -130,6 +131,7 @@ def _arrival(document: Document, path: str, of: str, space: str, names: LinkTarg
         raise BrokenError("it has no text")
     created = time_in(values, *_CREATED) or modified
     kind, tier = text_in(values, "type").lower(), text_in(values, "tier").lower()
+    kind = _OF_CLAUDE.get(kind, kind)
     confidence = number_in(values, "confidence")
     ties, unmapped = _ties(content, path, of, names)
     standing = standing_in(values)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from holdfast.model.lifecycle import importance
-from holdfast.model.note import PREFIX, SELF_ID, id_milliseconds, note_id
+from holdfast.model.note import SELF_ID, id_milliseconds, note_id
 
 THREAD = 0.1  # the weight of a link that says no more than that a note came after another
 UNSCORED = importance(0, 0, 0.0)
@@ -194,9 +194,6 @@ def put_importance(connection: sqlite3.Connection, scores: Iterable[tuple[str, f
     connection.executemany("DELETE FROM importance WHERE note = ?", [(note,) for note in gone])
 
 
-TIME_DIGITS = 8  # of an id: a quarter of a second
-
-
 @dataclass(frozen=True, slots=True)
 class JudgedRow:
     """A pair that was judged: `a` sorts before `b`; the hashes name the texts that were judged.
@@ -322,23 +319,6 @@ def ids_changed_since(connection: sqlite3.Connection, since: int, now: str, most
     )
     when = ((note, max(id_milliseconds(note), 0 if modified <= since else modified)) for note, modified in rows)
     return sorted(when, key=lambda item: (item[1], item[0]))[:most]
-
-
-def short_ids(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
-    """For each of these ids the shortest beginning that no other id has; one of a later note has another time."""
-    rows = connection.execute(
-        "SELECT w.value, "
-        "(SELECT max(id) FROM notes WHERE id < w.value), (SELECT min(id) FROM notes WHERE id > w.value), "
-        "(SELECT max(alias) FROM aliases WHERE alias < w.value), (SELECT min(alias) FROM aliases WHERE alias > w.value)"
-        " FROM json_each(?) w",
-        (json.dumps(list(ids)),),
-    )
-    return {note: _beginning(note, [other for other in others if other]) for note, *others in rows}
-
-
-def _beginning(note: str, others: Sequence[str]) -> str:
-    longest = max((next(at for at in range(len(note)) if note[at] != other[at]) for other in others), default=0)
-    return note[: max(longest + 1, len(PREFIX) + TIME_DIGITS)]
 
 
 def first_vectors(connection: sqlite3.Connection, key: str, ids: Sequence[str]) -> dict[str, bytes]:

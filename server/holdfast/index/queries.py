@@ -6,25 +6,11 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from holdfast.index.aliases import meant
+from holdfast.index.current import CURRENT
 from holdfast.index.projection import HistoryRow
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_range
-
-Standing = Literal["core", "recent", "self"]
-
-_CURRENT = "outdated = 0 AND (valid_until IS NULL OR valid_until > :now)"
-_STANDING = {
-    "core": f"tier = 'core' AND space IN (:space, '{GLOBAL_SPACE}') AND id <> '{SELF_ID}'",
-    "recent": f"tier = 'working' AND space = :space AND id <> '{SELF_ID}'",
-    "self": f"(about_self = 1 OR id = '{SELF_ID}')",
-}
-_ORDER = {
-    "core": "space <> :space, updated DESC, id DESC",
-    "recent": "updated DESC, id DESC",
-    "self": f"id <> '{SELF_ID}', tier <> 'core', updated DESC, id DESC",
-}
+from holdfast.model.note import SELF_ID, id_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +34,19 @@ def change_number(connection: sqlite3.Connection) -> int:
 def listed(connection: sqlite3.Connection, space: str, now: str, most: int) -> tuple[list[ListedNote], int]:
     """Current notes of a space, the last changed first, and how many there are in all."""
     values = {"space": space, "now": now, "most": most}
-    (count,) = connection.execute(f"SELECT count(*) FROM notes WHERE space = :space AND {_CURRENT}", values).fetchone()  # noqa: S608 - own clauses
+    (count,) = connection.execute(f"SELECT count(*) FROM notes WHERE space = :space AND {CURRENT}", values).fetchone()  # noqa: S608 - own clauses
     rows = connection.execute(
-        f"SELECT id, title, type, tier, updated, hash FROM notes WHERE space = :space AND {_CURRENT} "  # noqa: S608 - own clauses
+        f"SELECT id, title, type, tier, updated, hash FROM notes WHERE space = :space AND {CURRENT} "  # noqa: S608 - own clauses
         "ORDER BY updated DESC, id DESC LIMIT :most",
         values,
     )
     return [ListedNote(*row) for row in rows], int(count)
 
 
-def standing(connection: sqlite3.Connection, which: Standing, space: str, now: str, most: int) -> list[str]:
-    """Ids of current notes that matter without a question.
-
-    `core` are those of the space and of none; `recent` the working ones of the space, the last changed first; `self`
-    the Self note and what is about it.
-    """
-    rows = connection.execute(
-        f"SELECT id FROM notes WHERE {_STANDING[which]} AND {_CURRENT} ORDER BY {_ORDER[which]} LIMIT :most",  # noqa: S608 - own clauses
-        {"space": space, "now": now, "most": most},
-    )
-    return [note_id for (note_id,) in rows]
-
-
 def personal(connection: sqlite3.Connection, now: str, most: int) -> list[str]:
     """Ids of current notes about the user, then of their preferences; core ones first, then what happened last."""
     rows = connection.execute(
-        f"SELECT id FROM notes WHERE (about_self = 1 OR type = 'preference') AND id <> '{SELF_ID}' AND {_CURRENT} "  # noqa: S608 - own clauses
+        f"SELECT id FROM notes WHERE (about_self = 1 OR type = 'preference') AND id <> '{SELF_ID}' AND {CURRENT} "  # noqa: S608 - own clauses
         "ORDER BY about_self DESC, tier <> 'core', happened DESC, id DESC LIMIT :most",
         {"now": now, "most": most},
     )

@@ -6,8 +6,7 @@ import sqlite3
 
 from holdfast.errors import IndexSchemaError
 from holdfast.index import journal
-
-SCHEMA = 7  # of these tables; whoever changes them counts on
+from holdfast.index.current import SCHEMA
 
 # Tables without row ids have the columns of their key first, in its order: SQLite's quick_check misjudges others.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"

@@ -6,42 +6,28 @@ told once more what it was told already. Where it cannot be written, this proces
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import anyio
 
 from holdfast.index.database import Database, connect, file_identity
+from holdfast.index.shown import (
+    NOTHING_YET,
+    Shown,
+    add_shown,
+    forget_shown,
+    latest,
+    prepare_shown,
+    read_shown,
+)
 
-KEPT_DAYS: Final = 14  # after the last prompt of a session
-MOST_SESSIONS: Final = 2000
-MOST_SHOWN: Final = 400  # notes of one session, the last ones
 MOST_HERE: Final = 256  # sessions that this process remembers for itself
 FAILURES: Final = (sqlite3.Error, OSError)
-_COLUMNS: Final = ["session", "at", "shown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a session was shown: by each note's id a digest of its text then. `begun`: its first prompt was answered."""
-
-    begun: bool
-    texts: Mapping[str, str]
-
-
-NOTHING_YET: Final = Shown(begun=False, texts={})
-
-
-def session_key(principal: str, session: str) -> str:
-    """Under what a session is kept; its own name is not."""
-    return sha256(f"{principal}\0{session}".encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 class SessionLog:
@@ -63,7 +49,7 @@ class SessionLog:
         here = self._here.get(key)
         try:
             database = await self._open()
-            found = await database.run(lambda connection: _read(connection, key))
+            found = await database.run(lambda connection: read_shown(connection, key))
         except FAILURES:
             await self._close()
             found = None
@@ -76,15 +62,13 @@ class SessionLog:
 
     async def add(self, key: str, texts: Mapping[str, str], at: str) -> None:
         """Keep that the session was shown these notes; with none, that it has begun."""
-        self._here[key] = _latest({**self._here.get(key, {}), **texts})
+        self._here[key] = latest({**self._here.get(key, {}), **texts})
         self._here.move_to_end(key)
         while len(self._here) > MOST_HERE:
             self._here.popitem(last=False)
 
         def write(connection: sqlite3.Connection) -> None:
-            known = _read(connection, key) or {}
-            row = (key, at, json.dumps(_latest({**known, **texts}), separators=(",", ":")))
-            connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", row)
+            add_shown(connection, key, texts, at)
 
         with suppress(*FAILURES):
             await (await self._open()).write(write)
@@ -94,9 +78,7 @@ class SessionLog:
         self._here.pop(key, None)
         with suppress(*FAILURES):
             database = await self._open()
-            await database.write(
-                lambda connection: connection.execute("DELETE FROM sessions WHERE session = ?", (key,))
-            )
+            await database.write(lambda connection: forget_shown(connection, key))
 
     async def erase(self) -> None:
         """Take away all that is kept."""
@@ -136,7 +118,7 @@ class SessionLog:
     async def _connected(self) -> Database:
         database = await connect(self._path, extension=False)
         try:
-            await database.run(_prepare)
+            await database.run(prepare_shown)
         except sqlite3.Error:
             await database.close()
             raise
@@ -152,33 +134,3 @@ class SessionLog:
         with suppress(OSError):
             for end in ("", "-wal", "-shm"):
                 Path(f"{self._path}{end}").unlink(missing_ok=True)
-
-
-def _latest(texts: Mapping[str, str]) -> dict[str, str]:
-    return dict(list(texts.items())[-MOST_SHOWN:])
-
-
-def _read(connection: sqlite3.Connection, key: str) -> dict[str, str] | None:
-    row = connection.execute("SELECT shown FROM sessions WHERE session = ?", (key,)).fetchone()
-    if row is None:
-        return None
-    try:
-        return dict(json.loads(row[0]))
-    except (ValueError, TypeError):  # not as it was written
-        return {}
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA synchronous = OFF")
-    columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(sessions)")]
-    if columns and columns != _COLUMNS:
-        connection.execute("DROP TABLE sessions")
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS sessions "
-        "(session TEXT PRIMARY KEY, at TEXT NOT NULL, shown TEXT NOT NULL) WITHOUT ROWID"
-    )
-    connection.execute(
-        "DELETE FROM sessions WHERE at < strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?) "
-        "OR at < (SELECT at FROM sessions ORDER BY at DESC LIMIT 1 OFFSET ?)",
-        (f"-{KEPT_DAYS} days", MOST_SESSIONS),
-    )

@@ -7,17 +7,18 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.index import journal, maintenance, overview
+from holdfast.index import current, journal, maintenance, overview
 from holdfast.index import maintenance as lifecycle
 from holdfast.index import queries as listings
 from holdfast.index import queries as topology
 from holdfast.index.aliases import aliases_of, meant
+from holdfast.index.current import Standing
 from holdfast.index.history import Known, known_journal
 from holdfast.index.journal import LineRow, LinesWanted
 from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, Living
 from holdfast.index.overview import ChangedNotes, Opposed
 from holdfast.index.projection import HistoryRow
-from holdfast.index.queries import Hub, ListedNote, Standing, Statistics, statistics
+from holdfast.index.queries import Hub, ListedNote, Statistics, statistics
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, feedback_of
 from holdfast.index.rows import IndexedNote, LinkRow, links_of, note_rows, same_note
 from holdfast.index.sets import count_lacking, count_pending, is_stale
@@ -172,7 +173,7 @@ class IndexView:
         return maintenance.ids_changed_since(self._connection, since, now, most)
 
     def short_ids(self, ids: Sequence[str]) -> dict[str, str]:
-        return maintenance.short_ids(self._connection, ids)
+        return current.short_ids(self._connection, ids)
 
     def near_each_other(self, key: str, now: str, most: int) -> dict[str, list[tuple[str, float]]]:
         """See `holdfast.index.search.vectors.near_each_other`."""
@@ -222,7 +223,7 @@ class IndexView:
         return listings.listed(self._connection, space, now, most)
 
     def standing(self, which: Standing, space: str, now: str, most: int) -> list[str]:
-        return listings.standing(self._connection, which, space, now, most)
+        return current.standing(self._connection, which, space, now, most)
 
     def personal(self, now: str, most: int) -> list[str]:
         return listings.personal(self._connection, now, most)

@@ -167,6 +167,11 @@ _SMALL_PIECES = _pieces(_TALK_UNSPACED)
 _ORDER_PIECES = _pieces(_ORDERS_UNSPACED)
 
 
+def is_no_question(query: str) -> bool:
+    """Whether nothing is asked, so that all that the filters let through is meant."""
+    return not query.strip().strip("*")
+
+
 def idle(prompt: str) -> Idle | None:
     """Whether a prompt asks memory for nothing.
 

@@ -18,7 +18,8 @@ from mcp_types import ToolAnnotations
 
 from holdfast.engine.ports import Caller
 from holdfast.engine.presence.hand_over import hand_over
-from holdfast.engine.presence.whisper import Whisper, Whispered, filled, whisper
+from holdfast.engine.presence.prompting import filled
+from holdfast.engine.presence.whisper import Whisper, Whispered, whisper
 from holdfast.errors import HoldfastError
 from holdfast.model.note import space_name
 from holdfast.settings import work_space
@@ -110,7 +111,7 @@ async def whispered(served: ServedMemory, who: Caller, request: Whisper) -> str:
         log.warning("whisper_failed", error=type(error).__name__)
     if said.silent:
         log.info("whisper_silent", reason=said.silent)
-    return text_of(said, new_mark())
+    return text_of(said.sections, new_mark())
 
 
 def in_folder(served: ServedMemory, who: Caller, folder: str, *, http: bool) -> Caller:

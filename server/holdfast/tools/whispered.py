@@ -8,23 +8,25 @@ from being taken for one of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from holdfast.engine.presence.entries import Section
-from holdfast.engine.presence.whisper import Whispered
 from holdfast.tools.fitting import fenced, on_one_line, trust_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.engine.presence.entries import Section
 
 LEAD: Final = "From the user's long-term memory."
 DEEPER: Final = "recall finds more, recall_node shows a note whole."
 SILENCE: Final = "{}"
 
 
-def text_of(said: Whispered, mark: str) -> str:
+def text_of(sections: Sequence[Section], mark: str) -> str:
     """The text; empty where there is nothing to say. A line with the mark begins each section and each note."""
-    if not said.sections:
+    if not sections:
         return ""
-    body = "\n".join(line for section in said.sections for line in _lines(section, mark))
+    body = "\n".join(line for section in sections for line in _lines(section, mark))
     return f"{LEAD} {trust_rule(mark, each=True)}\n{fenced(body, mark)}\n{DEEPER}"
 
 

@@ -23,6 +23,7 @@ from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import job_states
 from holdfast.engine.maintenance.notice import waiting_notes
 from holdfast.engine.ports import Attending, Caller, Ports, View
+from holdfast.engine.presence.keeping import TIDY
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync.replay import harmed_lines
 from holdfast.errors import EncoderError
@@ -175,7 +176,7 @@ def vectors_in_memory(held: tuple[int, int] | None) -> Shown:
 
 async def jobs(ports: Ports) -> Shown:
     """Each job with its last run, and how far each vector set is."""
-    states = [asdict(state) for state in await job_states(ports, JOBS)]
+    states = [asdict(state) for state in await job_states(ports, (*JOBS, TIDY))]
     sets = [asdict(item) for item in await progress(ports)]
     return {"jobs": [*states, await _vault(ports)], "vector_sets": sets}
 

@@ -22,6 +22,7 @@ _SHOWN = 5
 class NoteTraces:
     """Where a note is kept, in files: notes, replaced texts, the trash; lines of the journal; ids of backups.
 
+    `waiting_turns` are those of sessions that wait to be distilled in which the same was said.
     `told_by` are notes that it was merged or consolidated into: they stay, whatever they have of its words.
     """
 
@@ -32,6 +33,7 @@ class NoteTraces:
     journal_lines: int
     backups: tuple[str, ...]
     told_by: tuple[str, ...]
+    waiting_turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ async def purge(
         paths = tuple(await ports.index.files_of([note_id]))
         await ports.forget([text_to_encode(title, content) for title, content in remains.texts])
         await ports.recalls.erase()
+        if ports.waiting is not None:
+            await ports.waiting.erase(_said(remains))
         if ports.presence is not None:
             await ports.presence.sessions.erase()
         await ports.index.erase()
@@ -124,7 +128,13 @@ async def _kept(ports: Ports, note_id: str, remains: Remains) -> NoteTraces:
         journal_lines=remains.lines,
         backups=tuple(backups),
         told_by=tuple(sorted(heirs - {note_id})),
+        waiting_turns=await ports.waiting.saying(_said(remains)) if ports.waiting is not None else 0,
     )
+
+
+def _said(remains: Remains) -> list[str]:
+    """Every text that the note ever had; a title alone says too little to know a turn by."""
+    return sorted({content for _, content in remains.texts})
 
 
 def _about(caller: Caller, note_id: str, remains: Remains) -> tuple[str, ...]:

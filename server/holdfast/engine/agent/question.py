@@ -163,11 +163,6 @@ def browsing(query: str, wanted: Filter) -> Asking:
     return Asking(query, "", wanted, Question(""), None, is_browsing=True)
 
 
-def is_no_question(query: str) -> bool:
-    """Whether nothing is asked, so that all that the filters let through is meant."""
-    return not query.strip().strip("*")
-
-
 def window_of(view: View, asking: Asking) -> TimeWindow | None:
     """The days that are meant, where the question says which, or where a note of the event that it names does."""
     time = asking.time

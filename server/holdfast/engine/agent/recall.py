@@ -16,7 +16,6 @@ from holdfast.engine.agent.question import (
     TimeWindow,
     browsing,
     checked_phrasings,
-    is_no_question,
     narrowed,
     placed,
     read_phrasing,
@@ -33,6 +32,7 @@ from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.recalls import EVENT_PREFIX, RecallEvent
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note
 from holdfast.model.omi import MemoryRecalledEvent
+from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
 from holdfast.model.words import folded, query_terms
 

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.engine.agent.answer import Hit
-from holdfast.engine.agent.question import Asking
-from holdfast.engine.omi.now import Context
 from holdfast.model.note import GLOBAL_SPACE, Note, title_of
+from holdfast.model.now import Now
 from holdfast.model.passages import first_sentence, passage
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted, query_terms
@@ -79,24 +77,31 @@ def entry_of_note(note: Note, short_id: str, digest: str) -> Entry:
     return Entry(note.id, f"{short_id} {said}", digest=digest)
 
 
-def entry_of_hit(hit: Hit, asking: Asking, short_id: str, digest: str) -> Entry:
-    """A note that fits the prompt: the passage that does."""
-    note = hit.note
-    where = "" if note.space in (asking.question.space, GLOBAL_SPACE) else f" of {note.space}"
-    held = f" ({hit.belief})" if hit.belief else ""
+def entry_of_hit(note: Note, belief: str, asked: str, space: str | None, short_id: str, digest: str) -> Entry:
+    """A note that fits the prompt: the passage that does.
+
+    Args:
+        note: the note.
+        belief: how firmly it is held; empty where it is no belief.
+        asked: what the prompt asks.
+        space: where it is asked from.
+        short_id: what the note is called.
+        digest: of the note's text.
+    """
+    where = "" if note.space in (space, GLOBAL_SPACE) else f" of {note.space}"
+    held = f" ({belief})" if belief else ""
     retired = " OUTDATED" if note.is_outdated else ""
     own = note.title if note.title != title_of(note.content) else ""
     title = f" {beginning(' '.join(own.split()), _TITLE)}" if own else ""
     head = f"{short_id} {note.type}{where} {note.happened[:10]}{retired}{held}"
-    found = passage(note.content, query_terms(asking.text)[:_MOST_TERMS], PASSAGE_TOKENS)
+    found = passage(note.content, query_terms(asked)[:_MOST_TERMS], PASSAGE_TOKENS)
     more = f" (+{found.cut:,} characters)" if found.cut else ""
     line = beginning(own or first_sentence(note.content, _LINE), _LINE)
     return Entry(note.id, f"{head}{title}{more}", found.text.rstrip(), f"{head} {line}", digest)
 
 
-def entry_of_now(now: Context, most: int) -> Entry:
+def entry_of_now(page: Now, most: int) -> Entry:
     """The NOW page in a few lines."""
-    page = now.now
     parts = [
         _list("Open", page.pending_decisions),
         _list("Done", page.recent_completions[::-1]),

@@ -14,6 +14,13 @@ from holdfast.store.transcripts.reading import Chunk, Place
 from holdfast.store.transcripts.roots import Located
 
 
+class WaitingTurns(Protocol):
+    """What a purge needs of that place, whether or not the server reads transcripts."""
+
+    async def saying(self, texts: Sequence[str]) -> int: ...
+    async def erase(self, texts: Sequence[str]) -> int: ...
+
+
 class Transcripts(Protocol):
     """See `holdfast.store.transcripts.queue.TranscriptQueue`."""
 

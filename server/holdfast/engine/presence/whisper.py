@@ -7,19 +7,18 @@ notes come from the one recall; what is shown is logged so that it can be rated,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Final
 
 import anyio
 
 from holdfast.engine.agent.answer import Answer, Hit, answer
-from holdfast.engine.agent.question import Asking, is_no_question
+from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import asked, kept_event
-from holdfast.engine.omi.now import Context, now_read
+from holdfast.engine.omi.beliefs import standings
+from holdfast.engine.omi.now import now_read
 from holdfast.engine.ports import Caller, Ports, Presence, View
 from holdfast.engine.presence.entries import (
     FRAME_TOKENS,
@@ -30,28 +29,29 @@ from holdfast.engine.presence.entries import (
     entry_of_now,
     fitted,
 )
+from holdfast.engine.presence.prompting import (
+    COMPACTIONS,
+    LATER_SHARE,
+    MOST_HITS,
+    MOST_LATER,
+    MOST_STANDING,
+    NOW_SHARE,
+    STANDING_SHARE,
+    asked_in,
+    clears,
+    digest_of,
+    filled,
+    now_heading,
+)
 from holdfast.engine.state import Stages
 from holdfast.errors import StorageError
-from holdfast.index.sessions import NOTHING_YET, Shown, session_key
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note
-from holdfast.model.private import LEFT_OUT, without_private
-from holdfast.model.prompts import idle
+from holdfast.index.shown import NOTHING_YET, Shown, session_key
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID
 from holdfast.model.ranking import Filter
 
 ENCODER_SECONDS: Final = 0.1  # for an encoder that is being loaded
 MEANING_SECONDS: Final = 0.2  # for the search with it; then words alone decide
-MOST_HITS: Final = 5
-MOST_LATER: Final = 2  # notes with a later prompt
-MOST_STANDING: Final = 40
-LONGEST_PROMPT: Final = 2400  # characters that are looked at: the beginning and the end
-STANDING_SHARE, NOW_SHARE, LATER_SHARE = 0.3, 0.3, 0.5  # of the tokens, at most
-ELSEWHERE_LINE: Final = 0.85  # of relevance, for notes of other projects: measured by bench/presence.py
 FEWEST_WAITING: Final = 20  # turns; fewer are not worth a word
-FEWEST_LETTERS: Final = 3
-COMPACTIONS: Final = frozenset({"PreCompact", "PostCompact", "SessionStart"})  # what was shown is gone, or may be
-_COMMAND: Final = re.compile(r"/[\w:.-]+(\s|\Z)")
-_UNFILLED: Final = re.compile(r"\$\{\w+\}")  # a client has no such value
-_WIDE: Final = 0x2E80  # from here on a letter is a word's worth: scripts of East Asia
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ async def whisper(ports: Ports, caller: Caller, request: Whisper) -> Whispered:
         if key:
             await presence.sessions.forget(key)
         return Whispered(silent="the session begins anew")
-    prompt = _looked_at(without_private(filled(request.prompt)))
-    if says_nothing(prompt):
+    prompt = asked_in(request.prompt)
+    if not prompt:
         return Whispered(silent="the prompt asks for nothing")
     seen = await presence.sessions.shown(key) if key else NOTHING_YET
     said = await (_later if seen.begun else _first)(ports, caller, presence, prompt, seen)
@@ -119,39 +119,12 @@ async def brief(ports: Ports, caller: Caller, tokens: int) -> Whispered:
     return Whispered((*sections, *latest), begins=True)
 
 
-def says_nothing(prompt: str) -> bool:
-    """Whether a prompt is small talk, a command of the client's, or has hardly a letter."""
-    if _COMMAND.match(prompt) or is_no_question(prompt):
-        return True
-    letters = sum(1 + (ord(letter) >= _WIDE) for letter in prompt.replace(LEFT_OUT, "") if letter.isalpha())
-    return letters < FEWEST_LETTERS or idle(prompt) == "empty"
-
-
-def filled(value: str | None) -> str:
-    """What a hook gave; empty where the client left the variable's name in its place."""
-    text = (value or "").replace("\0", " ")
-    return "" if _UNFILLED.fullmatch(text) else text.encode(errors="replace").decode()
-
-
-def digest_of(note: Note) -> str:
-    """Another one when what a note says has changed."""
-    return sha256(f"{note.title}\0{note.content}".encode(errors="surrogatepass")).hexdigest()[:12]
-
-
-def _looked_at(prompt: str) -> str:
-    """A prompt, of a very long one its beginning and its end, where what is asked stands; no line of it twice."""
-    text = "\n".join(dict.fromkeys(prompt.splitlines())) if "\n" in prompt else prompt
-    text = text.strip()
-    half = LONGEST_PROMPT // 2
-    return text if len(text) <= LONGEST_PROMPT else f"{text[:half]}\n{text[-half:]}"
-
-
 async def _first(ports: Ports, caller: Caller, presence: Presence, prompt: str, _seen: Shown) -> Whispered:
     room = presence.tokens - FRAME_TOKENS
     ids, sections = await _standing_sections(ports, caller, room)
     left = room - sum(section.cost for section in sections)
     asking, found = await _searched(ports, caller, prompt, MOST_HITS + len(ids))
-    hits = [hit for hit in found.hits if _clears(hit, caller, 0.0) and hit.note.id not in ids][:MOST_HITS]
+    hits = [hit for hit in found.hits if clears(hit.ranked, caller.space, 0.0) and hit.note.id not in ids][:MOST_HITS]
     relevant = await _relevant(ports, asking, hits, left)
     sections = (*sections, *relevant)
     if sections:
@@ -176,18 +149,12 @@ async def _later(ports: Ports, caller: Caller, presence: Presence, prompt: str, 
     asking, found = await _searched(ports, caller, prompt, MOST_HITS)
     if asking.question.is_order or found.listing is not None:
         return Whispered(silent="the prompt names nothing in particular")
-    hits = [hit for hit in found.hits if _clears(hit, caller, presence.line) and _is_new(hit, seen.texts)]
+    hits = [hit for hit in found.hits if clears(hit.ranked, caller.space, presence.line) and _is_new(hit, seen.texts)]
     if not hits:
         return Whispered(silent="nothing new is relevant enough")
     hits = hits[:MOST_LATER]
     relevant = await _relevant(ports, asking, hits, round(presence.tokens * LATER_SHARE) - FRAME_TOKENS)
     return Whispered(relevant, event_id=await _logged(ports, caller, asking, hits, relevant))
-
-
-def _clears(hit: Hit, caller: Caller, line: float) -> bool:
-    """Whether a note is relevant enough: never a weak one, and one of another project only if it is very much so."""
-    is_elsewhere = caller.space is not None and hit.note.space not in (caller.space, GLOBAL_SPACE)
-    return not hit.ranked.weak and hit.ranked.relevance >= (max(line, ELSEWHERE_LINE) if is_elsewhere else line)
 
 
 def _is_new(hit: Hit, shown: Mapping[str, str]) -> bool:
@@ -211,7 +178,12 @@ async def _relevant(ports: Ports, asking: Asking, hits: Sequence[Hit], room: int
     if not hits:
         return ()
     short = await ports.index.read(lambda view: view.short_ids([hit.note.id for hit in hits]))
-    entries = [entry_of_hit(hit, asking, short[hit.note.id], digest_of(hit.note)) for hit in hits]
+    held = await standings(ports, [hit.note for hit in hits])
+    where = asking.question.space
+    entries = [
+        entry_of_hit(hit.note, held.get(hit.note.id, ""), asking.text, where, short[hit.note.id], digest_of(hit.note))
+        for hit in hits
+    ]
     return fitted("For this prompt", entries, room)
 
 
@@ -236,13 +208,12 @@ async def _standing_sections(ports: Ports, caller: Caller, tokens: int) -> tuple
         "About the user, and what always holds", await ports.index.read(read), int(tokens * STANDING_SHARE)
     )
     now = await now_read(ports, caller)
-    page = fitted(_now_heading(now, caller), [entry_of_now(now, int(tokens * NOW_SHARE))], tokens) if now else ()
+    page = (
+        fitted(now_heading(now.timestamp, caller.space), [entry_of_now(now.now, int(tokens * NOW_SHARE))], tokens)
+        if now
+        else ()
+    )
     return {entry.id for section in standing for entry in section.entries}, (*standing, *page)
-
-
-def _now_heading(now: Context, caller: Caller) -> str:
-    where = f" in {caller.space}" if caller.space else ""
-    return f"Where the work{where} stands (NOW, {now.timestamp:%Y-%m-%d})"
 
 
 def _entries(view: View, ids: Sequence[str]) -> list[Entry]:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.engine.agent.answer import answer
-from holdfast.engine.agent.question import is_no_question
 from holdfast.engine.agent.recall import asked
 from holdfast.engine.arguments import LARGEST_QUERY, check_text, resolve
 from holdfast.engine.arguments import space as space_named
@@ -15,6 +14,7 @@ from holdfast.engine.state import Stages
 from holdfast.errors import InvalidArgumentError
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.note import SELF_ID, Note
+from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import Filter
 
 MOST_NODES = 300

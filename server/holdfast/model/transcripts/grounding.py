@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from holdfast.model.identifiers import is_content, units_of
@@ -16,6 +17,9 @@ _SAME_ORDER: Final = 0.8  # of the words: "A instead of B" is not what "B instea
 _MOST_WORDS: Final = 300
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _ABSOLUTE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?")  # a day that "yesterday" was made into
+_SENTENCE: Final = re.compile(r"(?<=[.!?。！？])\s+|\n")  # noqa: RUF001 - theirs
+_PARAGRAPH: Final = re.compile(r"\n\s*\n")
+_TELLING_WORDS: Final = 4
 _MOST_LETTERS: Final = 4000  # of an item that are looked at
 
 
@@ -46,6 +50,22 @@ def covers(note: str, item: str) -> bool:
     if share_told(item, note) < 1 or unfounded(item, note):
         return False
     return _common(terms, its) >= _SAME_ORDER * len(terms)
+
+
+def repeats(turn: str, texts: Sequence[str]) -> bool:
+    """Whether something that was said repeats one of these texts, a sentence of it, or what it says in other forms.
+
+    It stands there with the same words one behind the other, whatever is between them; or a paragraph has every content
+    word, name and number of the text, and nearly all in the same order. A sentence of few words says too little.
+    """
+    words = f" {' '.join(folded_words(turn))} "
+    for text in texts:
+        parts = [part for part in _SENTENCE.split(text) if len(folded_words(part)) >= _TELLING_WORDS]
+        if any(f" {' '.join(folded_words(part))} " in words for part in (text, *parts) if folded_words(part)):
+            return True
+        if len(_content(text)) >= _TELLING_WORDS and any(covers(each, text) for each in _PARAGRAPH.split(turn)):
+            return True
+    return False
 
 
 def _content(text: str) -> list[str]:

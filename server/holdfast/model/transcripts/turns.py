@@ -68,6 +68,8 @@ def read_turns(lines: Iterable[bytes], setting: Setting) -> tuple[list[Turn], Se
         if isinstance(payload, Mapping):
             setting = _codex_setting(entry, payload, setting)
             turn = _codex_turn(entry, payload, setting)
+            if turns and _sums_up(entry, payload, turns[-1]):
+                turns.pop()
         else:
             setting = _claude_setting(entry, setting)
             turn = _claude_turn(entry, setting)
@@ -122,6 +124,14 @@ def _codex_turn(entry: Mapping[str, Any], payload: Mapping[str, Any], setting: S
     if entry.get("type") != "response_item" or payload.get("type") != "message" or role not in ("user", "assistant"):
         return None
     return _turn("user" if role == "user" else "assistant", payload.get("content"), entry, setting, "")
+
+
+def _sums_up(entry: Mapping[str, Any], payload: Mapping[str, Any], last: Turn) -> bool:
+    """Whether this is a compaction whose summary is the last answer: Codex writes it down as one, right before."""
+    summary = payload.get("message")
+    if entry.get("type") != "compacted" or not isinstance(summary, str) or last.role != "assistant":
+        return False
+    return _shortened(said(summary)).endswith(last.text)
 
 
 def _turn(role: Role, content: object, entry: Mapping[str, Any], setting: Setting, named: str) -> Turn | None:

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from anyio.to_thread import run_sync
 
 from holdfast.model.times import instant, moment
+from holdfast.model.transcripts.grounding import repeats
 from holdfast.model.transcripts.pieces import Kept, Piece, first_piece
 from holdfast.model.transcripts.turns import Setting, Turn
 from holdfast.store.locks import Lock
@@ -29,6 +30,7 @@ Fits: TypeAlias = Callable[[Sequence[Piece]], bool]  # whether pieces are not to
 
 KNOWN_DAYS: Final = 400  # for which a turn is remembered once it was taken
 MOST_TRANSCRIPTS: Final = 20_000
+_WITHOUT_TURNS: Final = "DELETE FROM pieces WHERE id NOT IN (SELECT piece FROM turns WHERE piece IS NOT NULL)"
 _TOGETHER: Final = 400  # turns of a session that are looked at for one piece
 
 
@@ -149,6 +151,14 @@ class TranscriptQueue:
         """Take a piece out of the queue with all that it says."""
         await run_sync(self._finish, piece_id)
 
+    async def saying(self, texts: Sequence[str]) -> int:
+        """How many turns wait that repeat one of these texts; see `holdfast.model.transcripts.grounding.repeats`."""
+        return len(await run_sync(self._saying, texts))
+
+    async def erase(self, texts: Sequence[str]) -> int:
+        """Take these turns out, each whole, and overwrite them; that they were taken once stays known."""
+        return await run_sync(self._erase, texts)
+
     async def waiting(self) -> int:
         """How many turns of users wait."""
         return (await self.state()).asked
@@ -245,7 +255,7 @@ class TranscriptQueue:
             connection.execute("DELETE FROM turns WHERE number = ?", (number,))
             size, gone = size - length, gone + 1
         if gone:
-            connection.execute("DELETE FROM pieces WHERE id NOT IN (SELECT piece FROM turns WHERE piece IS NOT NULL)")
+            connection.execute(_WITHOUT_TURNS)
             connection.execute(
                 "INSERT INTO counts VALUES ('dropped', ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
                 (gone,),
@@ -309,6 +319,22 @@ class TranscriptQueue:
             connection.execute("DELETE FROM turns WHERE piece = ?", (piece_id,))
             connection.execute("DELETE FROM pieces WHERE id = ?", (piece_id,))
 
+    def _saying(self, texts: Sequence[str]) -> list[int]:
+        if not self._path.exists():
+            return []
+        with connected(self._path) as connection:
+            return _repeating(connection, texts)
+
+    def _erase(self, texts: Sequence[str]) -> int:
+        if not self._path.exists():
+            return 0
+        with writing(self._path) as connection:
+            numbers = _repeating(connection, texts)
+            connection.executemany("DELETE FROM turns WHERE number = ?", [(number,) for number in numbers])
+            if numbers:
+                connection.execute(_WITHOUT_TURNS)
+            return len(numbers)
+
     def _state(self) -> Waiting:
         if not self._path.exists():
             return Waiting(0, 0, 0, 0)
@@ -325,6 +351,11 @@ def _place_in(connection: sqlite3.Connection, path: str) -> Place:
         "SELECT place, head, tail, source, session, cwd, version FROM cursors WHERE path = ?", (path,)
     ).fetchone()
     return Place() if row is None else Place(row[0], row[1], row[2], Setting(*row[3:6]), row[6])
+
+
+def _repeating(connection: sqlite3.Connection, texts: Sequence[str]) -> list[int]:
+    """The numbers of the turns that repeat one of these texts."""
+    return [number for number, text in connection.execute("SELECT number, text FROM turns") if repeats(text, texts)]
 
 
 def _piece_in(connection: sqlite3.Connection, piece_id: str) -> Piece | None:

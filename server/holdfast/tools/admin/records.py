@@ -82,6 +82,7 @@ class PurgeResult(Noted):
     journal_lines: int
     backups: list[str]
     told_by: list[str]
+    waiting_turns: int
     confirm: str | None
 
 
@@ -177,6 +178,9 @@ def _purged(kept: NoteTraces, confirm: str | None) -> ToolResult:
         if confirm is None
         else f"Nothing was changed yet. Purging {kept.note_id} erases {what}. It cannot be undone."
     )
+    if kept.waiting_turns:
+        waits = counted(kept.waiting_turns, "turn")
+        told += f" With it {'go' if confirm is None else 'would go'} {waits} of sessions that wait to be distilled."
     if kept.backups:
         told += f" Backups from before still hold it, and are not changed: {', '.join(kept.backups)}."
     if kept.told_by:
@@ -194,6 +198,7 @@ def _purged(kept: NoteTraces, confirm: str | None) -> ToolResult:
             journal_lines=kept.journal_lines,
             backups=list(kept.backups),
             told_by=list(kept.told_by),
+            waiting_turns=kept.waiting_turns,
             confirm=confirm,
         ),
     )
