@@ -58,24 +58,25 @@ function whileBusy(found: Sought, before: Sought): Sought {
   };
 }
 
-/** Looks for pairs page by page, again when the memory has changed; `further` looks at more notes. */
+/**
+ * Looks for pairs page by page; `further` looks at more notes. After an act it looks again at once; when others changed
+ * something it ends its round first, and where a round takes long it waits.
+ */
 export function usePairs(): { sought: Sought; further: () => void } {
-  const memory = useMemory();
-  const { server, space, number, acted } = memory;
+  const { server, space, number, acted } = useMemory();
   const [sought, setSought] = useState<Sought>(NOTHING);
   const [most, setMost] = useState(ROUND);
-  const last = useRef({ space, number, acted, most, sought: NOTHING, at: 0 });
+  const [round, setRound] = useState(0);
+  const last = useRef({ space, number, acted, round, sought: NOTHING, at: 0 });
   useEffect(() => {
     const before = last.current;
     const isOther = before.space !== space;
-    const goesOn = !isOther && before.number === number && before.acted === acted && !before.sought.busy;
-    const begun = goesOn ? { ...before.sought, most, busy: true } : { ...NOTHING, most, total: isOther ? 0 : before.sought.total };
+    const goesOn = !isOther && before.acted === acted && before.round === round && !before.sought.busy;
     const shown = isOther ? NOTHING : before.sought;
-    const isOthersDoing = !isOther && !goesOn && before.acted === acted && before.most === most && before.sought.total > ROUND;
+    let found = { ...(goesOn ? before.sought : { ...NOTHING, total: shown.total }), most, busy: true };
     let ended = false;
     const look = async () => {
-      let found = begun;
-      last.current = { space, number, acted, most, sought: shown, at: Date.now() };
+      last.current = { space, number, acted, round, sought: shown, at: Date.now() };
       setSought(whileBusy(found, shown));
       while (found.busy && !ended) {
         const given = { offset: found.looked, ...(space ? { space } : {}) };
@@ -86,14 +87,17 @@ export function usePairs(): { sought: Sought; further: () => void } {
       }
       last.current = { ...last.current, sought: found };
     };
-    const refuse = (error: unknown) => !ended && setSought({ ...shown, busy: false, problem: sentenceOf(error) });
-    const wait = isOthersDoing ? Math.max(0, before.at + PAUSE - Date.now()) : 0;
-    const timer = window.setTimeout(() => void look().catch(refuse), wait);
+    look().catch((error: unknown) => !ended && setSought({ ...shown, busy: false, problem: sentenceOf(error) }));
     return () => {
       ended = true;
-      window.clearTimeout(timer);
     };
-  }, [server, space, number, acted, most]);
+  }, [server, space, acted, most, round]);
+  useEffect(() => {
+    if (sought.busy || last.current.number === number) return undefined;
+    const wait = sought.total > ROUND ? Math.max(0, last.current.at + PAUSE - Date.now()) : 0;
+    const timer = window.setTimeout(() => setRound((before) => before + 1), wait);
+    return () => window.clearTimeout(timer);
+  }, [number, sought.busy, sought.total]);
   return { sought, further: () => setMost(Math.ceil(sought.looked / ROUND) * ROUND + ROUND) };
 }
 
