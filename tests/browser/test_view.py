@@ -407,7 +407,7 @@ if (self !== top) {
 
 
 def seconds_to_open(browser: Any, site: Site) -> dict[str, float]:
-    """How long from the tool's answer to the first notes on the page, and from a click on each panel to what it shows."""
+    """How long from the tool's answer to the first notes on the page, and from a click on a panel to what it shows."""
     with opened(browser, site.url, script=STOPWATCH) as shown:
         frame = shown.page.frames[-1]
         frame.wait_for_function("self.shown")
