@@ -200,6 +200,7 @@ def test_the_map_draws_what_replaced_and_what_contradicts_and_the_timeline_what_
             shown.tab("Map")
             shown.view.locator(f"g.node[data-note={old}].outdated").wait_for()
             assert shown.view.locator("line.edge.superseded_by").count() == 1
+            assert shown.view.locator("line.edge.evolved_from").count() == 0  # it says the same and would hide it
             assert shown.view.locator("line.edge.contradicts").count() == 1
             shown.picture("map")
             shown.view.locator(f"g.node[data-note={new}]").focus()

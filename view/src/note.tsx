@@ -48,7 +48,9 @@ function Acts({ whole, close }: { whole: Whole; close: () => void }) {
     setDoing(undefined);
   };
   useEffect(() => {
-    if (ended && !doing) buttons.current?.querySelector<HTMLElement>(`[data-act=${ended}], button`)?.focus();
+    if (!ended || doing) return;
+    const there = buttons.current;
+    (there?.querySelector<HTMLElement>(`[data-act=${ended}]`) ?? there?.querySelector<HTMLElement>("button"))?.focus();
   }, [ended, doing]);
   const first = async (form: "delete" | "erase") => {
     const tool = form === "delete" ? "admin_delete_memory" : "admin_purge";
