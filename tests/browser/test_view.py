@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from browser.harness import Shown, Site, opened, viewing, violations
-from processes import environment_in
+from processes import environment_in, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -411,7 +411,7 @@ def seconds_to_open(browser: Any, site: Site) -> dict[str, float]:
     """How long from the tool's answer to the first notes on the page, and from a click on a panel to what it shows."""
     with opened(browser, site.url, script=STOPWATCH) as shown:
         frame = shown.page.frames[-1]
-        frame.wait_for_function("self.shown")
+        until(lambda: frame.evaluate("self.shown !== undefined") is True)
         took = {"open": frame.evaluate("self.shown - self.answered") / 1000}
         for panel in ("Timeline", "Map", "Review", "Recent"):
             began = time.perf_counter()
