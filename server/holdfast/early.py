@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from holdfast.model.access import form_for
+from holdfast.model.access import APPS, form_for
 from holdfast.settings import Settings
 
 STORED: Final = Path(__file__).with_name("early.json")
@@ -37,6 +37,13 @@ LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "pro
 _WITH_PRESENCE: Final = (LISTS[0], LISTS[3])  # which have more where it is on
 WHISPER: Final = "whisper"
 SERVED_BY: Final = "io.modelcontextprotocol/serverInfo"
+_WITH_APPS: Final = (LISTS[0], LISTS[1])  # which have more for clients that show Apps
+DEFINING: Final = (
+    "__init__.py", "app.py", "engine/admin/gate.py", "engine/agent/feedback.py", "engine/maintenance/batches.py",
+    "engine/maintenance/reviews.py", "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
+    "engine/presence/distilling.py", "engine/view/graph.py", "engine/view/inspect.py", "engine/view/recent.py",
+    "engine/view/timeline.py", "model/maintenance.py", "model/moving.py", "model/note.py", "model/omi.py",
+)  # whose values stand in definitions, besides all of tools/  # fmt: skip
 MOST_HEARD: Final = 1 << 20  # bytes: what a client says beyond that waits in the pipe
 
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -55,6 +62,13 @@ Id = int | str
 Given = dict[str, str]
 
 
+class Client(NamedTuple):
+    """Who asks: its name, and whether it says that it shows Apps."""
+
+    name: str
+    shows_apps: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """The stored answers for one way of serving: by protocol version and method, the result as JSON."""
@@ -63,13 +77,18 @@ class Answers:
     settings: Settings
     admin: bool
 
-    def find(self, version: str, method: str, client: str) -> str | None:
+    def find(self, version: str, method: str, client: Client) -> str | None:
         """The result, or None where none is stored."""
-        form, presence = self._form(client), self.settings.presence
-        return self.texts.get(key_of(version, method, structured=form, admin=self.admin, presence=presence))
-
-    def _form(self, client: str) -> bool:
-        return form_for(client, self.settings.answers).structured
+        view = self.settings.view
+        key = key_of(
+            version,
+            method,
+            structured=form_for(client.name, self.settings.answers).structured,
+            admin=self.admin,
+            presence=self.settings.presence,
+            apps=view == "always" or (view == "auto" and client.shows_apps),
+        )
+        return self.texts.get(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +99,20 @@ class Heard:
     answered: dict[Id, str] = field(default_factory=dict)
 
 
-def key_of(version: str, method: str, *, structured: bool, admin: bool, presence: bool = False) -> str:
+def key_of(
+    version: str, method: str, *, structured: bool, admin: bool, presence: bool = False, apps: bool = False
+) -> str:
     """Under what an answer is stored; only lists differ by who is asked and how they are served."""
     if method not in LISTS:
         return f"{version} {method}"
     era = version if version == MODERN else "legacy"
-    hooked = presence and method in _WITH_PRESENCE
-    return (
-        f"{era} {method}{' admin' * admin}{' structured' * (structured and method == LISTS[0])}{' presence' * hooked}"
-    )
+    marks = {
+        "admin": admin,
+        "structured": structured and method == LISTS[0],
+        "presence": presence and method in _WITH_PRESENCE,
+        "apps": apps and method in _WITH_APPS,
+    }
+    return " ".join((era, method, *(mark for mark, holds in marks.items() if holds)))
 
 
 def made_for() -> dict[str, str]:
@@ -99,15 +123,24 @@ def made_for() -> dict[str, str]:
 def stored_answers(settings: Settings, *, admin: bool, environ: Mapping[str, str]) -> Answers | None:
     """The answers to give early; None where there are none that are sure to be those of the framework."""
     foreign = any(name.startswith(_FOREIGN) for name in environ.keys() - _OF_CLIENTS)
-    if settings.tenancy != "single" or settings.view == "always" or foreign:
+    if settings.tenancy != "single" or foreign:
         return None
     try:
         stored = json.loads(STORED.read_bytes())
         if stored["made_for"] != made_for():
             return None
-        return Answers({key: stored["texts"][number] for key, number in stored["answers"].items()}, settings, admin)
+        return Answers(_unfolded(stored), settings, admin)
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def _unfolded(stored: Mapping[str, Any]) -> dict[str, str]:
+    """Answers by key. Those that only have something more than another are stored as what it is and where it stands."""
+    texts = stored["texts"]
+    answers = {key: texts[number] for key, number in stored["answers"].items()}
+    for key, (other, place, number) in stored["longer"].items():
+        answers[key] = answers[other][:place] + texts[number] + answers[other][place:]
+    return answers
 
 
 def _version(package: str) -> str:
@@ -124,7 +157,7 @@ def _version(package: str) -> str:
 def _definitions(package: Path) -> str:
     """A hash of the modules that say what tools, resources and prompts there are."""
     hashed = sha256()
-    for path in (package / "__init__.py", package / "app.py", *sorted((package / "tools").glob("*.py"))):
+    for path in (*(package / name for name in DEFINING), *sorted((package / "tools").rglob("*.py"))):
         hashed.update(path.read_bytes())
     return hashed.hexdigest()
 
@@ -161,7 +194,7 @@ class Opening:
         self._data = bytearray()
         self._answered: dict[Id, str] = {}
         self._seen: set[Id] = set()
-        self._version, self._client = "", ""  # of the handshake, once there was one
+        self._version, self._client = "", Client("", shows_apps=False)  # of the handshake, once there was one
         self._by: Callable[[Given], str | None] | None = None
         self._known = threading.Event()  # who answers hooks, if anybody
         self._handed = bytearray()  # what was read but for hooks that were answered: nobody is to answer them again
@@ -282,10 +315,11 @@ class Opening:
         version, information = parameters["protocolVersion"], parameters["clientInfo"]
         if not isinstance(version, str) or not _is_known(parameters["capabilities"], information):
             raise _DoubtError
-        result = self._answers.find(version, "initialize", information["name"])
+        client = _client(parameters["capabilities"], information)
+        result = self._answers.find(version, "initialize", client)
         if result is None:
             raise _DoubtError
-        self._version, self._client = version, information["name"]
+        self._version, self._client = version, client
         return result
 
 
@@ -311,15 +345,20 @@ def _is_plain(request: object) -> bool:
     return isinstance(request, int) and not isinstance(request, bool) and abs(request) < _MOST_ID
 
 
-def _modern_client(parameters: object) -> str | None:
-    """The client's name where a request of the newer era says nothing but who asks; else None."""
+def _modern_client(parameters: object) -> Client | None:
+    """The client where a request of the newer era says nothing but who asks; else None."""
     meta = _meta_alone(parameters)
     if meta is None or meta.get(_VERSION) != MODERN or meta.keys() - _ENVELOPE:
         return None
-    information = meta.get(_INFORMATION)
-    if not isinstance(information, dict) or not _is_known(meta.get(_CAPABILITIES), information):
+    information, capabilities = meta.get(_INFORMATION), meta.get(_CAPABILITIES)
+    if not isinstance(information, dict) or not _is_known(capabilities, information):
         return None
-    return str(information["name"])
+    return _client(capabilities, information)
+
+
+def _client(capabilities: Any, information: Mapping[str, str]) -> Client:
+    """A client that describes itself in a known form, see `_is_known`."""
+    return Client(information["name"], APPS in capabilities.get("extensions", {}))
 
 
 def _meta_alone(parameters: object) -> dict[str, Any] | None:
@@ -334,7 +373,20 @@ def _is_known(capabilities: object, information: object) -> bool:
     """Whether a client describes itself in the forms that the framework is sure to take."""
     if not isinstance(information, dict) or not {"name", "version"} <= information.keys():
         return False
-    return isinstance(capabilities, dict) and _is_tree(capabilities) and _are_texts(information.values())
+    return isinstance(capabilities, dict) and _are_known(capabilities) and _are_texts(information.values())
+
+
+def _are_known(capabilities: Mapping[str, object]) -> bool:
+    """Whether capabilities are objects and switches alone; an extension of Apps may name media types besides."""
+    extensions = capabilities.get("extensions", {})
+    if not isinstance(extensions, dict) or not all(isinstance(each, dict) for each in extensions.values()):
+        return False
+    plain = extensions | {APPS: {name: _is_names(given) or given for name, given in extensions.get(APPS, {}).items()}}
+    return _is_tree({**capabilities, "extensions": plain})
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and _are_texts(value)
 
 
 def _are_texts(values: Iterable[object]) -> bool:

@@ -103,10 +103,12 @@ class Shown:
 
 
 @contextmanager
-def opened(browser: Browser, url: str, *, inside: int = 1, **options: Any) -> Iterator[Shown]:
-    """The View at an address, `inside` so many frames."""
+def opened(browser: Browser, url: str, *, inside: int = 1, script: str = "", **options: Any) -> Iterator[Shown]:
+    """The View at an address, `inside` so many frames; a script is run in each frame before its own."""
     context = browser.new_context(**({"viewport": {"width": 1000, "height": 760}} | options))
     context.set_default_timeout(MILLISECONDS)
+    if script:
+        context.add_init_script(script)
     try:
         page = context.new_page()
         complaints: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from browser.harness import Shown, Site, opened, viewing, violations
-from processes import environment_in
+from processes import environment_in, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -199,6 +200,7 @@ def test_the_map_draws_what_replaced_and_what_contradicts_and_the_timeline_what_
             shown.tab("Map")
             shown.view.locator(f"g.node[data-note={old}].outdated").wait_for()
             assert shown.view.locator("line.edge.superseded_by").count() == 1
+            assert shown.view.locator("line.edge.evolved_from").count() == 0  # it says the same and would hide it
             assert shown.view.locator("line.edge.contradicts").count() == 1
             shown.picture("map")
             shown.view.locator(f"g.node[data-note={new}]").focus()
@@ -238,8 +240,8 @@ def test_axe_finds_nothing_and_320_pixels_are_enough(browser: Any, environment: 
 
 
 def test_all_of_it_can_be_reached_by_keyboard(browser: Any, environment: dict[str, str]) -> None:
-    with viewing(environment) as site:
-        site.tool("remember", content=TUESDAY)
+    with viewing(environment, "--admin") as site:
+        note = site.tool("remember", content=TUESDAY)["id"]
         with opened(browser, site.url) as shown:
             shown.card(TUESDAY).wait_for()
             shown.view.get_by_role("tab", name="Recent").focus()
@@ -251,8 +253,128 @@ def test_all_of_it_can_be_reached_by_keyboard(browser: Any, environment: dict[st
             shown.page.keyboard.press("Enter")
             dialog = shown.view.get_by_role("dialog")
             dialog.locator("h2").wait_for()
+            dialog.get_by_role("button", name="Edit").focus()
+            shown.page.keyboard.press("Enter")
+            dialog.locator("input:focus").wait_for()  # the title: a form takes the focus
+            shown.page.keyboard.press("Tab")
+            shown.page.keyboard.press("Control+End")
+            shown.page.keyboard.type(" At noon.")
+            for _ in range(2):
+                shown.page.keyboard.press("Tab")
+            shown.page.keyboard.press("Enter")
+            dialog.locator("div.text").filter(has_text="At noon.").wait_for()
+            assert site.tool("recall_node", node_id=note)["content"] == f"{TUESDAY} At noon."
+            dialog.get_by_role("button", name="Retire").focus()
+            shown.page.keyboard.press("Enter")
+            dialog.locator("input:focus").wait_for()
+            dialog.get_by_role("button", name="Cancel").focus()
+            shown.page.keyboard.press("Enter")
+            dialog.locator("button[data-act=retire]:focus").wait_for()
             shown.page.keyboard.press("Escape")
             dialog.wait_for(state="detached")
+            shown.view.locator("article button.title:focus").wait_for()
+
+
+def test_a_note_is_linked_to_one_that_is_found_by_words_and_a_refusal_is_seen_where_one_looks(
+    browser: Any, environment: dict[str, str]
+) -> None:
+    with viewing(environment, "--admin") as site:
+        long = "\n".join(f"{number}. Look at the gate and write down what was seen." for number in range(80))
+        first = site.tool("remember", content=long, title="How to look after the gate")["id"]
+        other = site.tool("remember", content="The tide table hangs in the kitchen.")["id"]
+        with opened(browser, site.url) as shown:
+            dialog = shown.open("How to look after the gate")
+            dialog.get_by_role("button", name="Link").click()
+            dialog.get_by_label("This note").select_option("depends_on")
+            words = dialog.get_by_label("The other note: words of it, or its id")
+            words.fill("mem_zzzzzzzzzzzzzzzz")
+            words.press("Enter")
+            dialog.get_by_role("button", name="Link", exact=True).click()
+            refusal = dialog.locator(".said.problem")
+            refusal.wait_for()
+            seen = refusal.bounding_box()
+            assert seen is not None
+            assert 0 <= seen["y"] <= seen["y"] + seen["height"] <= 760
+            shown.picture("refused")
+            words.fill("tide table kitchen")
+            words.press("Enter")
+            dialog.get_by_role("radio", name="The tide table hangs in the kitchen.").check()
+            dialog.get_by_role("button", name="Link", exact=True).click()
+            dialog.get_by_role("listitem").filter(has_text="depends on").get_by_text("The tide table").wait_for()
+        links = site.tool("recall_node", node_id=first)["connections"]
+        assert (other, "depends_on") in [(link["id"], link["type"]) for link in links]
+
+
+def test_each_text_keeps_its_own_direction_and_the_page_its(browser: Any, environment: dict[str, str]) -> None:
+    hebrew, japanese = "הספינות יוצאות ביום שני.", "船は月曜日に出ます。"
+    with viewing(environment) as site:
+        site.tool("remember", content=f"{hebrew}\n\n{hebrew}", title="\u202eגשר\u202c", tags=["נמל"])
+        site.tool("remember", content=japanese)
+        with opened(browser, site.url) as shown:
+            shown.card(japanese).wait_for()
+            direction = "(element) => getComputedStyle(element).direction"
+            card = shown.card(hebrew)
+            assert card.locator("p.text").evaluate(direction) == "rtl"
+            assert {
+                each.evaluate("(bdi) => getComputedStyle(bdi).unicodeBidi") for each in card.locator("bdi").all()
+            } == {"isolate"}
+            assert [card.evaluate(direction), shown.card(japanese).evaluate(direction)] == ["ltr", "ltr"]
+            dialog = shown.open(hebrew)
+            assert dialog.locator("div.text").evaluate(direction) == "rtl"
+            assert dialog.get_by_role("button", name="Retire").evaluate(direction) == "ltr"
+            shown.picture("directions")
+
+
+def test_the_view_takes_the_hosts_theme_and_follows_it(browser: Any, environment: dict[str, str]) -> None:
+    def is_dark(shown: Shown) -> bool:
+        colour = shown.page.frames[-1].evaluate("getComputedStyle(document.body).backgroundColor")
+        return max(int(part) for part in re.findall(r"\d+", colour)[:3]) < 128
+
+    with viewing(environment) as site, opened(browser, site.url, color_scheme="light") as shown:
+        shown.view.locator("html[data-theme=light]").wait_for()
+        assert not is_dark(shown)
+        shown.page.emulate_media(color_scheme="dark")
+        shown.view.locator("html[data-theme=dark]").wait_for()
+        assert is_dark(shown)
+
+
+def test_review_shows_what_is_known_while_near_duplicates_are_still_looked_for(
+    browser: Any, environment: dict[str, str]
+) -> None:
+    """Calls that look for them are held until the rest was seen, however long that takes."""
+    Path(environment["HOLDFAST_HOME"]).mkdir(parents=True)
+    written(Path(environment["HOLDFAST_HOME"]), 80)
+    with viewing(environment, "--admin") as site:
+        first = site.tool("remember", content="The harbour opens at six.")["id"]
+        site.tool("remember", content="The harbour opens at eight.", links=[{"to": first, "type": "contradicts"}])
+        for text in TWINS:
+            site.tool("remember", content=text)
+        held: list[Any] = []
+        is_open = False
+
+        def keep(route: Any) -> None:
+            if is_open or '"view_pairs"' not in (route.request.post_data or ""):
+                route.continue_()
+            else:
+                held.append(route)
+
+        with opened(browser, site.url) as shown:
+            shown.page.route("**/mcp", keep)
+            shown.tab("Review")
+            shown.view.get_by_role("heading", name="Contradictions 1").wait_for()
+            shown.view.get_by_text("Still looking for near duplicates").wait_for()
+            shown.picture("looking")
+            is_open = True
+            for route in held:
+                route.continue_()
+            shown.view.get_by_role("heading", name="Near duplicates").wait_for()
+            shown.view.get_by_text("Looked for near duplicates around the latest 64 of").wait_for()
+            pair = shown.view.locator("li.pair").filter(has_text=TWINS[0])
+            pair.get_by_role("button", name=f"Keep this, retire the other: {TWINS[0]}").click()
+            said(shown, "The other one is retired.")
+            pair.filter(has_text=TWINS[1]).wait_for(state="detached")
+            shown.view.get_by_role("button", name="Look further").click()
+            shown.view.get_by_text("near duplicates around").wait_for(state="detached")
 
 
 MANY = 10_000
@@ -271,24 +393,45 @@ def written(home: Path, count: int) -> None:
         (folder / f"note.{note}.md").write_text(text, "utf-8")
 
 
+STOPWATCH = """
+if (self !== top) {
+    addEventListener("message", ({ data }) => {
+        if (data?.method === "ui/notifications/tool-result") self.answered ??= performance.now();
+    });
+    const look = () => {
+        if (self.answered && document.querySelector("#panel [data-note]")) self.shown = performance.now();
+        else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+}
+"""
+
+
 def seconds_to_open(browser: Any, site: Site) -> dict[str, float]:
-    """How long from a click to what it shows, for the opening and each panel."""
-    took: dict[str, float] = {}
-    began = time.perf_counter()
-    with opened(browser, site.url) as shown:
-        shown.view.locator("#panel article, #panel .quiet").first.wait_for()
-        took["open"] = time.perf_counter() - began
-        for panel in ("Timeline", "Map", "Review"):
+    """How long from the tool's answer to the first notes on the page, and from a click on a panel to what it shows."""
+    with opened(browser, site.url, script=STOPWATCH) as shown:
+        frame = shown.page.frames[-1]
+        until(lambda: frame.evaluate("self.shown !== undefined") is True)
+        took = {"open": frame.evaluate("self.shown - self.answered") / 1000}
+        for panel in ("Timeline", "Map", "Review", "Recent"):
             began = time.perf_counter()
             shown.tab(panel)
             shown.view.locator("#panel [data-note], #panel .quiet:not([aria-busy])").first.wait_for()
             took[panel] = time.perf_counter() - began
-        shown.picture(f"opened-{len(took)}")
     return took
 
 
+TIMES_AS_LONG = (
+    10  # an empty memory's View opens in less than a fifth of a second, where nothing else runs: this is 2 s
+)
+ROUNDS = 8
+
+
 def test_ten_thousand_notes_open_nearly_as_fast_as_none(browser: Any, tmp_path: Path) -> None:
-    """Measured beside an empty memory in the same run: how busy the machine is counts for both."""
+    """Measured in turns with an empty memory in the same run; what something takes at least is not the machine's load.
+
+    The rounds end as soon as the fastest of each are near enough, which one alone shows where nothing else runs.
+    """
     empty, full = (environment_in(tmp_path / name) for name in ("empty", "full"))
     for each in (empty, full):
         Path(each["HOLDFAST_HOME"]).mkdir(parents=True)
@@ -297,8 +440,13 @@ def test_ten_thousand_notes_open_nearly_as_fast_as_none(browser: Any, tmp_path: 
         none.tool("remember", content=TUESDAY)
         many.tool("remember", content=TUESDAY)
         assert many.tool("view_recent")["count"] == MANY + 2
-        least = {name: min(seconds_to_open(browser, none)[name] for _ in range(2)) for name in ("open", "Map")}
-        took = seconds_to_open(browser, many)
-    print(json.dumps({"empty": least, "10,000": took}))  # noqa: T201 - a figure to quote
-    assert took["open"] < 2 + least["open"]
-    assert max(took.values()) < 2 + 3 * max(least.values())
+        least: dict[str, dict[str, float]] = {"empty": {}, "10,000": {}}
+        for _ in range(ROUNDS):
+            for name, site in (("empty", none), ("10,000", many)):
+                took = seconds_to_open(browser, site)
+                least[name] = {panel: min(took[panel], least[name].get(panel, took[panel])) for panel in took}
+            ratios = {panel: least["10,000"][panel] / least["empty"][panel] for panel in least["empty"]}
+            if max(ratios.values()) < TIMES_AS_LONG:
+                break
+    print(json.dumps({name: {k: round(v, 3) for k, v in took.items()} for name, took in least.items()}))  # noqa: T201 - figures to quote
+    assert max(ratios.values()) < TIMES_AS_LONG, least

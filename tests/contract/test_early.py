@@ -205,7 +205,15 @@ def test_a_handshake_after_a_probe_that_the_framework_answered_is_served(
 
 # --- the same as without --------------------------------------------------------------------------
 
+APPS = {"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}}
+APPS_UNNAMED = {"extensions": {"io.modelcontextprotocol/ui": {}}, "roots": {"listChanged": True}}
 INFO = MODERN["_meta"]["io.modelcontextprotocol/clientInfo"]
+
+
+def envelope(capabilities: object) -> Line:
+    return {"_meta": MODERN["_meta"] | {"io.modelcontextprotocol/clientCapabilities": capabilities}}
+
+
 SCRIPTS: dict[str, Sequence[Line | str]] = {
     "a plain beginning": (hello(), READY, line(1, "tools/list"), line(2, "prompts/list", {}), line(3, "ping")),
     "names for ids": (hello("a"), READY, line("b-1", "resources/list"), line("ü", "ping"), line('"', "ping")),
@@ -219,6 +227,23 @@ SCRIPTS: dict[str, Sequence[Line | str]] = {
     "the newer version in a handshake": (hello(protocolVersion="2026-07-28"), READY, line(1, "ping")),
     "capabilities that are none": (hello(capabilities=[]), READY, line(1, "ping")),
     "roots that are none": (hello(capabilities={"roots": "x"}), READY, line(1, "ping")),
+    "extensions that are none": (hello(capabilities={"extensions": {"x": []}}), READY, line(1, "tools/list")),
+    "a client that shows Apps": (
+        hello(capabilities=APPS),
+        READY,
+        *(line(number, name) for number, name in enumerate(LISTS, 1)),
+    ),
+    "a client of the first version that shows Apps": (
+        hello(capabilities=APPS_UNNAMED, protocolVersion="2024-11-05"),
+        READY,
+        line(1, "tools/list"),
+        line(2, "resources/list"),
+    ),
+    "clients of the newer era of which one shows Apps": (
+        *(line(number, name, envelope(APPS)) for number, name in enumerate(LISTS)),
+        line(8, "tools/list", MODERN),
+        line(9, "tools/list", envelope(APPS_UNNAMED)),
+    ),
     "a client without a name": (hello(clientInfo={}), READY, line(1, "ping")),
     "no parameters": (line(1, "initialize"), READY, line(2, "ping")),
     "no messages": (hello(), "{", "[]", "nonsense", "", READY, line(1, "ping"), '{"jsonrpc":"2.0"}'),
@@ -269,6 +294,39 @@ def test_whatever_comes_is_answered_as_without_early_answers(
 ) -> None:
     early, late = (without_chance(said(environment, gate, how, SCRIPTS[name])) for how in ("", LATE))
     assert early == late
+
+
+@pytest.mark.parametrize("view", ["always", "never"])
+def test_whom_the_view_is_offered_to_holds_for_early_answers(
+    environment: dict[str, str], gate: Path, view: str
+) -> None:
+    scripts = (
+        (hello(), READY, line(1, "tools/list"), line(2, "resources/list")),
+        tuple(line(number, name, envelope(APPS)) for number, name in enumerate(LISTS)),
+    )
+    for script in scripts:
+        early, late = (
+            without_chance(said(environment | {"HOLDFAST_VIEW": view}, gate, how, script)) for how in ("", LATE)
+        )
+        assert early == late
+        assert any("memory_view" in answer for answer in early) is (view == "always")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_that_shows_apps_is_offered_the_view_before_the_framework_is_there(
+    environment: dict[str, str], gate: Path, era: str
+) -> None:
+    parameters = None if era == ERAS[0] else envelope(APPS)
+    with gated(environment, gate, era) as server:
+        if era == ERAS[0]:
+            server.write(json.dumps(hello(capabilities=APPS)))
+            assert server.read()["id"] == 0
+        server.write(json.dumps(line(1, "tools/list", parameters)))
+        server.write(json.dumps(line(2, "resources/list", parameters)))
+        tools, resources = (server.read()["result"] for _ in range(2))
+        assert not gate.exists()
+        assert {"memory_view", "view_recent", "remember"} <= {tool["name"] for tool in tools["tools"]}
+        assert "ui://holdfast/view.html" in {each["uri"] for each in resources["resources"]}
 
 
 def without_chance(answers: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from fastmcp import Client
 from mcp.client.extension import ClientExtension
 
 from holdfast.app import build_memory, build_server
+from holdfast.engine.view.pairs import STEP
 from holdfast.settings import load_settings
 from holdfast.tools.view.tools import PAGE, URI
 from served import ERAS, SELF, Agent, serving
@@ -21,7 +22,7 @@ TWELVE = {
     "remember", "recall", "recall_node", "mark_outdated", "submit_feedback", "run_maintenance",
     "memory_recall", "memory_store", "belief_update", "now_read", "now_update", "integrity_check",
 }  # fmt: skip
-INSIDE = {"view_recent", "view_review", "view_ask", "view_map", "view_timeline"}
+INSIDE = {"view_recent", "view_review", "view_pairs", "view_ask", "view_map", "view_timeline"}
 OLD, NEW = "Releases go out on Tuesdays: support is fully staffed.", "Releases go out on Mondays now."
 MOST_CHARACTERS = 400_000  # of any answer of the View's tools, whatever is stored
 pytestmark = pytest.mark.anyio
@@ -107,8 +108,9 @@ async def test_recent_tells_what_was_done_by_whom_and_what_may_be_taken_back(tmp
 async def test_behind_the_gate_there_are_more_acts_and_what_waits(tmp_path: Path) -> None:
     async with serving(tmp_path, ERAS[1], view="always", admin=True, review=True) as agent:
         twins = [(await agent.remember(f"The crane needs oil {when} spring."))["id"] for when in ("every", "each")]
-        alike = await agent.call("view_review")
+        alike = await agent.call("view_pairs")
         assert [{pair["first"], pair["second"]} for pair in alike["alike"]] == [set(twins)]
+        assert {note["id"] for note in alike["notes"]} == set(twins)
         batch = await agent.call("run_maintenance")
         merge = {"keep_id": twins[0], "discard_id": twins[1], "merged_content": "The crane needs oil in spring."}
         await agent.call("run_maintenance", batch_id=batch["batch_id"], results={"merges": [merge]})
@@ -130,10 +132,39 @@ async def test_looking_takes_nothing_off_maintenance(tmp_path: Path) -> None:
             await agent.remember(f"The crane needs oil {when} spring.")
         before = await agent.call("view_recent")
         await agent.call("view_review")
+        await agent.call("view_pairs")
         await agent.call("view_map")
         await agent.call("view_timeline")
         assert (await agent.call("view_recent"))["number"] == before["number"]
         assert (await agent.call("run_maintenance"))["batch_id"]
+
+
+async def test_pairs_are_looked_for_a_few_notes_at_a_time_in_a_space_or_everywhere_until_all_were_looked_at(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, ERAS[1], view="always") as agent:
+        cranes = {(await agent.remember(f"The crane needs oil {when} spring."))["id"] for when in ("every", "each")}
+        for number in range(3 * STEP):
+            await agent.remember(
+                f"{'abcdefghijklmnopqrstuvwxyz'[number]}{number * 7919} stands alone.", space="elsewhere"
+            )
+        looked, found = 0, []
+        while True:
+            page = await agent.call("view_pairs", offset=looked)
+            assert page["total"] == 3 * STEP + 2
+            assert page["looked"] == min(looked + STEP, page["total"])
+            found += page["alike"]
+            looked = page["looked"]
+            if looked == page["total"]:
+                break
+        assert [{pair["first"], pair["second"]} for pair in found].count(cranes) == 1
+        here = await agent.call("view_pairs", space="harbour")
+        assert (here["looked"], here["total"], len(here["alike"])) == (2, 2, 1)
+        there = await agent.call("view_pairs", space="elsewhere", offset=2 * STEP)
+        assert (there["looked"], there["total"]) == (3 * STEP, 3 * STEP)
+        assert not cranes & {note["id"] for note in there["notes"]}
+        beyond = await agent.call("view_pairs", offset=1000)
+        assert (beyond["looked"], beyond["alike"]) == (beyond["total"], [])
 
 
 async def test_what_stands_against_each_other_is_doubted_or_cannot_be_read_waits_for_a_person(tmp_path: Path) -> None:
@@ -239,7 +270,7 @@ async def test_no_answer_grows_with_what_is_stored(tmp_path: Path) -> None:
         last = await fill(agent, 40)
         calls: list[tuple[str, dict[str, Any]]] = [
             ("view_recent", {"limit": 50}), ("view_review", {}), ("view_ask", {"question": "word", "limit": 20}),
-            ("view_map", {"node_id": last, "most": 300}), ("view_timeline", {"limit": 100}),
+            ("view_pairs", {}), ("view_map", {"node_id": last, "most": 300}), ("view_timeline", {"limit": 100}),
         ]  # fmt: skip
         for name, arguments in calls:
             answer = await agent.call(name, **arguments)

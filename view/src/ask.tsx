@@ -154,6 +154,9 @@ export function AskPanel(given: { question: string; ask: (question: string) => v
         />
         <button type="button" class="main" onClick={() => given.ask(typed.trim())}>Ask</button>
       </div>
+      {!given.question && (
+        <p class="quiet">You see which notes an agent is given for this question, why each of them, and what is held back.</p>
+      )}
       {given.question && <Answered question={given.question} onMap={given.onMap} />}
     </>
   );

@@ -1,9 +1,10 @@
 // The forms with which a note is stored, edited, replaced, retired, linked, put into the trash or erased.
 
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { sentenceOf } from "./loading";
 import { type Done, type Memory, useMemory } from "./memory";
-import type { Node } from "./types";
+import type { Card, Inspected, Node } from "./types";
 import { EDGE_TYPES, edgeOf } from "./words";
 
 interface Changed {
@@ -12,12 +13,21 @@ interface Changed {
 
 const tagsOf = (typed: string): string[] => typed.split(",").map((tag) => tag.trim()).filter(Boolean);
 
-/** No form of HTML's: hosts may run the View without leave to submit any. */
+/**
+ * No form of HTML's: hosts may run the View without leave to submit any. It takes the focus to its first field, or to
+ * what does nothing where it has none.
+ */
 function Form(given: {
   name: string; label: string; danger?: boolean; incomplete?: boolean; run: () => Promise<boolean>; close: () => void;
   children: ComponentChildren;
 }) {
   const [busy, setBusy] = useState(false);
+  const whole = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const first = whole.current?.querySelector<HTMLElement>("input, textarea, select") ?? whole.current?.querySelector<HTMLElement>("button:last-of-type");
+    first?.focus();
+    whole.current?.scrollIntoView({ block: "nearest" });
+  }, []);
   const submit = () => {
     setBusy(true);
     void given.run().then((done) => {
@@ -26,7 +36,7 @@ function Form(given: {
     });
   };
   return (
-    <div role="form" class="edit" aria-label={given.name}>
+    <div role="form" class="edit" aria-label={given.name} ref={whole}>
       {given.children}
       <p class="buttons">
         <button type="button" class={given.danger ? "danger" : "main"} disabled={busy || given.incomplete} onClick={submit}>
@@ -145,24 +155,77 @@ export function RetireForm({ node, close }: { node: Node; close: () => void }) {
   );
 }
 
+const FOUND = 6; // notes to choose from
+const ID = /^mem_[0-9a-z]{4,16}$/;
+
+/** Finds notes by words, to choose one of them; `chosen` is told its id. */
+function Choice({ but, chosen, choose }: { but: string; chosen: string; choose: (id: string) => void }) {
+  const memory = useMemory();
+  const [typed, setTyped] = useState("");
+  const [found, setFound] = useState<{ notes: Card[]; problem: string }>();
+  const find = async () => {
+    choose("");
+    if (ID.test(typed.trim())) {
+      setFound(undefined);
+      choose(typed.trim());
+      return;
+    }
+    try {
+      const { hits, held } = await memory.server.read<Inspected>("view_ask", { question: typed.trim(), limit: FOUND });
+      const notes = [...hits, ...held.map((each) => each.hit)].map((reason) => reason.note).filter((note) => note.id !== but);
+      setFound({ notes: notes.slice(0, FOUND), problem: notes.length ? "" : "No note was found: try other words, or its id." });
+    } catch (error) {
+      setFound({ notes: [], problem: sentenceOf(error) });
+    }
+  };
+  return (
+    <>
+      <div class="ask" role="search">
+        <label for="other">The other note: words of it, or its id</label>
+        <input
+          id="other" type="search" dir="auto" autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && !event.isComposing && typed.trim() && void find()}
+        />
+        <button type="button" disabled={!typed.trim()} onClick={() => void find()}>Find</button>
+      </div>
+      <div role="status">
+        {found?.problem && <p class="problem">{found.problem}</p>}
+        {!found && chosen && <p class="quiet">Link to <code>{chosen}</code>.</p>}
+      </div>
+      {found && found.notes.length > 0 && (
+        <fieldset>
+          <legend>Which one?</legend>
+          {found.notes.map((note) => (
+            <label class="choice" key={note.id}>
+              <input type="radio" name="other" checked={chosen === note.id} onChange={() => choose(note.id)} />
+              <bdi>{note.title}</bdi>
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </>
+  );
+}
+
 export function LinkForm({ node, close }: { node: Node; close: () => void }) {
   const memory = useMemory();
   const [target, setTarget] = useState("");
   const [edge, setEdge] = useState("related_to");
   const run = () => memory.act(async (): Promise<Done> => {
-    const given = { source_id: node.id, target_id: target.trim(), edge };
+    const given = { source_id: node.id, target_id: target, edge };
     const { data } = await memory.server.call<Changed>("admin_connect_memories", given);
+    await tell(memory, `The user linked ${node.id} and ${target} in the View.`);
     return { said: "Linked.", change: data?.change_id };
   });
   return (
-    <Form name="Link the note" label="Link" incomplete={!target.trim()} run={run} close={close}>
+    <Form name="Link the note" label="Link" incomplete={!target} run={run} close={close}>
       <label>
         This note
         <select value={edge} onChange={(event) => setEdge(event.currentTarget.value)}>
           {EDGE_TYPES.map((type) => <option value={type} key={type}>{edgeOf(type)}</option>)}
         </select>
       </label>
-      <Line label="The other note’s id" hint="mem_…" value={target} set={setTarget} required />
+      <Choice but={node.id} chosen={target} choose={setTarget} />
     </Form>
   );
 }

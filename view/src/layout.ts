@@ -6,6 +6,7 @@ import type { Card, Edge, Graph } from "./types";
 
 export const RADIUS = 9;
 const TICKS = 160;
+const FEW = 40; // notes that stand further apart, so that their titles can be read
 
 export interface Placed extends SimulationNodeDatum {
   note: Card;
@@ -32,10 +33,11 @@ export function placed(graph: Graph): Layout {
     const [source, target] = [byId.get(edge.source), byId.get(edge.target)];
     return source && target ? [{ edge, source, target }] : [];
   });
+  const room = nodes.length <= FEW ? 1.7 : 1;
   forceSimulation(nodes)
-    .force("links", forceLink<Placed, Line>(lines).distance((line) => (line.edge.type === "preceded_by" ? 90 : 60)))
-    .force("apart", forceManyBody<Placed>().strength(-140).distanceMax(400))
-    .force("touching", forceCollide<Placed>(RADIUS * 2))
+    .force("links", forceLink<Placed, Line>(lines).distance((line) => room * (line.edge.type === "preceded_by" ? 90 : 60)))
+    .force("apart", forceManyBody<Placed>().strength(-140 * room * room).distanceMax(400 * room))
+    .force("touching", forceCollide<Placed>(RADIUS * 2 * room))
     .force("x", forceX(0).strength(0.06))
     .force("y", forceY(0).strength(0.08))
     .force("middle", forceCenter(0, 0))

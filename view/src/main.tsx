@@ -116,6 +116,7 @@ function View({ server, opened }: { server: Server; opened: Partial<Opened> }) {
   const [note, setNote] = useState(opened.node_id ?? "");
   const [storing, setStoring] = useState(false);
   const [done, setDone] = useState<Done & { refused?: boolean }>();
+  const [acted, setActed] = useState(0);
   const { recent, problem, look } = useRecent(server, space);
   const acts = useMemo(() => new Set(recent?.acts ?? []), [recent?.acts.join(" ")]);
   const act = async (work: () => Promise<Done>): Promise<boolean> => {
@@ -127,14 +128,19 @@ function View({ server, opened }: { server: Server; opened: Partial<Opened> }) {
       return false;
     } finally {
       await look();
+      setActed((before) => before + 1);
     }
+  };
+  const stopStoring = () => {
+    setStoring(false);
+    document.getElementById("store")?.focus();
   };
   const showMap = (next: Around) => {
     setAround(next);
     setTab("Map");
   };
   const memory: Memory = {
-    server, acts, space, number: recent?.number ?? 0, open: setNote, showMap: (id) => showMap({ node: id, question: "" }), act,
+    server, acts, space, number: recent?.number ?? 0, acted, open: setNote, showMap: (id) => showMap({ node: id, question: "" }), act,
   };
   const message = done && (
     <Said done={done} undo={() => done.change && void act(() => takeBack(memory, done.change ?? ""))} close={() => setDone(undefined)} />
@@ -145,7 +151,7 @@ function View({ server, opened }: { server: Server; opened: Partial<Opened> }) {
         <h1>Memory</h1>
         <p class="quiet">{recent && counted(recent.count, "note")}</p>
         <Spaces spaces={recent?.spaces ?? []} space={space} choose={setSpace} />
-        {acts.has("remember") && <button type="button" onClick={() => setStoring(true)}>Store a note</button>}
+        {acts.has("remember") && <button type="button" id="store" onClick={() => setStoring(true)}>Store a note</button>}
         {server.canFill && <button type="button" onClick={() => void server.fill().catch(() => undefined)}>Full screen</button>}
         <Tabs tab={tab} choose={setTab} />
       </header>
@@ -153,7 +159,7 @@ function View({ server, opened }: { server: Server; opened: Partial<Opened> }) {
       <div id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
         <h2 class="unseen">{tab}</h2>
         {problem && <p class="problem" role="alert">{problem}</p>}
-        {storing && <StoreForm close={() => setStoring(false)} />}
+        {storing && <StoreForm close={stopStoring} />}
         {tab === "Recent" && (recent ? <RecentPanel recent={recent} key={space} /> : !problem && <p class="quiet" aria-busy="true">Reading …</p>)}
         {tab === "Review" && <ReviewPanel />}
         {tab === "Ask" && <AskPanel question={question} ask={setQuestion} onMap={(asked) => showMap({ node: "", question: asked })} />}

@@ -38,6 +38,12 @@ function Edge({ line }: { line: Line }) {
   );
 }
 
+/** Without links that say of two notes, once more, that one replaced the other. */
+function drawn(lines: Line[]): Line[] {
+  const replaced = new Set(lines.filter(({ edge }) => edge.type === "superseded_by").map(({ edge }) => `${edge.target} ${edge.source}`));
+  return lines.filter(({ edge }) => edge.type !== "evolved_from" || !replaced.has(`${edge.source} ${edge.target}`));
+}
+
 function Drawing({ layout, seeds }: { layout: Layout; seeds: ReadonlySet<string> }) {
   const memory = useMemory();
   const svg = useRef<SVGSVGElement>(null);
@@ -64,7 +70,7 @@ function Drawing({ layout, seeds }: { layout: Layout; seeds: ReadonlySet<string>
       </defs>
       <g ref={inside}>
         <g aria-hidden="true">
-          {layout.lines.map((line) => <Edge line={line} key={`${line.edge.source} ${line.edge.target} ${line.edge.type}`} />)}
+          {drawn(layout.lines).map((line) => <Edge line={line} key={`${line.edge.source} ${line.edge.target} ${line.edge.type}`} />)}
         </g>
         {layout.nodes.map(({ note, x: left, y: top }) => (
           <g

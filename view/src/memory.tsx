@@ -18,6 +18,8 @@ export interface Memory {
   space: string;
   /** Another number after each change of the memory. */
   number: number;
+  /** How often something was done here. */
+  acted: number;
   open: (id: string) => void;
   showMap: (id: string) => void;
   /** Do something, say how it ended, and look again; false where it was refused. */

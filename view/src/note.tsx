@@ -41,7 +41,17 @@ function Acts({ whole, close }: { whole: Whole; close: () => void }) {
   const { node } = whole;
   const [doing, setDoing] = useState<Doing>();
   const [problem, setProblem] = useState("");
-  const stop = () => setDoing(undefined);
+  const buttons = useRef<HTMLParagraphElement>(null);
+  const [ended, setEnded] = useState<Doing["form"]>();
+  const stop = () => {
+    setEnded(doing?.form);
+    setDoing(undefined);
+  };
+  useEffect(() => {
+    if (!ended || doing) return;
+    const there = buttons.current;
+    (there?.querySelector<HTMLElement>(`[data-act=${ended}]`) ?? there?.querySelector<HTMLElement>("button"))?.focus();
+  }, [ended, doing]);
   const first = async (form: "delete" | "erase") => {
     const tool = form === "delete" ? "admin_delete_memory" : "admin_purge";
     try {
@@ -67,15 +77,18 @@ function Acts({ whole, close }: { whole: Whole; close: () => void }) {
   return (
     <>
       {problem && <p class="problem" role="alert">{problem}</p>}
-      <p class="buttons">
-        {memory.acts.has("admin_update_memory") && whole.isWhole && <button type="button" onClick={() => setDoing({ form: "edit" })}>Edit</button>}
-        {may("remember", !node.outdated && whole.isWhole) && <button type="button" onClick={() => setDoing({ form: "replace" })}>Replace</button>}
-        {may("mark_outdated", !node.outdated) && <button type="button" onClick={() => setDoing({ form: "retire" })}>Retire</button>}
-        {may("admin_connect_memories") && <button type="button" onClick={() => setDoing({ form: "link" })}>Link</button>}
-        {may("admin_delete_memory") && <button type="button" onClick={() => void first("delete")}>Delete</button>}
-        {may("admin_purge") && <button type="button" onClick={() => void first("erase")}>Erase</button>}
+      <p class="buttons" ref={buttons}>
+        {memory.acts.has("admin_update_memory") && whole.isWhole && <button type="button" data-act="edit" onClick={() => setDoing({ form: "edit" })}>Edit</button>}
+        {may("remember", !node.outdated && whole.isWhole) && <button type="button" data-act="replace" onClick={() => setDoing({ form: "replace" })}>Replace</button>}
+        {may("mark_outdated", !node.outdated) && <button type="button" data-act="retire" onClick={() => setDoing({ form: "retire" })}>Retire</button>}
+        {may("admin_connect_memories") && <button type="button" data-act="link" onClick={() => setDoing({ form: "link" })}>Link</button>}
+        {may("admin_delete_memory") && <button type="button" data-act="delete" onClick={() => void first("delete")}>Delete</button>}
+        {may("admin_purge") && <button type="button" data-act="erase" onClick={() => void first("erase")}>Erase</button>}
         <button type="button" onClick={() => { close(); memory.showMap(node.id); }}>Map</button>
       </p>
+      {memory.acts.size > 0 && !memory.acts.has("admin_update_memory") && (
+        <p class="quiet">Editing in place, linking and erasing need the open gate: <code>holdfast view --admin</code>.</p>
+      )}
     </>
   );
 }
@@ -147,7 +160,7 @@ export function NoteDialog({ id, close, message }: { id: string; close: () => vo
   return (
     <dialog ref={dialog} aria-label="A note" onClose={close}>
       <p class="closing"><button type="button" onClick={() => dialog.current?.close()}>Close</button></p>
-      <div role="status" aria-live="polite">{message}</div>
+      <div role="status" aria-live="polite" class="saying">{message}</div>
       <Waiting loaded={loaded}>{(whole) => <Shown whole={whole} close={() => dialog.current?.close()} />}</Waiting>
     </dialog>
   );

@@ -1,10 +1,10 @@
-// What waits for a person: proposals, contradictions, near duplicates, doubted beliefs, files that are no notes.
+// What waits for a person: proposals, contradictions, doubted beliefs, files that are no notes, near duplicates.
 
-import type { ComponentChildren } from "preact";
 import { Named, NoteCard, Text } from "./cards";
 import { useLoaded, Waiting } from "./loading";
 import { type Memory, useMemory } from "./memory";
-import type { Card, Pair, Proposal, Review } from "./types";
+import { PairList, Progress, Section, type Sought, usePairs } from "./pairs";
+import type { Card, Proposal, Review } from "./types";
 import { counted, dateOf } from "./words";
 
 const KINDS: Record<string, string> = { merge: "Merge", consolidate: "Consolidate", retire: "Retire" };
@@ -35,60 +35,18 @@ function ProposalItem({ proposal, notes }: { proposal: Proposal; notes: Readonly
   );
 }
 
-async function keepOne(memory: Memory, kept: string, retired: string) {
-  const given = { node_id: retired, superseded_by: kept, reason: "Settled in the View." };
-  const { data } = await memory.server.call<{ change_id: string | null }>("mark_outdated", given);
-  await memory.server.tellModel(`The user retired ${retired} in favour of ${kept} in the View.`).catch(() => undefined);
-  return { said: "The other one is retired.", change: data?.change_id ?? null };
-}
-
-function PairItem({ pair, notes }: { pair: Pair; notes: ReadonlyMap<string, Card> }) {
+function Found({ found, sought, further }: { found: Review; sought: Sought; further: () => void }) {
   const memory = useMemory();
-  const [first, second] = [notes.get(pair.first), notes.get(pair.second)];
-  if (!first || !second) return null;
-  const keep = (kept: Card, other: Card) => memory.acts.has("mark_outdated") && (
-    <button
-      type="button" aria-label={`Keep this, retire the other: ${kept.title}`}
-      onClick={() => void memory.act(() => keepOne(memory, kept.id, other.id))}
-    >
-      Keep this, retire the other
-    </button>
-  );
-  return (
-    <li class="pair">
-      {pair.reason && <p>Because: <Text text={pair.reason} /></p>}
-      <NoteCard note={first}>{keep(first, second)}</NoteCard>
-      <NoteCard note={second}>{keep(second, first)}</NoteCard>
-    </li>
-  );
-}
-
-function Section({ title, count, children }: { title: string; count: number; children: ComponentChildren }) {
-  if (!count) return null;
-  return <section><h2>{title} <span class="count">{count.toLocaleString()}</span></h2>{children}</section>;
-}
-
-function Pairs({ title, pairs, notes }: { title: string; pairs: Pair[]; notes: ReadonlyMap<string, Card> }) {
-  return (
-    <Section title={title} count={pairs.length}>
-      <ul class="plain">{pairs.map((pair) => <PairItem pair={pair} notes={notes} key={`${pair.first} ${pair.second}`} />)}</ul>
-    </Section>
-  );
-}
-
-function Found({ found }: { found: Review }) {
   const notes = new Map(found.notes.map((note) => [note.id, note]));
-  const waiting = found.count_proposals + found.opposed.length + found.conflicts.length + found.alike.length
-    + found.doubted.length + found.count_quarantined;
+  const waiting = found.count_proposals + found.opposed.length + found.doubted.length + found.count_quarantined
+    + sought.conflicts.length + sought.alike.length;
   return (
     <>
-      {!waiting && <p class="quiet">Nothing waits for you.</p>}
+      {!waiting && <p class="quiet">{sought.busy ? "Nothing waits for you so far." : "Nothing waits for you."}</p>}
       <Section title="Proposals" count={found.count_proposals}>
         <ul class="plain">{found.proposals.map((each) => <ProposalItem proposal={each} notes={notes} key={each.id} />)}</ul>
       </Section>
-      <Pairs title="Contradictions" pairs={found.opposed} notes={notes} />
-      <Pairs title="Perhaps contradictions" pairs={found.conflicts} notes={notes} />
-      <Pairs title="Near duplicates" pairs={found.alike} notes={notes} />
+      <PairList title="Contradictions" pairs={found.opposed} notes={notes} />
       <Section title="Doubted beliefs" count={found.doubted.length}>
         <ul class="plain">
           {found.doubted.map(({ id, standing }) => {
@@ -100,6 +58,12 @@ function Found({ found }: { found: Review }) {
       <Section title="Files that cannot be read as notes" count={found.count_quarantined}>
         <ul>{found.quarantined.map(({ path, reason }) => <li key={path}><code><bdi>{path}</bdi></code>: <Text text={reason} /></li>)}</ul>
       </Section>
+      <PairList title="Perhaps contradictions" pairs={sought.conflicts} notes={sought.notes} />
+      <PairList title="Near duplicates" pairs={sought.alike} notes={sought.notes} />
+      <Progress sought={sought} further={further} />
+      {memory.acts.size > 0 && !memory.acts.has("admin_resolve_proposal") && (
+        <p class="quiet">Proposals are shown where the gate is open: <code>holdfast view --admin</code>.</p>
+      )}
     </>
   );
 }
@@ -108,5 +72,6 @@ export function ReviewPanel() {
   const memory = useMemory();
   const given = memory.space ? { space: memory.space } : {};
   const loaded = useLoaded(() => memory.server.read<Review>("view_review", given), [memory.space, memory.number]);
-  return <Waiting loaded={loaded}>{(found) => <Found found={found} />}</Waiting>;
+  const { sought, further } = usePairs();
+  return <Waiting loaded={loaded}>{(found) => <Found found={found} sought={sought} further={further} />}</Waiting>;
 }

@@ -65,12 +65,19 @@ export interface Review {
   proposals: Proposal[];
   count_proposals: number;
   opposed: Pair[];
-  conflicts: Pair[];
-  alike: Pair[];
   doubted: { id: string; standing: string }[];
   quarantined: { path: string; reason: string }[];
   count_quarantined: number;
   notes: Card[];
+}
+
+/** Pairs around some notes: `looked` of `total` have been looked at. */
+export interface Pairs {
+  conflicts: Pair[];
+  alike: Pair[];
+  notes: Card[];
+  looked: number;
+  total: number;
 }
 
 export interface Reason {

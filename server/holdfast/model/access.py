@@ -21,6 +21,7 @@ from holdfast.model.note import space_name
 
 THIS_MACHINE: Final = "127.0.0.1"
 _PORTS: Final = {"http": 80, "https": 443}
+APPS: Final = "io.modelcontextprotocol/ui"  # the extension that a client declares which shows MCP Apps
 
 
 def is_this_machine(host: str) -> bool:

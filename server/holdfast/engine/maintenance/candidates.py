@@ -105,10 +105,24 @@ async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) 
         seeds = looked.seeds[start : start + HOP]
         around = await ports.index.read(lambda view, ids=seeds: _around(view, ids, looked.near, vectors, now))  # type: ignore[misc]
         given = [(number, around[note]) for number, note in enumerate(seeds, start) if note in around]
-        length = sum(_length(*surroundings) for _, surroundings in given)
-        looked.found += await ports.computing.run(principal, length, partial(_found, given, kinds))
+        looked.found += await _judged(ports, principal, given, kinds)
     looked.choose(limit)
     return looked
+
+
+async def look_around(ports: Ports, principal: str, seeds: Sequence[str], kinds: Sequence[Kind]) -> list[Candidate]:
+    """What there is to judge of these kinds around a few notes, `HOP` at most; each pair once, the notes in order."""
+    vectors, now = stored_set(ports), ports.now
+    around = await ports.index.read(lambda view: _around(view, seeds[:HOP], {}, vectors, now))
+    given = [(number, around[note]) for number, note in enumerate(seeds) if note in around]
+    return _distinct(item for _, item in await _judged(ports, principal, given, kinds))
+
+
+async def _judged(
+    ports: Ports, principal: str, given: Sequence[tuple[int, Around]], kinds: Sequence[Kind]
+) -> list[tuple[int, Candidate]]:
+    length = sum(_length(*surroundings) for _, surroundings in given)
+    return await ports.computing.run(principal, length, partial(_found, given, kinds))
 
 
 def _found(given: Sequence[tuple[int, Around]], kinds: Sequence[Kind]) -> list[tuple[int, Candidate]]:

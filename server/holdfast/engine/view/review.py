@@ -1,31 +1,20 @@
-"""What waits for a person: proposals, contradictions, near duplicates, doubted beliefs, files that are no notes."""
+"""What waits for a person: proposals, contradictions, doubted beliefs, files that are no notes; pairs are apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.engine.arguments import space as space_named
-from holdfast.engine.maintenance.candidates import look
 from holdfast.engine.maintenance.verdicts import Proposal, list_proposals
 from holdfast.engine.omi.beliefs import standings
-from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.ports import Ports, View
 from holdfast.index.overview import Opposed
 from holdfast.index.rows import IndexedNote
-from holdfast.model.maintenance import Candidate
 from holdfast.model.note import Note
 
 MOST = 20  # of each kind
 MOST_PROPOSALS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two notes that maintenance would have judged: near duplicates, or what may be a contradiction."""
-
-    first: str
-    second: str
-    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +28,6 @@ class Review:
     proposals: tuple[Proposal, ...]
     count_proposals: int
     opposed: tuple[Opposed, ...]
-    conflicts: tuple[Pair, ...]
-    alike: tuple[Pair, ...]
     doubted: tuple[str, ...]
     beliefs: dict[str, str]
     quarantined: tuple[tuple[str, str], ...]
@@ -48,12 +35,11 @@ class Review:
     notes: dict[str, Note]
 
 
-async def review(ports: Ports, caller: Caller, space: str | None, *, gated: bool) -> Review:
-    """What waits in a space, or everywhere. Looking settles nothing, and takes nothing off an agent's maintenance.
+async def review(ports: Ports, space: str | None, *, gated: bool) -> Review:
+    """What is known to wait in a space, or everywhere; `pairs` looks for more. Looking settles nothing.
 
     Args:
         ports: the world.
-        caller: who looks.
         space: where, None for everywhere. Files that are no notes are told of in any case.
         gated: whoever looks is behind the gate. Without it there are no proposals, and of the files that cannot be
             read as notes the first alone is named, as `recall` does.
@@ -63,15 +49,12 @@ async def review(ports: Ports, caller: Caller, space: str | None, *, gated: bool
     """
     name = None if space is None else space_named("space", space)
     proposals = await list_proposals(ports) if gated else []
-    looked = await look(ports, caller.principal, ("conflicts", "merges"), MOST)
-    pairs = {kind: _pairs(looked.items.get(kind, ()), name) for kind in ("conflicts", "merges")}
 
     def read(view: View) -> tuple[list[Opposed], list[str], dict[str, IndexedNote], list[tuple[str, str]]]:
         opposed = view.opposed(name, ports.now, MOST)
         doubted = view.doubted(name, ports.now, MOST)
         ids = {note for proposal in proposals[:MOST_PROPOSALS] for note in proposal.hashes}
         ids |= {note for item in opposed for note in (item.first, item.second)}
-        ids |= {note for found in pairs.values() for pair in found for note in (pair.first, pair.second)}
         return opposed, doubted, view.notes(ids | set(doubted)), view.problems()
 
     opposed, doubted, rows, problems = await ports.index.read(read)
@@ -81,23 +64,12 @@ async def review(ports: Ports, caller: Caller, space: str | None, *, gated: bool
         tuple(here[:MOST_PROPOSALS]),
         len(here),
         tuple(opposed),
-        pairs["conflicts"],
-        pairs["merges"],
         tuple(each for each in doubted if each in notes),
         await standings(ports, [notes[each] for each in doubted if each in notes]),
         tuple(problems[: MOST if gated else 1]),
         len(problems),
         notes,
     )
-
-
-def _pairs(candidates: Iterable[Candidate], space: str | None) -> tuple[Pair, ...]:
-    found: list[Pair] = []
-    for item in candidates:
-        first, second = (text.note for text in item.texts)
-        if space in (None, first.space, second.space):
-            found.append(Pair(first.id, second.id, item.similarity))
-    return tuple(found)
 
 
 def _touches(proposal: Proposal, space: str, notes: dict[str, Note]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from fastmcp import Context
 from fastmcp.tools import ToolResult
 from mcp.server.context import ServerRequestContext
 
-APPS: Final = "io.modelcontextprotocol/ui"  # the extension that a client declares
+from holdfast.model.access import APPS
 
 
 class AppResult(ToolResult):

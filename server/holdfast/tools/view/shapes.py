@@ -12,8 +12,9 @@ from holdfast.engine.agent.answer import Hit
 from holdfast.engine.maintenance.verdicts import Proposal
 from holdfast.engine.view.graph import Graph
 from holdfast.engine.view.inspect import Held, Inspected
+from holdfast.engine.view.pairs import Pair, Pairs
 from holdfast.engine.view.recent import ChangeShown
-from holdfast.engine.view.review import Pair, Review
+from holdfast.engine.view.review import Review
 from holdfast.engine.view.timeline import Timeline
 from holdfast.model.note import Note
 from holdfast.model.passages import first_sentence
@@ -104,12 +105,20 @@ class ReviewResult(TypedDict):
     proposals: list[ShownProposal]
     count_proposals: int
     opposed: list[ShownPair]
-    conflicts: list[ShownPair]
-    alike: list[ShownPair]
     doubted: list[ShownBelief]
     quarantined: list[ShownProblem]
     count_quarantined: int
     notes: list[Card]
+
+
+class PairsResult(TypedDict):
+    """With `looked` as large as `total` every note has been looked at."""
+
+    conflicts: list[ShownPair]
+    alike: list[ShownPair]
+    notes: list[Card]
+    looked: int
+    total: int
 
 
 class Term(TypedDict):
@@ -233,8 +242,6 @@ def review_shape(found: Review) -> ReviewResult:
             }
             for each in found.opposed
         ],
-        "conflicts": _pairs(found.conflicts),
-        "alike": _pairs(found.alike),
         "doubted": [{"id": each, "standing": found.beliefs.get(each, "")} for each in found.doubted],
         "quarantined": [
             {"path": beginning(path, REASON_TOKENS), "reason": beginning(reason, REASON_TOKENS)}
@@ -242,6 +249,16 @@ def review_shape(found: Review) -> ReviewResult:
         ],
         "count_quarantined": found.count_quarantined,
         "notes": [card(note) for note in found.notes.values()],
+    }
+
+
+def pairs_shape(found: Pairs) -> PairsResult:
+    return {
+        "conflicts": _pairs(found.conflicts),
+        "alike": _pairs(found.alike),
+        "notes": [card(note) for note in found.notes.values()],
+        "looked": found.looked,
+        "total": found.total,
     }
 
 

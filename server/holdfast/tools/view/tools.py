@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 
 from holdfast.engine.view.graph import MOST_NODES, Around, graph
 from holdfast.engine.view.inspect import MOST_HITS, inspect
+from holdfast.engine.view.pairs import pairs
 from holdfast.engine.view.recent import MOST_CHANGES, change_number, recent
 from holdfast.engine.view.review import review
 from holdfast.engine.view.timeline import MOST_NOTES, timeline
@@ -65,7 +66,7 @@ def add_view(provider: LocalProvider, served: ServedMemory, setting: str) -> Non
     """Put the View's page and its tools where a server finds them."""
     _add_page(provider)
     _add_open(provider, setting)
-    for add in (_add_recent, _add_review, _add_ask, _add_graph, _add_timeline):
+    for add in (_add_recent, _add_review, _add_pairs, _add_ask, _add_graph, _add_timeline):
         add(provider, served)
 
 
@@ -145,9 +146,27 @@ def _add_review(provider: LocalProvider, served: ServedMemory) -> None:
         meta=_meta(INSIDE),
     )
     async def _view_review(context: Context, space: Space = None) -> ToolResult:
-        who, gated = served.caller(context), await _may(context, "admin_resolve_proposal")
-        found = await answered(served.memory.attend(lambda ports: review(ports, who, space, gated=gated)))
+        gated = await _may(context, "admin_resolve_proposal")
+        found = await answered(served.memory.attend(lambda ports: review(ports, space, gated=gated)))
         return _for_page("What waits for a person.", shapes.review_shape(found))
+
+
+def _add_pairs(provider: LocalProvider, served: ServedMemory) -> None:
+    @provider.tool(
+        name="view_pairs",
+        description="For the View: near duplicates and perhaps contradictions around the next few notes, newest first.",
+        annotations=READS,
+        output_schema=schema_of(shapes.PairsResult),
+        meta=_meta(INSIDE),
+    )
+    async def _view_pairs(
+        context: Context,
+        space: Space = None,
+        offset: Annotated[int, Field(ge=0, description="`looked` of the answer that this one follows.")] = 0,
+    ) -> ToolResult:
+        who = served.caller(context)
+        found = await answered(served.memory.attend(lambda ports: pairs(ports, who, space, offset)))
+        return _for_page(f"Looked at {found.looked} of {found.total} notes.", shapes.pairs_shape(found))
 
 
 def _add_ask(provider: LocalProvider, served: ServedMemory) -> None:
