@@ -278,7 +278,9 @@ def save_with(editor: str, path: Path, mark: str) -> bool:
     command = [part.format(path=path, mark=mark, draft=draft) for part in EDITORS[editor]]
     if editor == "nano":
         return typed_into_nano(command, mark)
-    overwrite = b"y\n" * 4  # vim asks, when the file changed since it read it, and takes silence for a no without an error
+    overwrite = (
+        b"y\n" * 4
+    )  # vim asks, when the file changed since it read it, and takes silence for a no without an error
     return subprocess.run(command, check=False, capture_output=True, input=overwrite).returncode == 0
 
 
