@@ -419,11 +419,11 @@ MUTATIONS = (
              "for item in shown) else []", "for item in shown[:limit]) else []",
              (f"{_FEEDBACK}test_dislikes_do_not_silence_an_answer_that_has_room_for_one_note_only",)),
     Mutation("rare-word-silenced", 2, "a rare word that a note holds counts as any other", "model/ranking.py",
-             "    worth = max(worth, floor) * ", "    worth = worth * ",
+             "    worth = max(careful(worth), floor) * ", "    worth = careful(worth) * ",
              (("tests/contract/test_recall_identifiers.py::"
                "test_a_rare_word_finds_its_note_first_and_strong[50000-vectors]"),)),
     Mutation("order-strong", 2, "an order that names nothing in particular gets strong hits", "model/ranking.py",
-             "_ORDER_SHARE = 0.44", "_ORDER_SHARE = 1.0",
+             "_ORDER_SHARE = 0.5", "_ORDER_SHARE = 1.0",
              (("tests/contract/test_recall_silence.py::"
                "test_an_order_that_names_nothing_gets_few_hits_and_no_strong_one"),)),
     Mutation("small-talk-searched", 2, "small talk is looked for", "model/prompts.py",
