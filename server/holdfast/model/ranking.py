@@ -199,6 +199,7 @@ _FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of wha
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY = 0.8  # what a word weighs more that is no ordinary one
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
+_BY_MEANING = 0.73  # the most of a note that shares no word with the question: never certain
 _DOUBT = 0.5  # the most of what may be beside the point whatever it has in common with the question: below WEAK
 _UNREAD, _ENGLISH, _PLAIN_WORDS = 0.6, 0.2, 2  # shares of a question's words: unknown ones, and those of grammar
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
@@ -445,6 +446,8 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     )
     named = subject + (agreement == 1.0)
     worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
+    if not candidate.coverage:
+        worth = min(worth, _BY_MEANING)
     worth = max(careful(worth), floor) * (_ORDER_SHARE if question.is_order else 1.0)
     if asked.beside and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
         worth = min(worth, _DOUBT)
