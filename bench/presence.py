@@ -1,6 +1,6 @@
 """How often the right fact is before the model when it is needed, and what that costs.
 
-    python bench/presence.py [--held-out] [--line 0.7] [--tokens 600] [--encoder builtin] [--show]
+    python bench/presence.py [--held-out] [--line 0.8] [--tokens 600] [--encoder builtin] [--show]
 
 The episodes of `data/presence.json` are made up for this, and the settings were chosen on them; with `--held-out` those
 of `data/presence_held_out.json` are played, which were written afterwards and on which nothing was chosen. They are
@@ -208,7 +208,7 @@ def report(ways: Sequence[Way], quiet: Sequence[Way], *, show: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--held-out", action="store_true", help="play the episodes on which nothing was chosen")
-    parser.add_argument("--line", type=float, default=0.7, help="what a later prompt's note must clear")
+    parser.add_argument("--line", type=float, default=0.8, help="what a later prompt's note must clear")
     parser.add_argument("--tokens", type=int, default=600, help="of a session's first prompt, at most")
     parser.add_argument("--encoder", default="builtin")
     parser.add_argument("--show", action="store_true", help="name the prompts whose fact was missing")

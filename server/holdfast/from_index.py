@@ -108,6 +108,8 @@ def by_words(given: Mapping[str, str], settings: Settings) -> str:
         HoldfastError: the package's own files cannot be read.
         sqlite3.Error: the index cannot be read.
     """
+    if settings.store:
+        raise NotFromIndexError("the memory is in a database")
     if not settings.home.is_dir() or settings.tenancy != "single":
         return ""
     event = filled(given.get("event"))

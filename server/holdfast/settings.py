@@ -374,7 +374,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("presence", "false", "Serve the tools that clients' hooks call: see docs/presence.md.", _switch),
     Setting("presence_tokens", "600", "How long that may be which a hook adds to a session's first prompt, in tokens.",
             _whole(200, 2000)),
-    Setting("presence_line", "0.7", "How relevant a note must be, 0 to 1, to be added to a later prompt.", _share),
+    Setting("presence_line", "0.8", "How relevant a note must be, 0 to 1, to be added to a later prompt.", _share),
     Setting("now", "", "The ISO-8601 time that questions are asked at, for tests and benches only.", _time),
 )  # fmt: skip
 
@@ -454,7 +454,7 @@ class Settings:
     review: bool = False
     presence: bool = False
     presence_tokens: int = 600
-    presence_line: float = 0.7
+    presence_line: float = 0.8
     transcript_roots: tuple[Path, ...] = ()
     transcript_days: int = 30
     transcript_mib: int = 16

@@ -107,6 +107,8 @@ SIBLINGS = {
         "Weekly sync: we spoke about the budget of search.",
     ),
     "sprints": ("Sprint 31 closed with 24 points.", "Sprint 32 closed with 31 points."),
+    "two with letters": ("Incubator A is set to 37 degrees.", "Incubator B is set to 34 degrees."),
+    "lines of a log": ("12 May: ten laps, best lap 1:42.3.", "19 May: twelve laps, best lap 1:40.9."),
     "turns of a talk": ("Great, the limit of the gateway is 100!", "Oh, the limit of the gateway is 300!"),
 }
 

@@ -364,3 +364,17 @@ def test_a_long_query_costs_little(piece: str) -> None:
     started = time.process_time()
     read_time(piece * (65_536 // len(piece)), ASKED)
     assert time.process_time() - started < short
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("what is due in December?", "2026-12-01..2026-12-31"),
+        ("what will we do in March?", "2027-03-01..2027-03-31"),
+        ("what was due in December?", "2025-12-01..2025-12-31"),
+        ("what is due in December 2025?", "2025-12-01..2025-12-31"),
+        ("what is due in November?", "2026-11-01..2026-11-30"),
+    ],
+)
+def test_what_is_yet_to_be_is_asked_of_the_month_that_comes(query: str, window: str) -> None:
+    assert days(query) == window

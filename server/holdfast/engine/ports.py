@@ -354,7 +354,7 @@ class Presence:
     sessions: Sessions
     warmth: Warmth
     tokens: int = 600
-    line: float = 0.7
+    line: float = 0.8
 
 
 async def _nothing_kept(_texts: Sequence[str]) -> None:

@@ -138,11 +138,13 @@ _ENDINGS = re.compile(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
 _CHAT = re.compile(
     r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE
 )
+_PRONOUNS = frozenset("I")
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
 _TOPIC_MARK = re.compile("[はが是有在는은이가]")
 _CHANGES = re.compile(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
 _WHY = re.compile(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
+_DATED_LINE = re.compile(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
 _DAYS = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
     sundays montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi
@@ -273,8 +275,11 @@ def _happened(head: str) -> bool:
 
 
 def _is_dated(text: str) -> bool:
-    """Whether it begins with a day, as lines of a log do."""
-    return bool(re.match(r"\W*\d{4}-\d\d-\d\d", text))
+    """Whether it begins with a day, as lines of a log do: "2026-05-12", "12 May: ", "May 12: "."""
+    if re.match(r"\W*\d{4}-\d\d-\d\d", text):
+        return True
+    named = _DATED_LINE.match(text)
+    return named is not None and folded(named["before"] or named["after"]) in _DAYS | {"may"}
 
 
 def _words(sentence: str) -> list[Word]:
@@ -283,7 +288,7 @@ def _words(sentence: str) -> list[Word]:
     words: list[Word] = []
     for place, token in enumerate(tokens):
         plain = folded(token.strip(".:/'\u2019").removesuffix("'s").removesuffix("\u2019s"))
-        if not plain or _says_nothing(plain, token):
+        if not plain or (_says_nothing(plain, token) and not _is_label(token, place)):
             continue
         if _UNSPACED.search(plain):
             words += _pieces(plain, first=place == 0)
@@ -301,6 +306,11 @@ def _pieces(run: str, *, first: bool) -> list[Word]:
         for piece in query_terms(run)
         if piece not in CHANGE_PARTS
     ]
+
+
+def _is_label(token: str, place: int) -> bool:
+    """A letter that tells one of several things, as in "Incubator A"; "I" is a pronoun."""
+    return place > 0 and len(token) == 1 and token.isupper() and token not in _PRONOUNS
 
 
 def _says_nothing(plain: str, token: str) -> bool:
@@ -337,6 +347,8 @@ def _end_of_subject(tokens: list[str]) -> int:
     if plain and plain[0] in _VERBS_FIRST:
         return 0
     for place, word in enumerate(plain):
+        if _is_label(tokens[place], place):
+            continue
         if word.endswith(":") or (place and word in VERBS):
             return place
         if place and plain[place - 1] not in STOP_WORDS and _may_be_verb(word, place):  # as in "for users": none

@@ -32,7 +32,7 @@ from typing import NamedTuple
 from holdfast.model.identifiers import Unit, units_of
 from holdfast.model.note import GLOBAL_SPACE
 from holdfast.model.times import moment
-from holdfast.model.words import query_terms, written_as_names
+from holdfast.model.words import STOP_WORDS, folded_words, query_terms, written_as_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,17 +187,21 @@ def _ramp(value: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
-GATE = 0.19  # nothing is returned unless the best hit reaches it
-FLOOR = 0.08  # below it a single note is not returned
-WEAK = 0.45  # below it a note is marked as doubtful
+GATE = 0.31  # nothing is returned unless the best hit reaches it
+FLOOR = 0.14  # below it a single note is not returned
+WEAK = 0.7  # below it a note is marked as doubtful
+_CAREFUL = (WEAK / (1 - WEAK)) / (0.55 / (1 - 0.55))  # see `careful`
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
 _SHOWN_WORDS = 5
-_NAMED_FLOOR, _HIGHEST_FLOOR = 0.5, 0.75  # relevance of a note that holds an identifier, and all that is named
+_NAMED_FLOOR, _HIGHEST_FLOOR = 0.72, 0.85  # relevance of a note that holds an identifier, and all that is named
 _FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of what is asked about
-_DOUBTFUL, _STEEP = 0.25, 3  # the floor just below _ENOUGH, and how fast it falls
+_DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY = 0.8  # what a word weighs more that is no ordinary one
-_ORDER_SHARE = 0.44  # of its relevance has what an order finds that names nothing: always below WEAK
+_ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
+_BY_MEANING = 0.73  # the most of a note that shares no word with the question: never certain
+_DOUBT = 0.5  # the most of what may be beside the point whatever it has in common with the question: below WEAK
+_UNREAD, _ENGLISH, _PLAIN_WORDS = 0.6, 0.2, 2  # shares of a question's words: unknown ones, and those of grammar
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
 
 
@@ -230,8 +234,9 @@ class Question:
     that it speaks of, None where it speaks of none. With `past` it asks for what was true then: what is retired by
     now is as good. `extraordinary` are the words of it that are no ordinary English, `formed` those of them that are
     made of ordinary words. `is_order`: it orders something and names only what every project has, so nothing that it
-    finds is more than a weak match. `affinity` is what feedback
-    added to a note's score for questions like this one, by id.
+    finds is more than a weak match. `one_language`: vectors were made by an
+    encoder that reads English alone. `affinity` is what feedback added to a note's score for questions like this one,
+    by id.
     """
 
     text: str
@@ -243,6 +248,7 @@ class Question:
     formed: frozenset[str] = frozenset()
     is_order: bool = False
     affinity: Mapping[str, float] = field(default_factory=dict)
+    one_language: bool = False
 
 
 class Terms(NamedTuple):
@@ -265,7 +271,7 @@ class Terms(NamedTuple):
 class Ranked:
     """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning.
 
-    `unknown` is the share of the question's words that no note has. `terms` are those of the score as it was first,
+    `terms` are those of the score as it was first,
     None where the note is there for another reason.
     """
 
@@ -273,7 +279,6 @@ class Ranked:
     score: float
     relevance: float
     also: tuple[str, ...] = ()
-    unknown: float = 0.0
     terms: Terms | None = None
 
     @property
@@ -291,10 +296,19 @@ class Ranked:
         return "; ".join([*reasons, *self.also]) or "near by meaning"
 
 
+def careful(likely: float) -> float:
+    """What `relevance` comes to on the scale that is shown, in 0..1, monotone: its odds, multiplied.
+
+    So that 0.7 is the line from which a careful reader calls a note relevant. It stands where on half A of the bench's
+    questions about nothing stored (bench/doubt.py) no more than one in twenty gets a hit above it.
+    """
+    return likely * _CAREFUL / (likely * _CAREFUL + 1.0 - likely)
+
+
 def relevance(
     coverage: float, z: float | None, *, terms: int = _USUAL_TERMS, named: int = 0, strange: bool = False
 ) -> float:
-    """How likely a careful reader calls the note relevant, in 0..1; 0.7 means relevant.
+    """How alike a note and a question, or two notes, are by words and meaning, in 0..1.
 
     Logistic in coverage^2 + z/5, fitted to judged notes, with three corrections: a tenth for each thing about the note
     that the query names (`named`: its subject, its time); a tenth of the logarithm of the number of its `terms`, since
@@ -312,9 +326,14 @@ def relevance(
 def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[Ranked]:
     """Every candidate, best first; equal scores newest first, then by id."""
     terms = query_terms(question.text)
+    lost = bool(lost_identifiers(question.text, found))
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
-    asked = _Asked(question, frozenset(terms), len(terms), unknown, strange=strange, telling=_telling(question, found))
+    unread = question.one_language and unknown >= _UNREAD and not _shows_english(question.text)
+    beside = strange or lost or unread
+    asked = _Asked(
+        question, frozenset(terms), len(terms), strange=strange, beside=beside, telling=_telling(question, found)
+    )
     ranked = [_ranked(candidate, asked, weights) for candidate in found.candidates]
     ranked.sort(key=lambda item: item.candidate.id)
     ranked.sort(key=lambda item: item.candidate.created, reverse=True)
@@ -343,6 +362,21 @@ def is_strange(query: str, extraordinary: frozenset[str], unknown: frozenset[str
     names = strangers & written_as_names(query)
     others = set(query_terms(query)) - written_as_names(query)
     return bool(names) and len(strangers) <= 2 * len(names) and 0 < len(others) <= _KNOWN * len(others - unknown)
+
+
+def lost_identifiers(query: str, found: Found) -> frozenset[str]:
+    """The identifiers of a question that no note holds: what it asks about is not stored, whatever is like it."""
+    return frozenset(
+        unit.label
+        for unit in units_of(query)
+        if unit.kind == "identifier" and unit.label not in found.rare and unit.terms & found.unknown
+    )
+
+
+def _shows_english(text: str) -> bool:
+    """Whether words of English grammar stand in it; a question of one or two words has none in any language."""
+    words = folded_words(text)
+    return len(words) <= _PLAIN_WORDS or sum(word in STOP_WORDS for word in words) >= _ENGLISH * len(words)
 
 
 def identifiers_of(text: str) -> frozenset[str]:
@@ -385,8 +419,8 @@ class _Asked:
     question: Question
     terms: frozenset[str]
     count: int
-    unknown: float
     strange: bool
+    beside: bool  # what it finds may be beside the point, whatever it has in common with it
     telling: _Telling | None
 
 
@@ -412,8 +446,12 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     )
     named = subject + (agreement == 1.0)
     worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
-    worth = max(worth, floor) * (_ORDER_SHARE if question.is_order else 1.0)
-    return Ranked(candidate, sum(terms), worth, _also(subject=subject, affinity=affinity), asked.unknown, terms)
+    if not candidate.coverage:
+        worth = min(worth, _BY_MEANING)
+    worth = max(careful(worth), floor) * (_ORDER_SHARE if question.is_order else 1.0)
+    if asked.beside and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
+        worth = min(worth, _DOUBT)
+    return Ranked(candidate, sum(terms), worth, _also(subject=subject, affinity=affinity), terms)
 
 
 def _telling(question: Question, found: Found) -> _Telling | None:

@@ -46,7 +46,7 @@ NAMED = 0.85  # at the least, of the note of a person who is asked for
 _ABOUT = ("is about whom was asked for",)
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things of the same"
-INHERITED = 0.9  # of the relevance of a replaced note goes to the one that replaced it
+INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     if successor is None or not passes(successor, wanted):
         return None
     candidate = bare(successor.note)._replace(coverage=item.candidate.coverage)
-    return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
+    return Ranked(candidate, -math.inf, 0.0)
 
 
 def _inheriting(heir: Ranked, item: Ranked) -> Ranked:

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from statistics import fmean
+from typing import Final
 
 from holdfast.engine.arguments import LARGEST_QUERY, check_text
+from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports, View
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.model.identifiers import is_formed
@@ -25,6 +27,7 @@ from holdfast.model.when.questions import TimeReading, day_names, outer_window, 
 from holdfast.model.words import asks_openly, query_terms
 
 MOST_PHRASINGS = 3
+BUILTIN: Final = "builtin"  # the provider whose model was made of English texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +156,15 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         extraordinary=extraordinary,
         formed=formed,
         is_order=nothing == "order",
+        one_language=_reads_english_alone(ports),
     )
     wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
     return Asking(query, text, wanted, question, time, intent=intent_of(text), idle=nothing)
+
+
+def _reads_english_alone(ports: Ports) -> bool:
+    used = identity(ports.encoder)
+    return used is not None and used.provider == BUILTIN
 
 
 def browsing(query: str, wanted: Filter) -> Asking:
@@ -182,7 +191,7 @@ def placed(asking: Asking, window: TimeWindow | None) -> Asking:
         return asking
     text = rest = asking.text
     if hard_filter(asking) is None:
-        text = _with_days(asking, all_of_them=False)
+        text = _with_days(asking, all_of_them=asking.time.ahead)
     if window.event:
         rest = text.replace(asking.time.event or "", " ", 1)
         text = rest if query_terms(rest) and asking.time.relation in ("before", "until") else text

@@ -109,7 +109,7 @@ class TimeReading:
     was read, as it stands there. `past`: it asks for what was true then, so what was written earlier and still held,
     or no longer holds, answers it too. `event` is what `relation` relates to where that is no date ("the migration").
     `strict`: the window, widened by `slack` days, is explicit enough to leave out what is outside; else it should only
-    lean the ranking.
+    lean the ranking. `ahead`: it asks for what is yet to be, so a month without a year is the one that comes.
     """
 
     after: str | None
@@ -120,6 +120,7 @@ class TimeReading:
     relation: Relation | None
     strict: bool
     slack: int
+    ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +255,8 @@ _STATE = re.compile(
 _RELATIVE = re.compile(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she) \w+ $")  # "the target we set in June"
 _MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
 _DATED = 3  # the rank of a period with its year
+_YEARLY = frozenset({"month", "season", "quarter", "day", "part"})
+_LAST = re.compile(rf"(?:in |the )*(?:{say.LAST})\b")
 
 
 def _read_line(line: str, asked: datetime) -> TimeReading | None:
@@ -261,6 +264,9 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     event = _event(text, line)
     surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
     window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
+    ahead = bool(_LATER.search(line.lower())) and not _WAS.search(line.lower())
+    if window and ahead:
+        window = _coming(window, asked.date(), text[window.start : window.end])
     mark = _PAST_MARK.search(text)
     if event and window and event.start <= window.start <= event.end + 1:
         if window.start == event.start and (window.end >= event.end or window.rank == _DATED or not event.named):
@@ -271,7 +277,21 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
         window = PeriodPhrase(event.start, event.end, _ALWAYS, _ALWAYS, "event", 0)
     if window is None and mark:
         window = PeriodPhrase(*mark.span("mark" if mark["mark"] else 0), _ALWAYS, _ALWAYS, "mark", 0)
-    return _reading(line, asked, window, event, marked=bool(mark)) if window else None
+    return _reading(line, asked, window, event, marked=bool(mark), ahead=ahead) if window else None
+
+
+def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
+    """As in "what is due in December?": a month, a season or a day without its year, if over, is that of next time."""
+    first, last = window.span.first, window.span.last
+    if first is None or last is None or last >= today:
+        return window
+    if window.kind not in _YEARLY or window.rank == _DATED or _LAST.match(words):
+        return window
+    years = 1 + max(0, today.year - last.year - 1)
+    span = Span(
+        spans.add_months(first, 12 * years), spans.shift(spans.add_months(spans.shift(last, 1), 12 * years), -1)
+    )
+    return replace(window, span=span, whole=span)
 
 
 def _around(event: _Event, window: PeriodPhrase) -> PeriodPhrase:
@@ -284,11 +304,12 @@ def _around(event: _Event, window: PeriodPhrase) -> PeriodPhrase:
     return replace(window, start=event.start, end=max(event.end, window.end), span=span, kind="event")
 
 
-def _reading(line: str, asked: datetime, window: PeriodPhrase, event: _Event | None, *, marked: bool) -> TimeReading:
+def _reading(
+    line: str, asked: datetime, window: PeriodPhrase, event: _Event | None, *, marked: bool, ahead: bool
+) -> TimeReading:
     after, before = spans.instants(window.span, asked.tzinfo or UTC)
     last = window.span.last
-    is_plan = _LATER.search(line.lower()) and not _WAS.search(line.lower())
-    over = last is not None and last < asked.date() and window.kind != "event" and not is_plan
+    over = last is not None and last < asked.date() and window.kind != "event" and not ahead
     return TimeReading(
         after=after,
         before=before,
@@ -298,6 +319,7 @@ def _reading(line: str, asked: datetime, window: PeriodPhrase, event: _Event | N
         relation=event.relation if event else None,
         strict=_is_strict(line, window, asked.date()),
         slack=_SLACK.get(window.kind, 0) if window.relation == "during" else 0,
+        ahead=ahead,
     )
 
 
