@@ -330,9 +330,16 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
     unread = question.one_language and unknown >= _UNREAD and not _shows_english(question.text)
-    beside = strange or lost or unread
+    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
+    unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
     asked = _Asked(
-        question, frozenset(terms), len(terms), strange=strange, beside=beside, telling=_telling(question, found)
+        question,
+        frozenset(terms),
+        len(terms),
+        strange=strange,
+        unheard=unheard,
+        beside=lost or unread,
+        telling=_telling(question, found),
     )
     ranked = [_ranked(candidate, asked, weights) for candidate in found.candidates]
     ranked.sort(key=lambda item: item.candidate.id)
@@ -420,6 +427,7 @@ class _Asked:
     terms: frozenset[str]
     count: int
     strange: bool
+    unheard: bool
     beside: bool  # what it finds may be beside the point, whatever it has in common with it
     telling: _Telling | None
 
@@ -449,7 +457,8 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     if not candidate.coverage:
         worth = min(worth, _BY_MEANING)
     worth = max(careful(worth), floor) * (_ORDER_SHARE if question.is_order else 1.0)
-    if asked.beside and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
+    doubtful = asked.beside or (asked.unheard and candidate.z is not None)
+    if doubtful and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
         worth = min(worth, _DOUBT)
     return Ranked(candidate, sum(terms), worth, _also(subject=subject, affinity=affinity), terms)
 
