@@ -410,7 +410,7 @@ MUTATIONS = (
              (f"{_OMI}test_what_is_no_longer_true_is_absent",)),
     # 6. Silence over noise.
     Mutation("no-threshold", 6, "min_relevance is not looked at", "engine/omi/memories.py",
-             "return relevance >= request.min_relevance", "return relevance >= 0.0",
+             "relevance_of(item) >= request.min_relevance", "relevance_of(item) >= 0.0",
              (f"{_OMI}test_only_what_is_relevant_enough_is_shown",)),
     Mutation("no-gate", 6, "something is always returned", "model/ranking.py",
              "GATE = 0.31", "GATE = 0.0",

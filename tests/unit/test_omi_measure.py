@@ -1,4 +1,4 @@
-"""OMI's four types, and its final score, as its reference has them."""
+"""OMI's four types, its final score and its threshold, as its reference has them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,25 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.model.note import NOTE_TYPES
-from holdfast.model.omi import MEMORY_TYPES, final_score, memory_type, note_types, recency
+from holdfast.model.omi import (
+    LINE,
+    LINE_OF_WORDS,
+    MEMORY_TYPES,
+    SIMILAR,
+    final_score,
+    memory_type,
+    note_types,
+    recency,
+    similarity,
+)
 from holdfast.model.times import instant
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
+FRACTIONS = st.floats(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +65,27 @@ def test_days_count_in_fractions() -> None:
 
 def test_what_seems_to_be_made_tomorrow_is_as_recent_as_now() -> None:
     assert recency(instant(NOW + timedelta(days=3)), NOW) == 1.0
+
+
+@given(one=FRACTIONS, other=FRACTIONS, unknown=FRACTIONS, by_meaning=st.booleans())
+def test_similarity_rises_with_relevance_and_stays_between_0_and_1(
+    one: float, other: float, unknown: float, *, by_meaning: bool
+) -> None:
+    low, high = sorted((one, other))
+    first, second = (similarity(value, unknown, by_meaning=by_meaning) for value in (low, high))
+    assert 0.0 <= first <= second + 1e-12 <= 1.0 + 1e-12
+
+
+@given(FRACTIONS, st.floats(0.0, 0.6), st.floats(0.0, 0.6))
+def test_words_that_no_note_has_never_make_a_note_more_similar(relevance: float, one: float, other: float) -> None:
+    few, many = sorted((one, other))
+    assert similarity(relevance, many, by_meaning=True) <= similarity(relevance, few, by_meaning=True) + 1e-12
+
+
+def test_the_default_threshold_lies_at_the_line() -> None:
+    assert similarity(LINE, 0.0, by_meaning=True) == pytest.approx(SIMILAR)
+    assert similarity(LINE_OF_WORDS, 0.9, by_meaning=False) == pytest.approx(SIMILAR)
+
+
+def test_a_question_of_unknown_words_is_taken_for_another_language() -> None:
+    assert similarity(0.5, 0.9, by_meaning=True) == similarity(0.5, 0.0, by_meaning=True)

@@ -271,7 +271,7 @@ class Terms(NamedTuple):
 class Ranked:
     """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning.
 
-    `terms` are those of the score as it was first,
+    `unknown` is the share of the question's words that no note has. `terms` are those of the score as it was first,
     None where the note is there for another reason.
     """
 
@@ -279,6 +279,7 @@ class Ranked:
     score: float
     relevance: float
     also: tuple[str, ...] = ()
+    unknown: float = 0.0
     terms: Terms | None = None
 
     @property
@@ -302,7 +303,17 @@ def careful(likely: float) -> float:
     So that 0.7 is the line from which a careful reader calls a note relevant. It stands where on half A of the bench's
     questions about nothing stored (bench/doubt.py) no more than one in twenty gets a hit above it.
     """
-    return likely * _CAREFUL / (likely * _CAREFUL + 1.0 - likely)
+    return _with_odds(likely, _CAREFUL)
+
+
+def likelihood(shown: float) -> float:
+    """What `careful` made this of."""
+    return _with_odds(shown, 1.0 / _CAREFUL)
+
+
+def _with_odds(probability: float, factor: float) -> float:
+    """The probability with its odds multiplied."""
+    return probability * factor / (probability * factor + 1.0 - probability)
 
 
 def relevance(
@@ -336,6 +347,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         question,
         frozenset(terms),
         len(terms),
+        unknown,
         strange=strange,
         unheard=unheard,
         beside=lost or unread,
@@ -426,6 +438,7 @@ class _Asked:
     question: Question
     terms: frozenset[str]
     count: int
+    unknown: float
     strange: bool
     unheard: bool
     beside: bool  # what it finds may be beside the point, whatever it has in common with it
@@ -460,7 +473,7 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     doubtful = asked.beside or (asked.unheard and candidate.z is not None)
     if doubtful and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
         worth = min(worth, _DOUBT)
-    return Ranked(candidate, sum(terms), worth, _also(subject=subject, affinity=affinity), terms)
+    return Ranked(candidate, sum(terms), worth, _also(subject=subject, affinity=affinity), asked.unknown, terms)
 
 
 def _telling(question: Question, found: Found) -> _Telling | None:

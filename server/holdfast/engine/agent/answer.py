@@ -324,7 +324,7 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     if successor is None or not passes(successor, wanted):
         return None
     candidate = bare(successor.note)._replace(coverage=item.candidate.coverage)
-    return Ranked(candidate, -math.inf, 0.0)
+    return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
 
 
 def _inheriting(heir: Ranked, item: Ranked) -> Ranked:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +17,9 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.index.rows import LinkRow
 from holdfast.model.belief import FIRST_CONFIDENCE, is_held
 from holdfast.model.note import Note
-from holdfast.model.omi import MEMORY_TYPES, final_score, memory_type, note_types
+from holdfast.model.omi import MEMORY_TYPES, final_score, memory_type, note_types, similarity
 from holdfast.model.passages import NOTHING, Passage, passage
-from holdfast.model.ranking import GATE, Filter, Ranked
+from holdfast.model.ranking import Filter, Ranked, likelihood
 from holdfast.model.words import query_terms
 
 LARGEST_LIMIT = 100
@@ -150,18 +149,16 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     # Also of a question about the past only what is current is told: this family has no word for "outdated".
     asking = replace(asking, wanted=wanted, question=replace(asking.question, past=False))
 
-    below: dict[str, float] = {}
+    def relevance_of(item: Ranked) -> float:
+        likely = likelihood(item.relevance)
+        return round(similarity(likely, item.unknown, by_meaning=asking.vector is not None), RELEVANCE_DIGITS)
 
     def passing(item: Ranked) -> bool:
-        relevance = _relevance_of(item)
-        if relevance < request.min_relevance:
-            below[item.candidate.id] = relevance
-        return relevance >= request.min_relevance
+        return relevance_of(item) >= request.min_relevance
 
     def read(view: View) -> tuple[Answer, list[RecalledMemory], list[str]]:
-        below.clear()
         found = answer(view, asking, EVERYTHING, explain=False, passing=passing)
-        best = _in_order(ports, found)[: request.limit]
+        best = _in_order(ports, found, relevance_of)[: request.limit]
         return (
             found,
             _with_passages(_with_neighbours(view, best), query_terms(asking.text), budget),
@@ -176,25 +173,8 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     beliefs = await standings(ports, [item.note for item in memories])
     memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
     stances = [f"{note_id} is a belief, {told}." for note_id, told in beliefs.items()]
-    doubt = "" if memories else _nearest(below, request.min_relevance)
-    told = (*reading_of(asking, found), doubt, notice, *stances, *standing, unrated)
+    told = (*reading_of(asking, found), notice, *stances, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget)
-
-
-def _relevance_of(item: Ranked) -> float:
-    return round(item.relevance, RELEVANCE_DIGITS)
-
-
-def _nearest(below: Mapping[str, float], line: float) -> str:
-    """What comes nearest where nothing reaches the line, if recall would show it: silence is not absence."""
-    nearest = max(below, key=lambda note_id: (below[note_id], note_id), default="")
-    if not nearest or below[nearest] < GATE:
-        return ""
-    lower = math.floor(below[nearest] * 10) / 10
-    return (
-        f"No memory reaches {line:g}. The nearest is a doubtful match: {nearest}, relevance {below[nearest]:.2f}; "
-        f"min_relevance={lower:g} shows it."
-    )
 
 
 def check_memory_type(given: str) -> None:
@@ -214,12 +194,12 @@ def _filter(ports: Ports, request: MemoryRecall) -> Filter:
     return Filter(now=ports.now, types=note_types(request.memory_type))
 
 
-def _in_order(ports: Ports, found: Answer) -> list[RecalledMemory]:
+def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], float]) -> list[RecalledMemory]:
     """By final score, relevance and age, the newest first, then by id."""
     now = ports.clock()
     memories = []
     for hit in found.hits:
-        relevance = _relevance_of(hit.ranked)
+        relevance = relevance_of(hit.ranked)
         final = final_score(relevance, hit.note.created, now, ports.recency_days)
         memories.append(RecalledMemory(hit.note, memory_type(hit.note.type), relevance, final, ()))
     memories.sort(key=lambda item: item.note.id)
