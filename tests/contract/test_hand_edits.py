@@ -421,6 +421,7 @@ async def test_what_the_disk_did_not_let_be_read_is_read_when_it_does_though_the
             assert "cannot be read" in (told["work/tug.md"].problem or "")
         disk.name = ""
         if not restarted:
+            (folder / "tug.md").chmod(0o640)
             with anyio.fail_after(60):  # without a watch, a scan is due after a second or two
                 while not (await ask(memory, "tug draught")).hits:
                     assert not watched, "it is looked at again with the next request"

@@ -110,7 +110,9 @@ def test_whatever_is_put_together_costs_no_more_than_is_said(texts: list[str]) -
     assert most_tokens(text) * 1.05 + 5 >= counted(text)
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/http.md", "server/holdfast/model/ranking.py", "tests/served.py"])
+@pytest.mark.parametrize(
+    "path", ["README.md", "docs/http.md", "server/holdfast/model/ranking.py", "tests/support/served.py"]
+)
 def test_for_english_and_code_it_is_not_much_more(path: str) -> None:
     text = (ROOT / path).read_text("utf-8")
     assert 1.0 <= most_tokens(text) / counted(text) <= 1.4

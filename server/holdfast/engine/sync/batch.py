@@ -207,7 +207,8 @@ class FileBatch:
         return note_of(self._known.get(path)) or id_in_name(path)
 
     def _mark(self, path: str, signature: Signature, reason: str, note: str | None = None) -> None:
-        row = FileRow(path, signature.mark, signature.modified_ns, signature.size, note, reason)
+        mark = NO_MARK if signature == NO_SIGNATURE else signature.mark  # that of no file, seen or written
+        row = FileRow(path, mark, signature.modified_ns, signature.size, note, reason)
         self._problems.append(self._wary_file(row, signature))
 
     def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
