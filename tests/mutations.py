@@ -419,7 +419,7 @@ MUTATIONS = (
              "for item in shown) else []", "for item in shown[:limit]) else []",
              (f"{_FEEDBACK}test_dislikes_do_not_silence_an_answer_that_has_room_for_one_note_only",)),
     Mutation("rare-word-silenced", 2, "a rare word that a note holds counts as any other", "model/ranking.py",
-             "    worth = max(careful(worth), floor) * ", "    worth = careful(worth) * ",
+             "    worth = max(likely, floor) * ", "    worth = likely * ",
              (("tests/contract/test_recall_identifiers.py::"
                "test_a_rare_word_finds_its_note_first_and_strong[50000-vectors]"),)),
     Mutation("order-strong", 2, "an order that names nothing in particular gets strong hits", "model/ranking.py",

@@ -199,6 +199,7 @@ _FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of wha
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY = 0.8  # what a word weighs more that is no ordinary one
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
+_RELEVANT_WORDS, _ALL_WORDS = 0.3, 2 / 3  # coverages
 _BY_MEANING = 0.73  # the most of a note that shares no word with the question: never certain
 _DOUBT = 0.5  # the most of what may be beside the point whatever it has in common with the question: below WEAK
 _UNREAD, _ENGLISH, _PLAIN_WORDS = 0.6, 0.2, 2  # shares of a question's words: unknown ones, and those of grammar
@@ -316,6 +317,16 @@ def _with_odds(probability: float, factor: float) -> float:
     return probability * factor / (probability * factor + 1.0 - probability)
 
 
+def by_words_alone(coverage: float) -> float:
+    """On the same scale the relevance of a note that was compared by words alone, in 0..1, monotone.
+
+    Two straight pieces that meet where coverage alone was found to tell relevant notes; at two thirds it is 1.
+    """
+    if coverage < _RELEVANT_WORDS:
+        return WEAK * max(coverage, 0.0) / _RELEVANT_WORDS
+    return min(1.0, WEAK + (1.0 - WEAK) * (coverage - _RELEVANT_WORDS) / (_ALL_WORDS - _RELEVANT_WORDS))
+
+
 def relevance(
     coverage: float, z: float | None, *, terms: int = _USUAL_TERMS, named: int = 0, strange: bool = False
 ) -> float:
@@ -337,7 +348,7 @@ def relevance(
 def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[Ranked]:
     """Every candidate, best first; equal scores newest first, then by id."""
     terms = query_terms(question.text)
-    lost = bool(lost_identifiers(question.text, found))
+    lost = len(terms) <= _MOST_TERMS and bool(lost_identifiers(question.text, found))  # longer ones tell more
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
     unread = question.one_language and unknown >= _UNREAD and not _shows_english(question.text)
@@ -466,10 +477,12 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
         affinity=weights.affinity * affinity,
     )
     named = subject + (agreement == 1.0)
-    worth = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
-    if not candidate.coverage:
-        worth = min(worth, _BY_MEANING)
-    worth = max(careful(worth), floor) * (_ORDER_SHARE if question.is_order else 1.0)
+    if candidate.z is None:
+        likely = by_words_alone(candidate.coverage)
+    else:
+        alike = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
+        likely = careful(alike if candidate.coverage else min(alike, _BY_MEANING))
+    worth = max(likely, floor) * (_ORDER_SHARE if question.is_order else 1.0)
     doubtful = asked.beside or (asked.unheard and candidate.z is not None)
     if doubtful and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
         worth = min(worth, _DOUBT)
