@@ -14,10 +14,12 @@ from holdfast.model.ranking import (
     Question,
     RankCandidate,
     Ranked,
+    by_words_alone,
     careful,
     identifiers_of,
     likelihood,
     rank,
+    relevance,
 )
 from served import Agent
 
@@ -76,7 +78,9 @@ def test_the_scale_keeps_the_order_and_its_line_is_seven_tenths(one: float, othe
     low, high = (careful(each) for each in sorted((one, other)))
     assert 0.0 <= low <= high <= 1.0
     assert careful(0.55) == pytest.approx(WEAK) == pytest.approx(0.7)
-    assert likelihood(careful(one)) == pytest.approx(one)
+    assert likelihood(careful(one), by_words=False) == pytest.approx(one)
+    coverage = one * 2 / 3
+    assert likelihood(by_words_alone(coverage), by_words=True) == pytest.approx(relevance(coverage, None))
 
 
 async def test_what_is_due_in_a_month_is_looked_for_in_the_one_that_comes(agent: Agent) -> None:

@@ -307,9 +307,13 @@ def careful(likely: float) -> float:
     return _with_odds(likely, _CAREFUL)
 
 
-def likelihood(shown: float) -> float:
-    """What `careful` made this of."""
-    return _with_odds(shown, 1.0 / _CAREFUL)
+def likelihood(shown: float, *, by_words: bool) -> float:
+    """What `careful` made this of; of words alone what `relevance` says of the coverage that `by_words_alone` had."""
+    if not by_words:
+        return _with_odds(shown, 1.0 / _CAREFUL)
+    if shown < WEAK:
+        return _WORDS_ONLY * _RELEVANT_WORDS * shown / WEAK
+    return _WORDS_ONLY * (_RELEVANT_WORDS + (_ALL_WORDS - _RELEVANT_WORDS) * (shown - WEAK) / (1.0 - WEAK))
 
 
 def _with_odds(probability: float, factor: float) -> float:

@@ -150,7 +150,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     asking = replace(asking, wanted=wanted, question=replace(asking.question, past=False))
 
     def relevance_of(item: Ranked) -> float:
-        likely = likelihood(item.relevance)
+        likely = likelihood(item.relevance, by_words=item.candidate.z is None)
         return round(similarity(likely, item.unknown, by_meaning=asking.vector is not None), RELEVANCE_DIGITS)
 
     def passing(item: Ranked) -> bool:
