@@ -27,7 +27,7 @@ from worlds import SERVER, ask, keep, living, show
 pytestmark = pytest.mark.anyio
 
 PROCESSES, NOTES = 4, 12
-TESTS = Path(__file__).parents[1]
+SUPPORT = Path(__file__).parents[1] / "support"
 
 # Stores notes of its own, each replacing one that all share if it still can, and looks each up; then waits for a word
 # on its input and finds every note of the others, in one recall each, before it has written anything more.
@@ -87,7 +87,7 @@ def started(home: Path, number: int, shared: str) -> subprocess.Popen[str]:
 def begun(worker: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", worker, *arguments],
-        env={"PYTHONPATH": f"{SERVER}:{TESTS}", "PATH": ""},
+        env={"PYTHONPATH": f"{SERVER}:{SUPPORT}", "PATH": ""},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -201,7 +201,7 @@ def test_a_number_that_a_killed_process_gave_to_a_note_is_not_given_again(enviro
     with cleared() as servers:
         worker = subprocess.Popen(
             [sys.executable, "-c", HALTING, str(home)],
-            env={"PYTHONPATH": f"{SERVER}:{TESTS}", "PATH": ""},
+            env={"PYTHONPATH": f"{SERVER}:{SUPPORT}", "PATH": ""},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
