@@ -94,7 +94,7 @@ def assert_imported_from(copy: Path) -> None:
         raise SystemExit(f"another holdfast than the copy would be tested: {said.stdout.strip()}")
 
 
-def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
+def run_tests(copy: Path, tests: Sequence[str], seconds: float = RUN_SECONDS) -> tuple[int, str]:
     """Run tests in a copy; pytest's exit code and what it said. A run without end is ended with all that it began."""
     command = [sys.executable, "-m", "pytest", *tests, "-x", "-q", "-p", "no:cacheprovider", "--tb=short"]
     command += [f"--timeout={TEST_SECONDS}", f"--basetemp={copy.parent / 'temporary'}"]
@@ -103,10 +103,10 @@ def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
         stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            said, _ = process.communicate(timeout=RUN_SECONDS)
+            said, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            return -signal.SIGKILL, f"still running after {RUN_SECONDS:.0f} s"
+            return -signal.SIGKILL, f"still running after {seconds:.0f} s"
     return process.returncode, said
 
 
@@ -135,7 +135,7 @@ def pass_unbroken(mutations: Sequence[Mutation]) -> bool:
     tests = list(dict.fromkeys(test for mutation in mutations for test in mutation.tests))
     with copied() as copy:
         assert_imported_from(copy)
-        code, said = run_tests(copy, tests)
+        code, said = run_tests(copy, tests, RUN_SECONDS * max(1, len(mutations) // 10))
     if code:
         print(said)
         print("These tests must pass before anything is broken.")
