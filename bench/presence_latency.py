@@ -74,6 +74,7 @@ async def measure(settings: Settings, count: int, seed: int) -> dict[str, list[T
     async with memory.running(), Client(build_server(settings, memory)) as client:
         await client.call_tool_mcp("recall", {"query": "*", "limit": 1})
         await give_vectors(memory, seed)
+        await memory.catch_up()  # what the encoder had begun
         very_first = [await asked(client, texts[0], "warm")]
         assert memory.ports.presence is not None
         assert await memory.ports.presence.warmth.is_ready(60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -160,6 +161,42 @@ def test_a_compaction_in_the_middle_of_a_session_of_codex_loses_nothing(machine:
     (transcript,) = (machine.home / ".codex" / "sessions").rglob("*.jsonl")
     assert '"type":"compacted"' in transcript.read_text("utf-8")
     assert waiting(machine) == SPOKEN, "each turn once, and not the summary"
+
+
+HARM = """import json, os, sys
+path = json.load(sys.stdin).get("transcript_path") or ""
+if not path or not os.path.exists(path):
+    sys.exit()
+if sys.argv[1] == "gone":
+    os.unlink(path)
+else:
+    with open(path, "ab") as file:
+        file.write(b'\\xff\\xfe\\x00 no text\\n{"type": "user", "mess\\n[[[[\\n{"type": 7, "message": []}\\n')
+        file.write(b'"a word"\\n{"type": "assistant", "message": {"role": "assistant", "content": {"text": 5}}}\\n')
+        file.write(b"[" * 100000 + b"\\n")
+"""
+
+
+@pytest.mark.parametrize("harm", ["broken", "gone"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_with_a_transcript_that_is_broken_or_gone_the_session_goes_on_and_what_is_there_is_kept(
+    machine: Machine, client: str, harm: str
+) -> None:
+    install(machine, client)
+    script = machine.root / "harm.py"
+    script.write_text(HARM, "utf-8")
+    folder = machine.home / (".claude/settings.json" if client == "claude-code" else ".codex/hooks.json")
+    settings = json.loads(folder.read_text("utf-8"))
+    command = {"type": "command", "command": f"{sys.executable} {script} {harm}"}
+    for event in ("UserPromptSubmit", "Stop"):
+        settings["hooks"][event].insert(0, {"hooks": [command]})
+    folder.write_text(json.dumps(settings), "utf-8")
+    for prompt in (A, B):
+        with scripted() as model:
+            start(machine, client, model, prompt)
+        assert told(model, prompt)
+    if harm == "broken":
+        assert waiting(machine) == SPOKEN
 
 
 def test_ten_sessions_at_once_are_all_told(machine: Machine) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
@@ -14,11 +15,15 @@ import holdfast.app
 from holdfast.app import build_memory
 from holdfast.engine.jobs.scheduler import JobContext
 from holdfast.engine.ports import Caller
+from holdfast.engine.presence import hand_over as hand_over_module
 from holdfast.engine.presence.hand_over import HandedOver, hand_over
 from holdfast.engine.presence.keeping import tidy
 from holdfast.engine.runtime import Memory
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.settings import load_settings
+from holdfast.store.transcripts.queue import TranscriptQueue
+from holdfast.store.transcripts.reading import Chunk
+from holdfast.store.transcripts.roots import Located
 from served import Clock, made_up_secret
 from sessions import REAL, Session, claude_session
 
@@ -38,11 +43,13 @@ async def remembering(home: Path, clock: Clock | None = None, **variables: str) 
             yield memory
 
 
-async def handed(memory: Memory, session: Session | Path | str, event: str = "Stop", who: Caller = WHO) -> HandedOver:
+async def handed(
+    memory: Memory, session: Session | Path | str, event: str = "Stop", who: Caller = WHO, last: str | None = None
+) -> HandedOver:
     path = session.path if isinstance(session, Session) else session
     return await memory.attend_folder(
         lambda ports: hand_over(
-            ports, who, path=str(path), session="s", cwd="/home/ada/harbour", event=event, last=None
+            ports, who, path=str(path), session="s", cwd="/home/ada/harbour", event=event, last=last
         )
     )
 
@@ -134,6 +141,60 @@ async def test_a_broken_transcript_gives_what_is_whole_in_it(tmp_path: Path) -> 
     session.say("Behind.")
     async with remembering(tmp_path) as memory:
         assert (await handed(memory, session)).turns == 2
+
+
+@contextmanager
+def writing_late(memory: Memory, session: Session, *texts: str) -> Iterator[None]:
+    """The client writes this down after it was looked for."""
+    queue = memory.ports.transcripts
+    assert isinstance(queue, TranscriptQueue)
+    read, looked = queue.read, itertools.count()
+
+    async def late(found: Located) -> Chunk:
+        try:
+            return await read(found)
+        finally:
+            if next(looked) == 1:
+                session.say(*texts)
+
+    with patch.object(queue, "read", late):
+        yield
+
+
+async def said(memory: Memory) -> list[str]:
+    return [turn.text for piece in await waiting(memory, 1000) for turn in piece.turns]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_a_turn_that_the_client_writes_down_after_it_has_told_of_it_is_waited_for(
+    is_there: bool, tmp_path: Path
+) -> None:
+    session = claude_session(tmp_path)
+    if is_there:
+        session.write('{"type": "tools-used", "tools": ["mcp__holdfast__whisper"]}\n')
+    async with remembering(tmp_path) as memory:
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 60), writing_late(memory, session, "Where?", "There."):
+            assert (await handed(memory, session, last=" There.\n")).turns == 2
+        assert await said(memory) == ["Where?", "There."]
+
+
+async def test_what_is_written_down_when_no_hook_is_called_any_more_is_taken_with_the_next_session(
+    tmp_path: Path,
+) -> None:
+    session, missing, following = (claude_session(tmp_path, number) for number in (1, 2, 3))
+    async with remembering(tmp_path) as memory:
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 0):
+            session.say("Where is the crane?")
+            assert (await handed(memory, session, last="At the north quay.")).turns == 1
+            assert (await handed(memory, missing, last="In the boathouse.")).status == "nothing"
+        session.write(session.line("assistant", "At the north quay.") + "\n")
+        missing.say("Where is the oar?", "In the boathouse.")
+        following.say("Where is the lamp?", "In the tower.")
+        assert (await handed(memory, following, last="In the tower.")).turns == 5
+        assert (await handed(memory, following)).turns == 0
+        told = await said(memory)
+    assert len(told) == 6
+    assert {"Where is the crane?", "At the north quay.", "Where is the oar?", "In the boathouse."} <= set(told)
 
 
 async def test_without_a_transcript_the_last_answer_alone_is_kept(tmp_path: Path) -> None:

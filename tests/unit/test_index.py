@@ -21,7 +21,7 @@ import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
 from holdfast.index import current, database, schema
-from holdfast.index.maintenance import UseRow
+from holdfast.index.maintenance import UseRow, first_vectors
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import NoteRow, Update
 from holdfast.index.search import finder as search
@@ -197,6 +197,17 @@ async def test_vectors_of_a_text_that_has_changed_meanwhile_are_not_kept(index: 
     old = row(1, "old text")
     await index.apply(Update(notes=[row(1, "new text")], vectors=[made(old, unit(1))]))
     assert await index.count_pending(SET) == 1
+
+
+async def test_the_vectors_of_a_few_notes_are_looked_up_one_by_one(index: NoteIndex, tmp_path: Path) -> None:
+    rows = [row(number, f"note {number}") for number in range(1, 1500)]
+    await index.apply(Update(notes=rows, vectors=[made(item, unit(1)) for item in rows]))
+    with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        steps = itertools.count()
+        connection.set_progress_handler(lambda: next(steps) < 0, 1)
+        found = first_vectors(connection, SET, [an_id(7), an_id(900), "mem_nobody"])
+        assert found.keys() == {an_id(7), an_id(900)}
+        assert next(steps) < 500, "all 1,500 were walked through"
 
 
 # Context columns

@@ -33,7 +33,7 @@ def drop_aliases(connection: sqlite3.Connection, note_id: str) -> None:
 def aliases_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
     """The ids that mean one of these notes now, each with that note's."""
     rows = connection.execute(
-        "SELECT a.alias, min(a.note) FROM json_each(?) w JOIN aliases a ON a.note = w.value "
+        "SELECT a.alias, min(a.note) FROM json_each(?) w CROSS JOIN aliases a ON a.note = w.value "
         "WHERE NOT EXISTS (SELECT 1 FROM notes n WHERE n.id = a.alias) GROUP BY a.alias ORDER BY 1",
         (json.dumps(list(ids)),),
     )

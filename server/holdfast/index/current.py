@@ -19,7 +19,7 @@ Standing = Literal["core", "recent", "self"]
 _STANDING: Final = {
     "core": f"tier = 'core' AND space IN (:space, '{GLOBAL_SPACE}') AND id <> '{SELF_ID}'",
     "recent": f"tier = 'working' AND space = :space AND id <> '{SELF_ID}'",
-    "self": f"(about_self = 1 OR id = '{SELF_ID}')",
+    "self": f"(id = '{SELF_ID}' OR id IN (SELECT target FROM links WHERE source = '{SELF_ID}') AND about_self = 1)",  # noqa: S608 - own words
 }
 _ORDER: Final = {
     "core": "space <> :space, updated DESC, id DESC",

@@ -279,8 +279,8 @@ def judged_with(connection: sqlite3.Connection, note_id: str, others: Sequence[s
     """What was judged of a note and each of the others, by the other's id."""
     pairs = {(min(note_id, other), max(note_id, other)): other for other in others}
     rows = connection.execute(
-        "SELECT j.a, j.b, j.scope, j.hash_a, j.hash_b, j.verdict, j.seq, j.change FROM json_each(?) w JOIN judged j "
-        "ON j.a = json_extract(w.value, '$[0]') AND j.b = json_extract(w.value, '$[1]')",
+        "SELECT j.a, j.b, j.scope, j.hash_a, j.hash_b, j.verdict, j.seq, j.change FROM json_each(?) w "
+        "CROSS JOIN judged j ON j.a = json_extract(w.value, '$[0]') AND j.b = json_extract(w.value, '$[1]')",
         (json.dumps([list(pair) for pair in pairs]),),
     )
     found: dict[str, list[JudgedRow]] = {}
@@ -324,8 +324,8 @@ def ids_changed_since(connection: sqlite3.Connection, since: int, now: str, most
 def first_vectors(connection: sqlite3.Connection, key: str, ids: Sequence[str]) -> dict[str, bytes]:
     """The stored vector of the beginning of each of these notes, in one set; what has none is left out."""
     rows = connection.execute(
-        "SELECT n.id, v.vector FROM json_each(?) w JOIN notes n ON n.id = w.value "
-        "JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid AND v.chunk = 0",
+        "SELECT n.id, v.vector FROM json_each(?) w CROSS JOIN notes n ON n.id = w.value "  # in this order: few, not all
+        "CROSS JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid AND v.chunk = 0",
         (json.dumps(list(ids)), key),
     )
     return dict(rows.fetchall())

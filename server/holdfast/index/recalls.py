@@ -123,7 +123,7 @@ def pending_questions(connection: sqlite3.Connection, key: str, since: str, most
 def vectors_of(connection: sqlite3.Connection, key: str, questions: Sequence[str]) -> list[tuple[str, bytes]]:
     """Those of these questions that have a vector of the set `key`, with it."""
     return connection.execute(
-        "SELECT v.question, v.vector FROM json_each(?) w JOIN question_vectors v "
+        "SELECT v.question, v.vector FROM json_each(?) w CROSS JOIN question_vectors v "
         "ON v.vector_set = ? AND v.question = w.value",
         (json.dumps(questions), key),
     ).fetchall()

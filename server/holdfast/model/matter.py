@@ -214,10 +214,12 @@ class Word:
 class Statement:
     """`words` are those of the first sentence that say something, `stems` those of the first three, of any kind.
 
+    `telling` are the words that belong to something in particular.
     `topics` is what it may be about: words of the first sentence that belong to something in particular, no values.
     """
 
     words: tuple[Word, ...]
+    telling: tuple[Word, ...]
     topics: frozenset[str]
     stems: frozenset[str]
     values: frozenset[str]
@@ -232,17 +234,19 @@ class Statement:
 _GENERIC_STEMS = frozenset(map(stem, GENERIC))
 
 
-@lru_cache(256)  # one note is compared with many
+@lru_cache(2048)  # one note is compared with many, and is found by many questions
 def statement(content: str) -> Statement:
     """What the beginning of a text states."""
     sentences = _sentences(content)
     head = _WHY.split(sentences[0], maxsplit=1)[0] if sentences else ""
     words = _words(head)
     rest = [word for sentence in sentences[1:3] for word in _words(sentence)]
+    telling = tuple(word for word in words if not word.generic)
     said = re.findall(r"\w+(?:'\w+)?", folded(head).replace("\u2019", "'"))
     return Statement(
         words=tuple(words),
-        topics=frozenset(word.stem for word in words if word.kind != "value" and not word.generic),
+        telling=telling,
+        topics=frozenset(word.stem for word in telling if word.kind != "value"),
         stems=frozenset(word.stem for word in (*words, *rest)),
         values=frozenset(word.stem for word in words if word.kind == "value"),
         names=frozenset(word.stem for word in words if word.kind == "name"),
@@ -408,6 +412,22 @@ def may_speak_of_one(one: Statement, other: Statement) -> bool:
     return not (one.topics.isdisjoint(other.stems) and other.topics.isdisjoint(one.stems))
 
 
+def may_be_versions(older: Statement, newer: Statement) -> bool:
+    """Whether `sameness` can be more than nothing: what rules it out and is seen without a comparison word by word."""
+    if older.chatty or newer.chatty or (older.happened and newer.happened):
+        return False
+    if min(len(older.stems), len(newer.stems)) <= _SHORT:
+        return True
+    if newer.changed and len(older.topics & newer.topics) >= _ENOUGH:
+        return True
+    return _are_few(older, newer) and _are_few(newer, older)
+
+
+def _are_few(one: Statement, other: Statement) -> bool:
+    """Whether so few words are only in one of them that the two can differ in one place."""
+    return sum(word.stem not in other.stems for word in one.telling) <= _FEW
+
+
 def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
     """What is seen of two statements; `likeness` is the cosine of their vectors."""
     mine, theirs = older.topics, newer.topics
@@ -464,7 +484,7 @@ def sameness(seen: Signs) -> float:
 
 
 def _only(one: Statement, other: Statement) -> list[Word]:
-    return [word for word in one.words if word.stem not in other.stems and not word.generic]
+    return [word for word in one.telling if word.stem not in other.stems]
 
 
 def _say_the_same(older: Statement, newer: Statement) -> bool:
@@ -488,10 +508,9 @@ def _has_head(only: list[Word]) -> bool:
 
 def _slots(older: Statement, newer: Statement) -> list[Slot]:
     """The places where one text has other words than the other, in order; either side may be empty."""
-    mine = [word for word in older.words if not word.generic]
-    theirs = [word for word in newer.words if not word.generic]
+    mine, theirs = older.telling, newer.telling
     blocks = SequenceMatcher(None, [word.stem for word in mine], [word.stem for word in theirs], autojunk=False)
-    return [(mine[a:b], theirs[c:d]) for kind, a, b, c, d in blocks.get_opcodes() if kind != "equal"]
+    return [(list(mine[a:b]), list(theirs[c:d])) for kind, a, b, c, d in blocks.get_opcodes() if kind != "equal"]
 
 
 def _are_siblings(

@@ -13,7 +13,7 @@ from datetime import timedelta
 from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.model.maintenance import cosine
-from holdfast.model.matter import FOLDED, LED, SURE, may_speak_of_one, sameness, signs, statement
+from holdfast.model.matter import FOLDED, LED, SURE, may_be_versions, may_speak_of_one, sameness, signs, statement
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.times import moment
@@ -103,7 +103,7 @@ def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
     if not _may_be_versions(older, newer):
         return 0.0
     one, other = statement(older.content), statement(newer.content)
-    if not may_speak_of_one(one, other):
+    if not may_speak_of_one(one, other) or not may_be_versions(one, other):
         return 0.0
     mine, its = vectors.get(older.id), vectors.get(newer.id)
     likeness = cosine(mine, its) if mine is not None and its is not None else None

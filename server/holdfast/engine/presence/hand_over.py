@@ -2,19 +2,27 @@
 
 Only a pointer is taken. The transcript is read from where it was read to before; what is new waits in a queue in the
 memory folder until an agent distils it (`holdfast.engine.presence.distilling`). Nothing becomes a note here.
+
+Claude Code writes its transcript a tenth of a second behind, so that the hook may be called before the turn is in the
+file: then the last answer is waited for. What a client writes when no hook is called any more, as at the end of a
+session, is read with the next turn that is handed over, of whatever session.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+import anyio
 
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.presence.queueing import Transcripts
-from holdfast.engine.presence.taking import take_in, without_secrets
-from holdfast.model.transcripts.turns import LONGEST_NAME, Setting, only_turn
+from holdfast.engine.presence.taking import Took, take_in, without_secrets
+from holdfast.model.transcripts.turns import LONGEST_NAME, Setting, only_turn, shown_of
 
 SECONDS: Final = 2.0  # of reading in one call; the rest comes with the next one
+WRITTEN_SECONDS: Final = 1.5  # for a client to write down the answer that it has told
+_AGAIN: Final = 0.05
 _OF_SUBAGENTS: Final = "Subagent"
 _NAMED: Final = "HOLDFAST_SPACE"  # who sets this means it for all that the server stores
 
@@ -60,10 +68,35 @@ async def hand_over(
     space = caller.space if caller.space_from == _NAMED and caller.space else ""
     if not path.strip():
         return await _take_last(ports, queue, caller, Setting(caller.source, _name(session), _name(cwd)), last)
-    took = await take_in(ports, queue, path, space, SECONDS)
-    if took.refused:
+    took = await _take_until(ports, queue, path, space, shown_of(last or ""))
+    more = await _take_rest(ports, queue, path, space, _name(cwd))
+    if took.refused and not more:
         return HandedOver("nothing" if took.is_missing else "refused", reason=took.refused)
-    return await _told(queue, took.turns)
+    return await _told(queue, took.turns + more)
+
+
+async def _take_until(ports: Ports, queue: Transcripts, path: str, space: str, answer: str) -> Took:
+    """What is new in a transcript, up to an answer that the client has told; without it after a while."""
+    deadline = anyio.current_time() + WRITTEN_SECONDS
+    took = await take_in(ports, queue, path, space, SECONDS)
+    while answer and took.answer != answer and (took.is_missing or not took.refused):
+        if anyio.current_time() >= deadline:
+            await queue.expect(path, ports.now)
+            break
+        await anyio.sleep(_AGAIN)
+        new = await take_in(ports, queue, path, space, SECONDS)
+        took = replace(new, turns=took.turns + new.turns, answer=new.answer or took.answer)
+    return took
+
+
+async def _take_rest(ports: Ports, queue: Transcripts, path: str, space: str, cwd: str) -> int:
+    """What clients wrote into other transcripts since these were handed over; returns how many turns that were."""
+    kept = 0
+    deadline = anyio.current_time() + SECONDS
+    for other, its_cwd in await queue.behind(path, ports.now):
+        if anyio.current_time() < deadline:
+            kept += (await take_in(ports, queue, other, space if its_cwd in ("", cwd) else "", 0)).turns
+    return kept
 
 
 async def _take_last(

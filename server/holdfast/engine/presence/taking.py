@@ -22,12 +22,16 @@ PRINCIPAL = "transcripts"  # whose turn it is where texts are freed of secrets
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What became of a transcript: turns that were kept, whether all of it was read, and why it was not taken."""
+    """What became of a transcript: turns that were kept, whether all of it was read, and why it was not taken.
+
+    `answer` is the last thing that the agent said in what was read.
+    """
 
     turns: int = 0
     is_whole: bool = True
     refused: str = ""
     is_missing: bool = False
+    answer: str = ""
 
 
 async def take_in(ports: Ports, queue: Transcripts, path: str, space: str = "", seconds: float = 60.0) -> Took:
@@ -43,27 +47,28 @@ async def take_in(ports: Ports, queue: Transcripts, path: str, space: str = "", 
     Raises:
         StorageError: it cannot be read, or the queue not be written; the cursor stays where it was.
     """
-    deadline, kept = anyio.current_time() + seconds, 0
+    deadline, took = anyio.current_time() + seconds, Took()
     try:
         found = queue.locate(path)
         while True:
-            new, is_whole = await _take_chunk(ports, queue, found, space)
-            kept += new
-            if is_whole or anyio.current_time() >= deadline:
-                return Took(kept, is_whole)
+            new = await _take_chunk(ports, queue, found, space)
+            took = Took(took.turns + new.turns, new.is_whole, answer=new.answer or took.answer)
+            if took.is_whole or anyio.current_time() >= deadline:
+                return took
     except NoTranscriptError as error:
         reason = f"Not taken for a transcript: {error}."
-        return Took(kept, refused=reason, is_missing=isinstance(error, MissingTranscriptError))
+        return replace(took, refused=reason, is_missing=isinstance(error, MissingTranscriptError))
     except OSError as error:
         raise StorageError(f"The transcript cannot be read: {error.strerror or type(error).__name__}.") from error
 
 
-async def _take_chunk(ports: Ports, queue: Transcripts, found: Located, space: str) -> tuple[int, bool]:
-    """How many turns were kept, and whether nothing follows; nothing where somebody else has read on meanwhile."""
+async def _take_chunk(ports: Ports, queue: Transcripts, found: Located, space: str) -> Took:
+    """What became of the next lines; of none where somebody else has read on meanwhile."""
     chunk = await queue.read(found)
     turns = await without_secrets(ports, chunk.turns)
+    answer = next((turn.text for turn in reversed(chunk.turns) if turn.role == "assistant"), "")
     kept = await queue.keep(found, chunk, turns, space, ports.now)
-    return (0, False) if kept is None else (kept, chunk.is_last)
+    return Took(is_whole=False, answer=answer) if kept is None else Took(kept, chunk.is_last, answer=answer)
 
 
 async def without_secrets(ports: Ports, turns: Sequence[Turn]) -> list[Turn]:

@@ -80,8 +80,13 @@ def read_turns(lines: Iterable[bytes], setting: Setting) -> tuple[list[Turn], Se
 
 def only_turn(text: str, setting: Setting, at: str) -> Turn | None:
     """A turn of the assistant that came without its transcript; None where nothing is left of it."""
-    kept = _shortened(said(text))
+    kept = shown_of(text)
     return Turn(_key(setting.session, "assistant", kept), "assistant", kept, at, *_where(setting)) if kept else None
+
+
+def shown_of(text: str) -> str:
+    """What is kept of a text as the text of a turn."""
+    return _shortened(said(text))
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
@@ -131,7 +136,7 @@ def _sums_up(entry: Mapping[str, Any], payload: Mapping[str, Any], last: Turn) -
     summary = payload.get("message")
     if entry.get("type") != "compacted" or not isinstance(summary, str) or last.role != "assistant":
         return False
-    return _shortened(said(summary)).endswith(last.text)
+    return shown_of(summary).endswith(last.text)
 
 
 def _turn(role: Role, content: object, entry: Mapping[str, Any], setting: Setting, named: str) -> Turn | None:
@@ -154,7 +159,7 @@ def spoken(role: Role, whole: str, own: str, at: str, setting: Setting, told: st
         setting: in which session.
         told: the time as it was written down, which tells turns without a name apart.
     """
-    text = _shortened(said(whole))
+    text = shown_of(whole)
     if not any(letter.isalnum() for letter in text):
         return None
     key = _key("uuid", own) if own else _key(told or at or setting.session, role, text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -23,13 +23,15 @@ from holdfast.model.transcripts.pieces import Kept, Piece, first_piece
 from holdfast.model.transcripts.turns import Setting, Turn
 from holdfast.store.locks import Lock
 from holdfast.store.transcripts.reading import Chunk, Place, read_chunk
-from holdfast.store.transcripts.roots import Located, list_transcripts, locate
+from holdfast.store.transcripts.roots import Located, NoTranscriptError, list_transcripts, locate
 from holdfast.store.transcripts.schema import connected, writing
 
 Fits: TypeAlias = Callable[[Sequence[Piece]], bool]  # whether pieces are not too long together
 
 KNOWN_DAYS: Final = 400  # for which a turn is remembered once it was taken
 MOST_TRANSCRIPTS: Final = 20_000
+WRITTEN_DAYS: Final = 2  # that a transcript may be written on after its last turn was handed over
+MOST_BEHIND: Final = 200  # that are looked at for that
 _WITHOUT_TURNS: Final = "DELETE FROM pieces WHERE id NOT IN (SELECT piece FROM turns WHERE piece IS NOT NULL)"
 _TOGETHER: Final = 400  # turns of a session that are looked at for one piece
 
@@ -93,6 +95,14 @@ class TranscriptQueue:
     async def asked(self, found: Located, most: int) -> int:
         """How many turns of the user a transcript has behind the place that was reached, counted up to `most`."""
         return await run_sync(self._asked, found, most)
+
+    async def expect(self, path: str, now: str) -> None:
+        """Know of a transcript that is not written yet, so that it is behind once it is."""
+        await run_sync(self._expect, path, now)
+
+    async def behind(self, path: str, now: str) -> list[tuple[str, str]]:
+        """Other transcripts that were written on after they were handed over lately, each with its working folder."""
+        return await run_sync(self._behind, path, now)
 
     def turn(self) -> AbstractAsyncContextManager[bool]:
         """Be the only process that looks for sessions; yields whether it is. Free again when its holder dies."""
@@ -221,6 +231,25 @@ class TranscriptQueue:
             self._bound(connection, now)
             return kept
 
+    def _expect(self, path: str, now: str) -> None:
+        found = locate(path, self._roots)
+        with writing(self._path) as connection:
+            row = (found.name, 0, "", "", "", "", "", 0, now[:10])
+            connection.execute("INSERT OR IGNORE INTO cursors VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def _behind(self, path: str, now: str) -> list[tuple[str, str]]:
+        if not self._path.exists():
+            return []
+        own = ""
+        with suppress(NoTranscriptError):
+            own = locate(path, self._roots).name
+        with connected(self._path) as connection:
+            rows = connection.execute(
+                "SELECT path, cwd, place FROM cursors WHERE day >= ? AND path <> ? ORDER BY day DESC, path LIMIT ?",
+                (instant(moment(now) - timedelta(days=WRITTEN_DAYS))[:10], own, MOST_BEHIND),
+            ).fetchall()
+        return [(other, cwd) for other, cwd, place in rows if _size(other) > place]
+
     def _unknown(self, turns: Sequence[Turn]) -> list[Turn]:
         each = {turn.key: turn for turn in turns}
         if not self._path.exists():
@@ -344,6 +373,14 @@ class TranscriptQueue:
             ).fetchone()
             dropped = connection.execute("SELECT count FROM counts WHERE name = 'dropped'").fetchone()
             return Waiting(turns, int(asked), int(size), dropped[0] if dropped else 0)
+
+
+def _size(path: str) -> int:
+    """Bytes of a file; none where there is none."""
+    try:
+        return Path(path).lstat().st_size
+    except OSError:
+        return 0
 
 
 def _place_in(connection: sqlite3.Connection, path: str) -> Place:
