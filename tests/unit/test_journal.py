@@ -158,6 +158,19 @@ async def test_a_clock_that_goes_back_changes_neither_the_order_nor_what_others_
     assert [record["op"] for record in early.records()] == ["zero", "a", "b", "c"]
 
 
+async def test_a_number_is_given_once_though_the_latest_months_are_empty(folder: Folder) -> None:
+    journal = await opened(folder)
+    assert await journal.append({"note": 1}) == 1
+    journal.close()
+    for name in ("2026-12", "2027-01", "2027-02"):  # of processes that died with the file made and nothing in it
+        month(folder, name).touch()
+    journal = await opened(folder, Clock(MIDNIGHT))
+    assert [record["note"] for record in await journal.news()] == [1]
+    assert await journal.append({"note": 2}) == 2
+    assert sequence(folder) == [1, 2]
+    journal.close()
+
+
 async def test_news_of_a_month_that_another_clock_has_begun_are_heard(folder: Folder) -> None:
     early = await opened(folder, Clock(MIDNIGHT - timedelta(hours=1)))
     late = await opened(folder, Clock(MIDNIGHT))

@@ -347,8 +347,10 @@ class Journal:
         return months_in(self._folder, self._files)
 
     def _grown(self) -> bool:
-        known = self._place.months
-        return any(self._files.size(self._folder / name) != known.get(name, 0) for name in self._months()[-_LATEST:])
+        """Whether a file is of another size than it was: one of the latest, or one behind the last that has lines."""
+        known, names = self._place.months, self._months()
+        growing = [*names[-_LATEST:], *(name for name in names[:-_LATEST] if name >= self._place.month)]
+        return any(self._files.size(self._folder / name) != known.get(name, 0) for name in growing)
 
     def _bytes(self, path: Path) -> bytes:
         try:
