@@ -103,7 +103,7 @@ def test_an_index_that_is_harmed_under_a_running_server_is_made_anew(
                     given = {"node_id": rng.choice(list(kept))}
                     answers = [server.tool("recall_node", **given) for _ in range(3)]
                     said = [answer["structuredContent"]["content"] for answer in answers if not answer["isError"]]
-                    assert said
+                    assert said, answers
                     assert set(said) == {kept[given["node_id"]]}
                     stored_too = server.tool("remember", content=f"Lamp {number}.")
                     assert not stored_too["isError"], stored_too

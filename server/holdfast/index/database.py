@@ -10,6 +10,7 @@ import asyncio
 import ctypes
 import functools
 import importlib.util
+import json
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
@@ -170,11 +171,16 @@ class Database(aiosqlite.Connection):
 
 @contextmanager
 def _telling_harm() -> Iterator[None]:
-    """Where a harmed file makes SQLite say what is no text, Python cannot even tell of the error."""
+    """Where a harmed file makes SQLite say what is no text, Python cannot even tell of the error.
+
+    A bit that flips in a list that is kept as JSON makes it none; nothing else that runs on a connection reads JSON.
+    """
     try:
         yield
     except UnicodeDecodeError as error:
         raise sqlite3.DatabaseError("a text is no UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise sqlite3.DatabaseError("a text is no JSON") from error
 
 
 def _in_transaction(work: Callable[[sqlite3.Connection], Answer], connection: sqlite3.Connection) -> Answer:
