@@ -21,6 +21,7 @@ from holdfast.model.ranking import (
     rank,
     relevance,
 )
+from holdfast.model.words import query_terms
 from served import Agent
 
 LIKELY = st.floats(0.0, 1.0)
@@ -71,6 +72,19 @@ def test_meaning_alone_makes_nothing_strong_in_a_language_that_the_encoder_does_
     assert ranked(Question(spanish, one_language=True), words).weak
     assert not ranked(Question(spanish), words).weak, "another encoder may read it"
     assert not ranked(Question("when does my passport expire?", one_language=True), {"passport", "expire"}).weak
+
+
+@pytest.mark.parametrize(
+    "keywords", ["pet diet veterinarian advice", "frontend bundler choice", "deployment schedule weekday"]
+)
+def test_keywords_without_grammar_are_english(keywords: str) -> None:
+    asked = Question(keywords, one_language=True)
+    assert not ranked(asked, set(keywords.split())).weak
+
+
+@pytest.mark.parametrize("words", ["mot de passe administrateur", "Frist für die Steuer", "límite viaje extranjero"])
+def test_words_that_are_no_english_are_not_taken_for_it(words: str) -> None:
+    assert ranked(Question(words, one_language=True), set(query_terms(words))).weak
 
 
 @given(one=LIKELY, other=LIKELY)

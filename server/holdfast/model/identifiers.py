@@ -104,6 +104,7 @@ _ALL = (
     _ARABIC_HEBREW_INDIC,
 )
 FRAME_WORDS = frozenset(word for words in _ALL for word in words.split())
+NOT_ENGLISH = FRAME_WORDS - STOP_WORDS - OPEN_WORDS - frozenset(_ENGLISH.split())
 
 
 _MOST_UNITS = 16

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
-from holdfast.model.identifiers import Unit, units_of
+from holdfast.model.identifiers import NOT_ENGLISH, Unit, units_of
 from holdfast.model.note import GLOBAL_SPACE
 from holdfast.model.times import moment
 from holdfast.model.words import STOP_WORDS, folded_words, query_terms, written_as_names
@@ -355,7 +355,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     lost = len(terms) <= _MOST_TERMS and bool(lost_identifiers(question.text, found))  # longer ones tell more
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
-    unread = question.one_language and unknown >= _UNREAD and not _shows_english(question.text)
+    unread = question.one_language and unknown >= _UNREAD and _shows_another_language(question.text)
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
     unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
     asked = _Asked(
@@ -407,10 +407,16 @@ def lost_identifiers(query: str, found: Found) -> frozenset[str]:
     )
 
 
-def _shows_english(text: str) -> bool:
-    """Whether words of English grammar stand in it; a question of one or two words has none in any language."""
+def _shows_another_language(text: str) -> bool:
+    """Whether a question has words of another grammar than the English one, or letters that English has not.
+
+    Not so where English grammar is there as well, nor for one or two words. Keywords have no grammar: English ones,
+    technical ones above all, cannot be told from others, and are taken for what the encoder reads.
+    """
     words = folded_words(text)
-    return len(words) <= _PLAIN_WORDS or sum(word in STOP_WORDS for word in words) >= _ENGLISH * len(words)
+    if len(words) <= _PLAIN_WORDS or sum(word in STOP_WORDS for word in words) >= _ENGLISH * len(words):
+        return False
+    return any(sign.isalpha() and not sign.isascii() for sign in text) or any(word in NOT_ENGLISH for word in words)
 
 
 def identifiers_of(text: str) -> frozenset[str]:
