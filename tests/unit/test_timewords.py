@@ -34,6 +34,24 @@ def days(query: str, asked: datetime = ASKED) -> str:
 @pytest.mark.parametrize(
     ("query", "window"),
     [
+        ("what is due in March?", "2027-03-01..2027-03-31"),
+        ("what deadlines are in March?", "2027-03-01..2027-03-31"),
+        ("when will the report be published in March?", "2027-03-01..2027-03-31"),
+        ("plans for the release in March", "2027-03-01..2027-03-31"),
+        ("what is due on 29 February", "2027-02-28..2027-02-28"),
+        ("What should I know about the backups in October?", "2026-10-01..2026-10-31"),
+        ("Which tasks are due that we decided in October?", "2026-10-01..2026-10-31"),
+        ("What will we do about the bug found in June?", "2026-06-01..2026-06-30"),
+        ("will the tariff we set in June stay?", "2026-06-01..2026-06-30"),
+    ],
+)
+def test_a_month_is_the_coming_one_only_where_what_comes_is_asked_of_it(query: str, window: str) -> None:
+    assert days(query) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
         ("what happened on 2026-03-14", "2026-03-14..2026-03-14"),
         ("notes of 2026-03", "2026-03-01..2026-03-31"),
         ("what did we do in 2025", "2025-01-01..2025-12-31"),

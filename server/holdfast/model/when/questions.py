@@ -245,14 +245,16 @@ def _event_name(line: str, *, clause: bool) -> str | None:
 _ALWAYS = Span(None, None)
 _PAST_MARK = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
 _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
-_LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadline|due|should)\b")
+_LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadlines?|due|should)\b")
 _WAS = re.compile(r"\b(?:did|was|were|had)\b")
+_BACK = re.compile(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
 _STATE = re.compile(
     r"\b(?:what|which|who|where|how)\b.*\b(?:was|were)\b (?:the|our|my|a|an|we|i)\b|"
     r"\bdid\b.*\b(?:run|use|have|handle|keep|store|live|cost|work|look|host|own|pay|need|like|get paid)\b"
 )
 
 _RELATIVE = re.compile(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she) \w+ $")  # "the target we set in June"
+_SAID_OF = re.compile(r"(?<!will )(?<!shall )(?<!should )\b(?:we|i|you|they|he|she) \w+ $")
 _MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
 _DATED = 3  # the rank of a period with its year
 _YEARLY = frozenset({"month", "season", "quarter", "day", "part"})
@@ -265,7 +267,7 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
     window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
     ahead = bool(_LATER.search(line.lower())) and not _WAS.search(line.lower())
-    if window and ahead:
+    if window and ahead and _looks_ahead(line.lower(), window.start):
         window = _coming(window, asked.date(), text[window.start : window.end])
     mark = _PAST_MARK.search(text)
     if event and window and event.start <= window.start <= event.end + 1:
@@ -280,6 +282,12 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     return _reading(line, asked, window, event, marked=bool(mark), ahead=ahead) if window else None
 
 
+def _looks_ahead(line: str, start: int) -> bool:
+    """Whether a period is that of what comes: not in "what should I know about June", "due that we decided in June"."""
+    words = list(_LATER.finditer(line, 0, start))
+    return bool(words) and not _BACK.search(line, words[-1].end(), start) and not _SAID_OF.search(line[:start])
+
+
 def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
     """As in "what is due in December?": a month, a season or a day without its year, if over, is that of next time."""
     first, last = window.span.first, window.span.last
@@ -288,9 +296,10 @@ def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
     if window.kind not in _YEARLY or window.rank == _DATED or _LAST.match(words):
         return window
     years = 1 + max(0, today.year - last.year - 1)
-    span = Span(
-        spans.add_months(first, 12 * years), spans.shift(spans.add_months(spans.shift(last, 1), 12 * years), -1)
-    )
+    behind = spans.shift(last, 1)
+    if spans.add_months(behind, 12 * years) <= today:
+        years += 1
+    span = Span(spans.add_months(first, 12 * years), spans.shift(spans.add_months(behind, 12 * years), -1))
     return replace(window, span=span, whole=span)
 
 
