@@ -46,11 +46,9 @@ async def remembering(home: Path, clock: Clock | None = None, **variables: str) 
 async def handed(
     memory: Memory, session: Session | Path | str, event: str = "Stop", who: Caller = WHO, last: str | None = None
 ) -> HandedOver:
-    path = session.path if isinstance(session, Session) else session
+    path, cwd = (session.path, session.cwd) if isinstance(session, Session) else (session, "/home/ada/harbour")
     return await memory.attend_folder(
-        lambda ports: hand_over(
-            ports, who, path=str(path), session="s", cwd="/home/ada/harbour", event=event, last=last
-        )
+        lambda ports: hand_over(ports, who, path=str(path), session="s", cwd=cwd, event=event, last=last)
     )
 
 
@@ -258,6 +256,18 @@ async def test_a_space_that_is_set_by_hand_is_that_of_the_session(tmp_path: Path
         session.say("Two.")
         await handed(memory, session)
         assert sorted(piece.space for piece in await waiting(memory)) == ["elsewhere", "set-by-hand"]
+
+
+async def test_what_another_session_wrote_late_is_filed_under_its_own_folder(tmp_path: Path) -> None:
+    late, session = claude_session(tmp_path, 1, "/home/ada/client"), claude_session(tmp_path, 2, "/home/ada/harbour")
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, late, last="The client is Acme.")).turns == 0
+        late.say("Who is the client?", "The client is Acme.")
+        session.say("Where is the lamp?", "In the tower.")
+        await handed(memory, session, who=Caller("harbour", "HOLDFAST_SPACE", "claude-code"))
+        spaces = {turn.text: piece.space for piece in await waiting(memory) for turn in piece.turns}
+    assert spaces["The client is Acme."] == "client"
+    assert spaces["In the tower."] == "harbour"
 
 
 @pytest.mark.parametrize("raw", ["true", "false"])

@@ -68,20 +68,20 @@ async def hand_over(
     space = caller.space if caller.space_from == _NAMED and caller.space else ""
     if not path.strip():
         return await _take_last(ports, queue, caller, Setting(caller.source, _name(session), _name(cwd)), last)
-    took = await _take_until(ports, queue, path, space, shown_of(last or ""))
+    took = await _take_until(ports, queue, path, space, _name(cwd), shown_of(last or ""))
     more = await _take_rest(ports, queue, path, space, _name(cwd))
     if took.refused and not more:
         return HandedOver("nothing" if took.is_missing else "refused", reason=took.refused)
     return await _told(queue, took.turns + more)
 
 
-async def _take_until(ports: Ports, queue: Transcripts, path: str, space: str, answer: str) -> Took:
+async def _take_until(ports: Ports, queue: Transcripts, path: str, space: str, cwd: str, answer: str) -> Took:
     """What is new in a transcript, up to an answer that the client has told; without it after a while."""
     deadline = anyio.current_time() + WRITTEN_SECONDS
     took = await take_in(ports, queue, path, space, SECONDS)
     while answer and took.answer != answer and (took.is_missing or not took.refused):
         if anyio.current_time() >= deadline:
-            await queue.expect(path, ports.now)
+            await queue.expect(path, cwd, ports.now)
             break
         await anyio.sleep(_AGAIN)
         new = await take_in(ports, queue, path, space, SECONDS)
@@ -90,12 +90,15 @@ async def _take_until(ports: Ports, queue: Transcripts, path: str, space: str, a
 
 
 async def _take_rest(ports: Ports, queue: Transcripts, path: str, space: str, cwd: str) -> int:
-    """What clients wrote into other transcripts since these were handed over; returns how many turns that were."""
+    """What clients wrote into other transcripts since these were handed over; returns how many turns that were.
+
+    The space of this session is that of another one only where both were handed over in one working folder.
+    """
     kept = 0
     deadline = anyio.current_time() + SECONDS
     for other, its_cwd in await queue.behind(path, ports.now):
         if anyio.current_time() < deadline:
-            kept += (await take_in(ports, queue, other, space if its_cwd in ("", cwd) else "", 0)).turns
+            kept += (await take_in(ports, queue, other, space if cwd and its_cwd == cwd else "", 0)).turns
     return kept
 
 

@@ -96,9 +96,9 @@ class TranscriptQueue:
         """How many turns of the user a transcript has behind the place that was reached, counted up to `most`."""
         return await run_sync(self._asked, found, most)
 
-    async def expect(self, path: str, now: str) -> None:
+    async def expect(self, path: str, cwd: str, now: str) -> None:
         """Know of a transcript that is not written yet, so that it is behind once it is."""
-        await run_sync(self._expect, path, now)
+        await run_sync(self._expect, path, cwd, now)
 
     async def behind(self, path: str, now: str) -> list[tuple[str, str]]:
         """Other transcripts that were written on after they were handed over lately, each with its working folder."""
@@ -231,10 +231,10 @@ class TranscriptQueue:
             self._bound(connection, now)
             return kept
 
-    def _expect(self, path: str, now: str) -> None:
+    def _expect(self, path: str, cwd: str, now: str) -> None:
         found = locate(path, self._roots)
         with writing(self._path) as connection:
-            row = (found.name, 0, "", "", "", "", "", 0, now[:10])
+            row = (found.name, 0, "", "", "", "", cwd, 0, now[:10])
             connection.execute("INSERT OR IGNORE INTO cursors VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _behind(self, path: str, now: str) -> list[tuple[str, str]]:
