@@ -46,7 +46,7 @@ from holdfast.engine.presence.prompting import (
 )
 from holdfast.errors import HoldfastError
 from holdfast.index.current import short_ids, standing
-from holdfast.index.plain import Indexed, found_by_words, indexed, open_index
+from holdfast.index.plain import Indexed, found_by_words, indexed, known_files, open_index
 from holdfast.index.shown import (
     NOTHING_YET,
     Shown,
@@ -135,7 +135,40 @@ def _told(asking: _Asking) -> tuple[Section, ...]:
     if connection is None:
         raise NotFromIndexError
     with closing(connection):
+        _check_folders(connection, asking.settings.home)
         return (_later if asking.seen.begun else _first)(connection, asking)
+
+
+def _check_folders(connection: sqlite3.Connection, home: Path) -> None:
+    """See that no note was put by hand into a folder after the index was written.
+
+    Only folders that have changed since are listed. A note that was changed in place changes no folder: that is seen
+    where it is told.
+
+    Raises:
+        NotFromIndexError: one was.
+    """
+    memories, index = home / "memories", home / ".holdfast" / "index.db"
+    written = max(_changed(index), _changed(index.with_name("index.db-wal")))
+    with os.scandir(memories) as entries:
+        folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for name in ("", *folders):
+        if _changed(memories / name) > written and _names(memories / name) - known_files(connection, name):
+            raise NotFromIndexError
+
+
+def _changed(path: Path) -> int:
+    """When it was changed, in nanoseconds; never where it is not there."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _names(folder: Path) -> set[str]:
+    """The note files in a folder."""
+    with os.scandir(folder) as entries:
+        return {entry.name for entry in entries if entry.name.endswith(".md") and not entry.name.startswith(".")}
 
 
 def _first(connection: sqlite3.Connection, asking: _Asking) -> tuple[Section, ...]:

@@ -63,12 +63,12 @@ def inject(here: dict[str, str], text: str, *more: str, python: tuple[str, ...] 
     return ran.stdout.decode()
 
 
-def imported_for(here: dict[str, str], text: str) -> set[str]:
-    """The top packages that the command imports to tell of the lamp."""
+def imported_for(here: dict[str, str], text: str, told: str = LAMP) -> set[str]:
+    """The top packages that the command imports to tell of the lamp, or of something else."""
     code = "import sys; from holdfast.__main__ import main; sys.exit(main())"
     command = [sys.executable, "-X", "importtime", "-c", code, "whisper", "inject", *ROOMY]
     ran = subprocess.run(command, input=text.encode(), env=here, capture_output=True, check=True, timeout=120)
-    assert LAMP in added(ran.stdout.decode())
+    assert told in added(ran.stdout.decode())
     return set(re.findall(r"\| +([a-zA-Z_][\w]*)", ran.stderr.decode()))
 
 
@@ -113,6 +113,19 @@ def test_without_a_server_a_note_that_was_changed_behind_the_index_is_told_as_it
     assert "seven attempts" in added(inject(here, hook()))
     path.unlink()
     assert inject(here, hook(session="two")) == ""
+
+
+def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    assert LAMP in added(inject(here, hook()))
+    folder = Path(here["HOLDFAST_HOME"]) / "memories" / "harbour"
+    (folder / "oil.md").write_text("The lamp of the lighthouse burns colza oil.", "utf-8")
+    (folder / "note.swp").write_text("no note", "utf-8")
+    asked = hook(session="two", prompt="Which oil does the lamp of the lighthouse burn?")
+    assert "colza" in added(inject(here, asked))
+    (folder / "note.swp").unlink()
+    asked = hook(session="three", prompt="Which oil does the lamp of the lighthouse burn?")
+    assert not imported_for(here, asked, "colza") & {"anyio", "numpy"}, "the whole engine is started once for it"
 
 
 def test_without_a_server_and_without_an_index_the_notes_are_told(here: dict[str, str]) -> None:

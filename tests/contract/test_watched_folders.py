@@ -162,6 +162,50 @@ async def test_links_hidden_ignored_and_large_files_and_others_are_passed_over(t
         assert set(await notes(memory)) == {"kept"}, "a file that was saved this moment waits"
 
 
+async def test_many_files_are_taken_some_at_a_time_and_a_folder_with_another_name_keeps_all_its_notes(
+    tmp_path: Path,
+) -> None:
+    docs = Docs(tmp_path / "docs")
+    for number in range(10):
+        docs.write(f"old/{number}.md", f"Quay {number} has the crane CR-{1000 + number}.")
+    with patch.object(hippocampus, "MOST_TAKEN", 4):
+        async with watching(tmp_path, docs) as (memory, watcher):
+            assert [await watcher.look() for _ in range(4)] == [4, 4, 2, 0]
+            ids = {item.note.id for item in (await notes(memory)).values()}
+            (docs.root / "old").rename(docs.root / "new")
+            docs.write("new/more.md", "Quay 11 has none.")
+            assert [await watcher.look() for _ in range(4)] == [4, 4, 3, 0]
+            kept = (await notes(memory)).values()
+            assert ids < {item.note.id for item in kept}
+            assert len(kept) == 11
+            assert not any(item.note.outdated for item in kept)
+
+
+async def test_a_file_that_changes_while_it_waits_is_taken_as_it_is_then_or_not_at_all(tmp_path: Path) -> None:
+    docs = Docs(tmp_path / "docs")
+    for name in ("a.md", "b.md", "c.md"):
+        docs.write(name, f"The file {name}.")
+    with patch.object(hippocampus, "MOST_TAKEN", 1):
+        async with watching(tmp_path, docs) as (memory, watcher):
+            assert await watcher.look() == 1
+            (taken,) = (item.note.content for item in (await notes(memory)).values())
+            changed, gone = (path for path in docs.root.iterdir() if path.name not in taken)
+            docs.write(changed.name, "It says something else now.")
+            gone.unlink()
+            assert sum([await watcher.look() for _ in range(4)]) == 1
+            told = {item.note.content.strip() for item in (await notes(memory)).values()}
+            assert told == {taken.strip(), "It says something else now."}
+
+
+async def test_a_memory_that_nobody_has_used_yet_is_filled(tmp_path: Path) -> None:
+    docs = Docs(tmp_path / "docs")
+    docs.write("quay.md", "The crane is at the quay.")
+    async with watching(tmp_path, docs) as (memory, watcher):
+        assert not (tmp_path / "memory").exists()
+        assert await watcher.tend() > 0
+        assert len(await notes(memory)) == 1
+
+
 async def test_a_disk_that_is_not_mounted_retires_nothing(tmp_path: Path) -> None:
     docs = Docs(tmp_path / "docs")
     for number in range(8):

@@ -44,7 +44,8 @@ async def test_two_servers_that_are_killed_leave_each_file_as_one_note(
         with ExitStack() as stack:
             both = [stack.enter_context(watching(tmp_path, docs)) for _ in range(2)]
             deadline = time.monotonic() + 60
-            while len(list(notes.glob("*.md"))) == had and had < count and time.monotonic() < deadline:
+            while len(list(notes.glob("*.md"))) == had and had < count:
+                assert time.monotonic() < deadline, "neither of the two took a file"
                 time.sleep(0.01)  # noqa: ASYNC251 - other processes work
             time.sleep(drawn.uniform(0, 0.3))  # noqa: ASYNC251 - as above
             for process in both:

@@ -17,9 +17,7 @@ async def watch(home: Path, root: Path) -> None:
     watcher = Hippocampus(memory, WatchedFolders(home / "memory", [Watched(root, "docs")], (), 1 << 20))
     async with memory.running():
         while True:
-            async with watcher.folders.turn() as mine:
-                if mine:
-                    await watcher.look()
+            await watcher.tend()
             await anyio.sleep(0.01)
 
 

@@ -1,15 +1,23 @@
-"""The manifest for OpenClaw: OMI's name, entry point and settings, and what they lead to is there."""
+"""Manifests that no client's validator sees in CI: OpenClaw's, and those of the Agent Plugins standard.
+
+OpenClaw 2026.9.6 takes both folders for what they are ("Bundle format: agent") and its `plugins doctor` passes; it is
+too large to be installed for each run.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
-from holdfast.settings import EncoderName
+import pytest
+
+from holdfast.settings import EncoderName, load_settings
 
 MANIFEST = Path(__file__).parents[2] / "plugins" / "openclaw" / "plugin.json"
+FORMS = ("plugin.json", ".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
 
 
 def manifest() -> dict[str, Any]:
@@ -32,3 +40,31 @@ def test_its_entry_point_opens_the_folder_that_the_block_names(tmp_path: Path) -
     assert tools["memory"].recall("crane")
     assert stored
     assert list((tmp_path / "omi" / "memories").rglob("*.md"))
+
+
+PLUGINS = MANIFEST.parents[1]
+SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
+
+
+@pytest.mark.parametrize("plugin", ["holdfast", "openclaw"])
+def test_it_is_an_agent_plugin_whose_server_is_the_command_that_is_installed(plugin: str) -> None:
+    told = json.loads((PLUGINS / plugin / "plugin.json").read_text("utf-8"))
+    servers = json.loads((PLUGINS / plugin / "mcp.json").read_text("utf-8"))
+    assert told["$schema"] == f"{SCHEMAS}/plugin.schema.json"
+    assert re.fullmatch(r"[a-z][a-z0-9-]*", told["name"])
+    assert servers.keys() == {"$schema", "mcpServers"}
+    assert servers["$schema"] == f"{SCHEMAS}/mcp.schema.json"
+    (server,) = servers["mcpServers"].values()
+    assert (server["type"], server["command"], server["args"]) == ("stdio", "holdfast", [])
+
+
+def test_all_manifests_of_the_plugin_say_the_same_of_it() -> None:
+    folder = PLUGINS / "holdfast"
+    manifests = [json.loads((folder / name).read_text("utf-8")) for name in FORMS]
+    for key in ("name", "version", "license", "description"):
+        assert len({told[key] for told in manifests}) == 1, key
+
+
+def test_an_openclaw_of_today_opens_the_folder_that_omi_had() -> None:
+    (server,) = json.loads((MANIFEST.parent / "mcp.json").read_text("utf-8"))["mcpServers"].values()
+    assert load_settings(server["env"]).home == Path(manifest()["config"]["data_dir"]).expanduser()

@@ -1,23 +1,25 @@
 """Folders of markdown that are kept in step: what is known of each file, and what has changed since.
 
-`watch/state.db` in the memory folder has a row for each file. A look goes through a folder without reading a file that
-is as it was; symbolic links are not followed, hidden names and what an ignore pattern matches are passed over. Nothing
-is ever written to such a folder.
+`watch/state.db` in the memory folder has a row for each file. A look goes through a folder without reading any file;
+each is read when its turn comes to be taken. Symbolic links are not followed, hidden names and what an ignore pattern
+matches are passed over. Nothing is ever written to such a folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from anyio.to_thread import run_sync
 
@@ -27,7 +29,9 @@ from holdfast.model.moving import ArrivedDocument, LeftOut
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.locks import Lock
 
-MOST_CHANGED: Final = 200  # files that one look reads; the next one goes on
+MOST_TOLD: Final = 100_000  # files that one look tells of; the next one tells of others
+_AT_ONCE: Final = 256  # names that are looked at before others have their turn
+_BREATH: Final = 0.0005  # seconds
 STILL_SECONDS: Final = 2.0  # since the last change: an editor may be in the middle of saving
 _BUSY_SECONDS: Final = 10.0
 _TABLES: Final = """
@@ -66,13 +70,24 @@ class Row:
 
 @dataclass(slots=True)
 class Seen:
-    """What a look at one folder found: `is_there` whether it could be listed, `known` how many files were taken."""
+    """What a look at one folder found: `is_there` whether it could be listed, `known` how many files were taken.
+
+    `changed` and `missing` are the first ones of many; `gone` counts all that are missing.
+    """
 
     is_there: bool = True
     changed: list[Row] = field(default_factory=list)
     missing: list[Row] = field(default_factory=list)
+    gone: int = 0
     known: int = 0
     seconds: float = 0.0
+
+
+class _Found(NamedTuple):
+    """A file as it stands in its folder: `changed` in seconds since the epoch; in no time that comes if too large."""
+
+    mark: str
+    changed: float
 
 
 class WatchedFolders:
@@ -106,6 +121,10 @@ class WatchedFolders:
         """
         return await run_sync(self._look, watched)
 
+    async def as_now(self, watched: Watched, row: Row) -> Row | None:
+        """A file of which a look told, with the hash of what it holds now; None where it is not to be taken now."""
+        return await run_sync(self._as_now, watched, row)
+
     async def read(self, watched: Watched, row: Row) -> ArrivedDocument | LeftOut:
         """A file as notes."""
         return await run_sync(read_markdown, self._disk, watched.root, row.path, row.key, watched.space)
@@ -132,33 +151,33 @@ class WatchedFolders:
                     continue
                 left.discard(folder)
                 rows = _rows(connection, root, folder)
-                seen.missing += [row for name, row in rows.items() if name not in names]
-                for name, status in names.items():
-                    self._compare(watched, Row(root, folder, name, "", _mark(status), ""), rows.get(name), status, seen)
+                _tell_missing(seen, [row for name, row in rows.items() if name not in names])
+                for name, found in names.items():
+                    _tell_changed(seen, Row(root, folder, name, "", found.mark, ""), rows.get(name), found)
             for folder in left:
                 if not (watched.root / folder).is_dir():
-                    seen.missing += _rows(connection, root, folder).values()
+                    _tell_missing(seen, list(_rows(connection, root, folder).values()))
         seen.seconds = time.monotonic() - began
         return seen
 
-    def _compare(self, watched: Watched, found: Row, known: Row | None, status: os.stat_result, seen: Seen) -> None:
-        """Put a file among the changed ones if it is, and is still."""
-        is_same = known is not None and known.mark == found.mark
-        if is_same or len(seen.changed) >= MOST_CHANGED or time.time() - status.st_mtime < STILL_SECONDS:
-            return
+    def _as_now(self, watched: Watched, row: Row) -> Row | None:
+        path = watched.root / row.path
         with suppress(OSError):
-            data = self._disk.read(watched.root / found.path, self._largest + 1)
-            if len(data) <= self._largest:
-                told = hashlib.sha256(data).hexdigest()
-                notes = known.notes if known else ()
-                seen.changed.append(replace(found, key=known.key if known else "", hash=told, notes=notes))
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode) and _is_still(status.st_mtime):
+                data = self._disk.read(path, self._largest + 1)
+                if len(data) <= self._largest:
+                    return replace(row, mark=_mark(status), hash=hashlib.sha256(data).hexdigest())
+        return None
 
-    def _list(self, root: Path, folder: str, stack: list[str]) -> dict[str, os.stat_result] | None:
+    def _list(self, root: Path, folder: str, stack: list[str]) -> dict[str, _Found] | None:
         """The files of one folder by name; the folders within it go onto the stack. None where it cannot be listed."""
-        names: dict[str, os.stat_result] = {}
+        names: dict[str, _Found] = {}
         try:
             with os.scandir(root / folder) as entries:
-                for entry in entries:
+                for number, entry in enumerate(entries):
+                    if number % _AT_ONCE == 0:
+                        time.sleep(_BREATH)
                     path = f"{folder}/{entry.name}" if folder else entry.name
                     if entry.name.startswith(".") or self._is_ignored(path, entry.name):
                         continue
@@ -166,7 +185,9 @@ class WatchedFolders:
                         if Path(entry.path) != self._home:
                             stack.append(path)
                     elif entry.name.lower().endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
-                        names[entry.name] = entry.stat(follow_symlinks=False)
+                        status = entry.stat(follow_symlinks=False)
+                        changed = status.st_mtime if status.st_size <= self._largest else math.inf
+                        names[entry.name] = _Found(_mark(status), changed)
         except OSError:
             return None
         return names
@@ -201,6 +222,22 @@ class WatchedFolders:
             raise StorageError(
                 f"What is known of watched folders cannot be used: {code}.", "Check free space."
             ) from error
+
+
+def _tell_missing(seen: Seen, rows: Sequence[Row]) -> None:
+    seen.gone += len(rows)
+    seen.missing += rows[: MOST_TOLD - len(seen.missing)]
+
+
+def _tell_changed(seen: Seen, row: Row, known: Row | None, found: _Found) -> None:
+    """Put a file among the changed ones if it is, and is still."""
+    is_same = known is not None and known.mark == row.mark
+    if not is_same and len(seen.changed) < MOST_TOLD and _is_still(found.changed):
+        seen.changed.append(replace(row, key=known.key, notes=known.notes) if known else row)
+
+
+def _is_still(changed: float) -> bool:
+    return time.time() - changed >= STILL_SECONDS
 
 
 def _rows(connection: sqlite3.Connection, root: str, folder: str) -> dict[str, Row]:

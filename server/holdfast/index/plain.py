@@ -26,6 +26,7 @@ _FLOOR, _PRIOR_NOTES, _PASTED_TERMS = 1e-6, 50, 5
 _RELATED_SHARE, _USUAL_SHARE = 0.6, 0.8
 _RARE_AT_LEAST, _RARE_SHARE, _RARE_ROWS, _ENOUGH = 5, 100, 1500, 50
 _MOST_TERMS: Final = 32
+_LAST: Final = "\U0010ffff"  # sorts behind every name
 _MOST_LOOKED_AT: Final = 200  # of the notes that were found, those with the best words
 _COLUMNS: Final = (
     "id", "content", "title", "created", "updated", "type", "tier", "space", "confidence", "event_time",
@@ -62,6 +63,17 @@ def open_index(uri: str) -> sqlite3.Connection | None:
         return connection
     connection.close()
     return None
+
+
+def known_files(connection: sqlite3.Connection, folder: str) -> set[str]:
+    """The names of the files that the index knows directly in a folder below `memories/`; of the top one for none."""
+    before = f"{folder}/" if folder else ""
+    rows = connection.execute(
+        "SELECT substr(path, length(?1) + 1) FROM files WHERE path >= ?1 AND path < ?2 "
+        "AND instr(substr(path, length(?1) + 1), '/') = 0",
+        (before, before + _LAST),
+    )
+    return {name for (name,) in rows}
 
 
 def indexed(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Indexed]:

@@ -8,7 +8,8 @@ changes nothing. The files themselves are never written.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -32,12 +33,36 @@ LOOK_SECONDS: Final = 3.0
 START_SECONDS: Final = 5.0
 ELSEWHERE_SECONDS: Final = 10.0  # another process does it: it may die
 GONE_SECONDS: Final = 10.0  # that a file is missing before its notes are retired: it may come back under another name
+MOST_TAKEN: Final = 200  # files of one folder, before other folders have their turn
 _SHARE: Final = 20.0  # a look may take so small a part of the time, however large the folders are
 _MOST_LOST: Final = 5  # files that may all be missing at once: beyond that the disk is
 _LEFT: Final = "not in the watched file any more"
 _GONE: Final = "the watched file is gone"
 
 log = structlog.get_logger()
+
+
+class _Work:
+    """Files of one folder that have changed and are yet to be taken, and those that are gone, by key."""
+
+    def __init__(self, changed: Iterable[Row], gone: Iterable[Row]) -> None:
+        self.changed = deque(changed)
+        self.gone = {row.key: row for row in gone}
+        self._alike: dict[str, list[str]] = {}
+        for row in self.gone.values():
+            for sign in _signs(row):
+                self._alike.setdefault(sign, []).append(row.key)
+
+    def renamed(self, row: Row) -> Row | None:
+        """The file that was known under another name: the same text, else the same file on the disk; gone no more."""
+        alike = (key for sign in _signs(row) for key in self._alike.get(sign, ()) if key in self.gone)
+        key = next(alike, None)
+        return None if key is None else self.gone.pop(key)
+
+
+def _signs(row: Row) -> tuple[str, str]:
+    """By which a file is known whatever it is called: its text, and its inode."""
+    return row.hash, "inode " + row.mark.rpartition(":")[2]
 
 
 class Hippocampus:
@@ -49,41 +74,63 @@ class Hippocampus:
     """
 
     def __init__(self, memory: Memory, folders: WatchedFolders) -> None:
+        self._memory = memory
         self._house = JobContext(memory)
         self.folders = folders
         self._missing: dict[str, float] = {}  # since when, by key
+        self._behind: dict[Watched, _Work] = {}
+        self._looked = 0.0  # seconds that looking itself took
 
     async def run(self) -> None:
         """Look again and again, unless another process does."""
-        await anyio.sleep(START_SECONDS)
+        rest = START_SECONDS
         while True:
-            rest = LOOK_SECONDS
-            try:
-                async with self.folders.turn() as mine:
-                    began = time.monotonic()
-                    if mine:
-                        await self.look()
-                    rest = max(rest, _SHARE * (time.monotonic() - began)) if mine else ELSEWHERE_SECONDS
-            except PASSING as error:
-                log.warning("watching_put_off", error=type(error).__name__, reason=str(error))
             await anyio.sleep(rest)
+            rest = await self.tend()
+
+    async def tend(self) -> float:
+        """Look, unless another process does; returns the seconds until it is time to look again."""
+        try:
+            await self._memory.attend_folder(_nothing)  # a memory that nobody has asked for anything is no folder yet
+            async with self.folders.turn() as mine:
+                if mine:
+                    await self.look()
+                    return LOOK_SECONDS if self._behind else max(LOOK_SECONDS, _SHARE * self._looked)
+        except PASSING as error:
+            log.warning("watching_put_off", error=type(error).__name__, reason=str(error))
+            return LOOK_SECONDS
+        self._behind.clear()
+        return ELSEWHERE_SECONDS
 
     async def look(self) -> int:
-        """Bring the notes of all watched folders up to date; returns how many files were taken or retired."""
+        """Bring the notes of all watched folders nearer to their files; returns how many were taken or retired.
+
+        Of a folder in which much has changed some files are taken, and the next call goes on with the others.
+        """
+        self._looked = 0.0
         return sum([await self._look_at(watched) for watched in self.folders.watched])
 
     async def _look_at(self, watched: Watched) -> int:
+        work = self._behind.pop(watched, None) or await self._found_work(watched)
+        taken = 0
+        while work.changed and taken < MOST_TAKEN:
+            row = await self.folders.as_now(watched, work.changed.popleft())
+            if row is not None:
+                await self._take(watched, row, None if row.key else work.renamed(row))
+                taken += 1
+        if work.changed:
+            self._behind[watched] = work
+            return taken
+        return taken + sum([await self._let_go(row) for row in self._due(work.gone)])
+
+    async def _found_work(self, watched: Watched) -> _Work:
+        """What is to be done for a folder; nothing where it is not there."""
         seen = await self.folders.look(watched)
+        self._looked += seen.seconds
         if not seen.is_there or _is_lost(seen):
             log.warning("watched_folder_missing", known=seen.known)
-            return 0
-        gone = {row.key: row for row in seen.missing}
-        for row in seen.changed:
-            before = None if row.key else _renamed(row, list(gone.values()))
-            if before is not None:
-                gone.pop(before.key)
-            await self._take(watched, row, before)
-        return len(seen.changed) + sum([await self._let_go(row) for row in self._due(gone)])
+            return _Work((), ())
+        return _Work(seen.changed, seen.missing)
 
     async def _take(self, watched: Watched, row: Row, before: Row | None) -> None:
         """Store what a file says, then write down that it is so."""
@@ -123,6 +170,10 @@ class Hippocampus:
         now = time.monotonic()
         self._missing = {key: self._missing.get(key, now) for key in gone}
         return [row for key, row in gone.items() if now - self._missing[key] >= GONE_SECONDS]
+
+
+async def _nothing(_ports: Ports) -> None:
+    """Opens the folder, and no more."""
 
 
 async def _write(ports: Ports, ready: Sequence[Ready], whole: str) -> Taken:
@@ -167,14 +218,7 @@ async def _change(ports: Ports, notes: Sequence[str], after: Callable[[Stored], 
 
 def _is_lost(seen: Seen) -> bool:
     """Whether all that is known is missing at once, as when a disk is not mounted."""
-    return seen.known > _MOST_LOST and len(seen.missing) == seen.known and not seen.changed
-
-
-def _renamed(row: Row, gone: Sequence[Row]) -> Row | None:
-    """The file that is known under another name: the same text, or the same file on the disk."""
-    same = [each for each in gone if each.hash == row.hash]
-    moved = [each for each in gone if each.mark.rpartition(":")[2] == row.mark.rpartition(":")[2]]
-    return next(iter([*same, *moved]), None)
+    return seen.known > _MOST_LOST and seen.gone == seen.known and not seen.changed
 
 
 def _new_key(watched: Watched, row: Row) -> str:
