@@ -138,7 +138,7 @@ MUTATIONS = (
              'note.tier == "archival" and was_used_since(note) and', 'note.tier == "archival" and',
              (f"{_JOBS}test_a_note_that_nobody_uses_goes_to_archival_after_a_week_and_comes_back_with_its_use",)),
     Mutation("reason-only-in-index", 1, "why a note is outdated is not in its file", "store/codec.py",
-             '        "outdated_reason": note.outdated_reason,\n', "",
+             "for field in FIELDS}\n", 'for field in FIELDS if field.name != "outdated_reason"}\n',
              (f"{_OUTDATED}test_the_same_call_again_changes_nothing_and_has_nothing_to_undo",)),
     Mutation("vectors-not-kept", 1, "a new index encodes everything again", "encode/cache.py",
              "await self._on_thread(self._keep, made_with, fresh)", "pass",
@@ -147,7 +147,7 @@ MUTATIONS = (
              "        if record.judged or record.batch", "        if record.batch",
              (f"{_MAINTENANCE}test_what_was_judged_is_known_without_the_index",)),
     Mutation("alias-only-in-index", 1, "what was merged into a note is not in its file", "store/codec.py",
-             '        "merged": list(note.merged) or None,\n', "",
+             "for field in FIELDS}\n", 'for field in FIELDS if field.name != "merged"}\n',
              (f"{_MAINTENANCE}test_the_id_of_a_merged_note_means_the_kept_one_everywhere_and_without_the_index",)),
     # 2. Acknowledged means kept.
     Mutation("answered-before-written", 2, "the answer does not wait for the file's rename", "store/writer.py",
