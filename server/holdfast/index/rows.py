@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.index.aliases import aliases_of, meant
+from holdfast.index.current import CURRENT
 from holdfast.index.projection import FileRow, content_key
 from holdfast.model.joining import OCCURRENCES
 from holdfast.model.note import FIELDS, SELF_ID, Note
@@ -18,8 +19,7 @@ _COLUMNS = (*_PLACE, "content", *(field.name for field in FIELDS if field.column
 _FLAGS = tuple(field.name for field in FIELDS if field.column and field.kind == "flag")
 
 _SAME = f"""
-    SELECT id FROM notes WHERE content_key = :key AND NOT outdated
-        AND (valid_until IS NULL OR valid_until > :now) AND id NOT IN (:own, '{SELF_ID}')
+    SELECT id FROM notes WHERE content_key = :key AND {CURRENT} AND id NOT IN (:own, '{SELF_ID}')
         AND id NOT IN (SELECT value FROM json_each(:but))
         AND (event_time IS NULL OR :event IS NULL OR event_time = :event)
         AND (subject IS NULL OR :subject IS NULL OR lower(subject) = lower(:subject))
