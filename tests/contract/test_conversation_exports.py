@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.engine.presence.exports import Brought, bring_export
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.transcripts.exports import conversations_in, turns_in
+from holdfast.model.transcripts.exports import addresses_of, conversations_in, turns_in
 from processes import HOLDFAST
 from transcripts_worker import built
 
@@ -63,6 +63,14 @@ def test_what_was_said_in_chatgpt_is_the_way_to_the_current_message_alone() -> N
     turns = turns_in(chatgpt())
     assert [(turn.role, turn.text) for turn in turns] == [("user", f"{CHAI} [private]"), ("assistant", "Noted.")]
     assert turns[0].at == "2026-09-21T14:13:20Z"
+
+
+def test_a_note_of_a_conversation_leads_back_to_it() -> None:
+    addresses = [addresses_of(turn.source, turn.session) for turn in (turns_in(claude(3))[0], turns_in(chatgpt())[0])]
+    assert [each["source_url"] for each in addresses] == [
+        "https://claude.ai/chat/conversation-3", "https://chatgpt.com/c/g1",
+    ]  # fmt: skip
+    assert addresses_of("claude-code", "a session") == {}
 
 
 @pytest.mark.parametrize(

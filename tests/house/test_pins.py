@@ -25,6 +25,7 @@ PIN = re.compile(
 # Hosts that text may name: loopback, names reserved for examples, and pages that a reader is sent to.
 HOSTS = {"127.0.0.1", "localhost", "[::1]", "keepachangelog.com", "www.apache.org"}
 HOSTS |= {"api.openai.com", "integrate.api.nvidia.com"}  # where these providers are, for who chooses them
+HOSTS |= {"claude.ai", "chatgpt.com"}  # where a conversation can be read again; kept in notes, never asked
 # Made-up addresses in data: parts of invented notes and of invented secrets.
 HOSTS |= {"hs.burrow.example.", "hooks.slack", "me"}
 # What real sessions of a client hold of the client's own texts (tests/real_sessions).

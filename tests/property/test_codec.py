@@ -35,10 +35,17 @@ notes = st.builds(
     source=st.one_of(st.just(""), lines),
     connections=st.lists(links, max_size=3).map(tuple),
     session=st.none() | lines,
+    source_url=st.none() | lines,
     seq=st.none() | st.integers(0, 2**40),
+    subject=st.none() | lines,
+    event_time=st.none() | times,
+    valid_from=st.none() | times,
     valid_until=st.none() | times,
     outdated=st.booleans(),
     outdated_reason=st.none() | lines,
+    superseded_by=st.none() | ids,
+    merged=st.lists(ids, unique=True, max_size=2).map(tuple),
+    about_self=st.booleans(),
 )
 names = st.from_regex(r"[a-z]{1,6}", fullmatch=True)
 plain = st.recursive(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import re
 from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from anyio.to_thread import run_sync
 
 from holdfast.errors import StorageError
 from holdfast.model.moving import Item, LeftOut, SourceKind
+from holdfast.model.note import FIELDS
 from holdfast.model.times import read_instant
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.frontmatter import Document, MalformedError, parse
@@ -22,6 +24,7 @@ from holdfast.store.stored import LARGEST_FILE
 CHUNK = 32  # things
 _SUCCESSOR = ("superseded_by", "merged_into", "replaced_by")
 _RETIRED = ("superseded", "deprecated", "obsolete", "outdated", "retired")
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 NO_FILE = "it is a pipe, a socket or a device, not a file"
 NOT_FOLLOWED = "it is a symbolic link, and those are not followed"
 
@@ -203,6 +206,15 @@ def time_in(values: Mapping[str, Any], *keys: str) -> str:
         except (ValueError, OverflowError):
             continue
     return ""
+
+
+def addresses_in(values: Mapping[str, Any]) -> dict[str, str]:
+    """The web addresses that belong to a note, by the names of its fields; see `holdfast.model.note.NoteField`."""
+    found = {
+        name: next((text for key in keys if _ADDRESS.fullmatch(text := text_in(values, key))), "")
+        for name, keys in ((field.name, field.addresses) for field in FIELDS)
+    }
+    return {name: address for name, address in found.items() if address}
 
 
 def number_in(values: Mapping[str, Any], key: str) -> float | None:

@@ -18,6 +18,7 @@ from holdfast.importers.files import (
     BrokenError,
     Files,
     Source,
+    addresses_in,
     flag_in,
     list_files,
     number_in,
@@ -151,6 +152,7 @@ def _arrival(document: Document, path: str, of: str, space: str, names: LinkTarg
         tags=tags_in(values),
         confidence=1.0 if confidence is None else confidence,
         source=text_in(values, "source"),
+        addresses=addresses_in(values),
         session=text_in(values, "session"),
         valid_from=standing.since,
         valid_until=standing.until,
@@ -244,7 +246,8 @@ def _fits(values: Any, key: str) -> bool:
             return text_in(values, key).lower() in _SWITCHES
         case "created" | "updated" | "event_time" | "valid_from" | "valid_until":
             return bool(time_in(values, key))
-    return key in _MAPPED and bool(text_in(values, key))  # a type that is none of ours is kept by its caller
+    # A type that is none of ours is kept by the caller.
+    return key in addresses_in(values) or (key in _MAPPED and bool(text_in(values, key)))
 
 
 def _ties(content: str, path: str, of: str, names: LinkTargets) -> tuple[tuple[Tie, ...], tuple[str, ...]]:

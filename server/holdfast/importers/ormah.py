@@ -12,6 +12,7 @@ from holdfast.importers.files import (
     Files,
     Source,
     Validity,
+    addresses_in,
     list_files,
     number_in,
     read_document,
@@ -134,7 +135,8 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
     tags = tags_in(values)
     standing = standing_in(values)
     successor = _successor(standing.successor, own, known, unmapped)
-    extra = {key: value for key, value in values.items() if key not in _TAKEN}
+    addresses = addresses_in(values)
+    extra = {key: value for key, value in values.items() if key not in _TAKEN and key not in addresses}
     if kind != text_in(values, "type"):
         extra[IMPORTED_KEYS] = {"type": text_in(values, "type")}
     return Arrival(
@@ -150,6 +152,7 @@ def _arrival(document: Any, path: str, known: set[str], selves: dict[str, set[st
         tags=tuple(tag for tag in tags if tag != "about_self"),
         confidence=_confidence(values, unmapped),
         source=text_in(values, "source"),
+        addresses=addresses,
         valid_from=standing.since,
         valid_until=standing.until,
         outdated_reason=_outdated_reason(content, standing),

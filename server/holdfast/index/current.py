@@ -12,8 +12,9 @@ from typing import Final, Literal
 
 from holdfast.model.note import GLOBAL_SPACE, PREFIX, SELF_ID
 
-SCHEMA: Final = 7  # of the index's tables; whoever changes them counts on
-CURRENT: Final = "outdated = 0 AND (valid_until IS NULL OR valid_until > :now)"
+SCHEMA: Final = 8  # of the index's tables; whoever changes them counts on
+NOT_RETIRED: Final = "outdated = 0"  # superseded ones count as outdated, see `Note.is_outdated`
+CURRENT: Final = f"{NOT_RETIRED} AND (valid_until IS NULL OR valid_until > :now)"
 TIME_DIGITS: Final = 8  # of an id: a quarter of a second
 Standing = Literal["core", "recent", "self"]
 _STANDING: Final = {

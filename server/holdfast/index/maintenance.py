@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from holdfast.index.current import CURRENT, NOT_RETIRED
 from holdfast.model.lifecycle import importance
 from holdfast.model.note import SELF_ID, id_milliseconds, note_id
 
 THREAD = 0.1  # the weight of a link that says no more than that a note came after another
 UNSCORED = importance(0, 0, 0.0)
 
-_CURRENT = "n.outdated = 0 AND n.superseded_by IS NULL"
+_CURRENT = f"n.{NOT_RETIRED}"  # whatever the clock says
 _LIVING = f"n.id <> '{SELF_ID}' AND NOT n.about_self AND {_CURRENT}"  # these never change by themselves
 _NEXT_TO = (  # neighbours by links that mean something, from either end
     f"SELECT l.target AS id, l.weight FROM links l WHERE l.source = n.id AND l.weight > {THREAD} "  # noqa: S608 - own
@@ -289,9 +290,6 @@ def judged_with(connection: sqlite3.Connection, note_id: str, others: Sequence[s
     return found
 
 
-CURRENT = "outdated = 0 AND (valid_until IS NULL OR valid_until > ?)"
-
-
 def batches(connection: sqlite3.Connection) -> list[BatchRow]:
     """The batches that are remembered, whoever has them."""
     return [BatchRow(*row) for row in connection.execute("SELECT id, principal, made, expires, items FROM batches")]
@@ -300,9 +298,9 @@ def batches(connection: sqlite3.Connection) -> list[BatchRow]:
 def ids_before(connection: sqlite3.Connection, before: str, now: str, most: int) -> list[str]:
     """Ids of current notes before an id, the last first; of all for an empty one. Self is none of them."""
     rows = connection.execute(
-        f"SELECT id FROM notes WHERE (?1 = '' OR id < ?1) AND {CURRENT.replace('?', '?2')} AND id <> ?3 "  # noqa: S608 - own clause
-        "ORDER BY id DESC LIMIT ?4",
-        (before, now, SELF_ID, most),
+        f"SELECT id FROM notes WHERE (:before = '' OR id < :before) AND {CURRENT} AND id <> '{SELF_ID}' "  # noqa: S608 - own clause
+        "ORDER BY id DESC LIMIT :most",
+        {"before": before, "now": now, "most": most},
     )
     return [note_id for (note_id,) in rows]
 
@@ -314,8 +312,8 @@ def ids_changed_since(connection: sqlite3.Connection, since: int, now: str, most
     """
     rows = connection.execute(
         "SELECT n.id, f.touched / 1000000 FROM notes n JOIN files f ON f.path = n.path "  # noqa: S608 - own clause
-        f"WHERE (n.id > ?1 OR f.touched > ?2) AND {CURRENT.replace('?', '?3')} AND n.id <> ?4",
-        (note_id(since + 1, 0), since * 1_000_000, now, SELF_ID),
+        f"WHERE (n.id > :first OR f.touched > :since) AND {CURRENT} AND n.id <> '{SELF_ID}'",
+        {"first": note_id(since + 1, 0), "since": since * 1_000_000, "now": now},
     )
     when = ((note, max(id_milliseconds(note), 0 if modified <= since else modified)) for note, modified in rows)
     return sorted(when, key=lambda item: (item[1], item[0]))[:most]

@@ -6,10 +6,11 @@ import sqlite3
 from dataclasses import dataclass
 
 from holdfast.index.aliases import meant
+from holdfast.index.current import CURRENT
 from holdfast.model.belief import FIRST_CONFIDENCE
 from holdfast.model.note import SELF_ID
 
-_CURRENT = "n.outdated = 0 AND (n.valid_until IS NULL OR n.valid_until > :now)"
+_CURRENT = CURRENT.replace("outdated", "n.outdated").replace("valid_until", "n.valid_until")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,19 +26,15 @@ from holdfast.index.sets import (
     unqueue_note,
 )
 from holdfast.model.joining import same_text
-from holdfast.model.note import SELF_ID, Note, title_of
+from holdfast.model.note import FIELDS, SELF_ID, Note, title_of
 from holdfast.model.records import USE, JournalRecord
 from holdfast.model.words import searchable
 
-_COLUMNS = (
-    "id", "path", "hash", "type", "tier", "space", "title", "content", "tags", "confidence", "source",
-    "created", "updated", "happened", "session", "seq", "subject", "event_time", "valid_from", "valid_until",
-    "outdated", "outdated_reason", "superseded_by", "about_self",
-    "content_key", "encode_hash", "changed",
-)  # fmt: skip
+_OF_NOTE = tuple(field.name for field in FIELDS if field.column)
+_COLUMNS = (*_OF_NOTE, "content", "happened", "path", "hash", "content_key", "encode_hash", "changed")
 _UPSERT = (
     f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608 - own names
-    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS if name != 'id')}"
 )
 _PUT_FILE = (
     "INSERT OR REPLACE INTO files (path, mark, touched, size, note, problem, has_id) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -240,14 +236,11 @@ def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> 
 def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:
     """One row of `notes`."""
     note = row.note
-    return (
-        note.id, row.file.path, row.hash, note.type, note.tier, note.space, note.title, note.content,
-        json.dumps(note.tags, ensure_ascii=False), note.confidence, note.source,
-        note.created, note.updated, note.happened, note.session, note.seq, note.subject,
-        note.event_time, note.valid_from, note.valid_until, note.is_outdated, note.outdated_reason,
-        note.superseded_by, note.about_self,
-        content_key(note.content, note.type, note.space), row.encode_hash, change_seq,
-    )  # fmt: skip
+    own = {name: getattr(note, name) for name in _OF_NOTE}
+    own["tags"] = json.dumps(note.tags, ensure_ascii=False)
+    own["outdated"] = note.is_outdated
+    key = content_key(note.content, note.type, note.space)
+    return (*own.values(), note.content, note.happened, row.file.path, row.hash, key, row.encode_hash, change_seq)
 
 
 def _put_tags(connection: sqlite3.Connection, rowid: int, note: Note) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.index.aliases import meant
-from holdfast.index.current import CURRENT
+from holdfast.index.current import CURRENT, NOT_RETIRED
 from holdfast.index.projection import HistoryRow
 from holdfast.model.note import SELF_ID, id_range
 
@@ -91,7 +91,6 @@ def latest_changes(connection: sqlite3.Connection, most: int) -> list[tuple[Hist
     return [(HistoryRow(*row[:5]), bool(row[5])) for row in rows]
 
 
-_NOT_RETIRED = "outdated = 0"
 _MOST_SPACES = 200
 
 
@@ -112,9 +111,9 @@ class Statistics:
 
 def statistics(connection: sqlite3.Connection) -> Statistics:
     """All of them, of one state of the index."""
-    total, current = (_one(connection, f"SELECT count(*) FROM notes WHERE {which}") for which in ("true", _NOT_RETIRED))  # noqa: S608 - own clauses
+    total, current = (_one(connection, f"SELECT count(*) FROM notes WHERE {which}") for which in ("true", NOT_RETIRED))  # noqa: S608 - own clauses
     by = {
-        column: _counts(connection, f"SELECT {column}, count(*) FROM notes WHERE {_NOT_RETIRED} GROUP BY 1")  # noqa: S608 - own clauses
+        column: _counts(connection, f"SELECT {column}, count(*) FROM notes WHERE {NOT_RETIRED} GROUP BY 1")  # noqa: S608 - own clauses
         for column in ("type", "tier", "space")
     }
     return Statistics(

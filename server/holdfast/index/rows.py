@@ -9,20 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.index.aliases import aliases_of, meant
+from holdfast.index.current import CURRENT
 from holdfast.index.projection import FileRow, content_key
 from holdfast.model.joining import OCCURRENCES
-from holdfast.model.note import SELF_ID, Note
+from holdfast.model.note import FIELDS, SELF_ID, Note
 
-_COLUMNS = (
-    "rowid", "path", "hash", "encode_hash", "encoded_by",
-    "id", "content", "title", "created", "updated", "type", "tier", "space", "tags", "confidence", "source",
-    "session", "seq", "subject", "event_time", "valid_from", "valid_until",
-    "outdated", "outdated_reason", "superseded_by", "about_self",
-)  # fmt: skip
+_PLACE = ("path", "hash", "encode_hash", "encoded_by")
+_COLUMNS = (*_PLACE, "content", *(field.name for field in FIELDS if field.column))
+_FLAGS = tuple(field.name for field in FIELDS if field.column and field.kind == "flag")
 
 _SAME = f"""
-    SELECT id FROM notes WHERE content_key = :key AND NOT outdated
-        AND (valid_until IS NULL OR valid_until > :now) AND id NOT IN (:own, '{SELF_ID}')
+    SELECT id FROM notes WHERE content_key = :key AND {CURRENT} AND id NOT IN (:own, '{SELF_ID}')
         AND id NOT IN (SELECT value FROM json_each(:but))
         AND (event_time IS NULL OR :event IS NULL OR event_time = :event)
         AND (subject IS NULL OR :subject IS NULL OR lower(subject) = lower(:subject))
@@ -157,9 +154,7 @@ def _unharmed(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _indexed(row: dict[str, object]) -> IndexedNote:
-    place = {name: row.pop(name) for name in ("rowid", "path", "hash", "encode_hash", "encoded_by")}
-    place.pop("rowid")
+    place = {name: row.pop(name) for name in _PLACE}
     row["tags"] = tuple(json.loads(str(row["tags"])))
-    row["outdated"] = bool(row["outdated"])
-    row["about_self"] = bool(row["about_self"])
+    row |= {name: bool(row[name]) for name in _FLAGS}
     return IndexedNote(Note(**row), **place)  # type: ignore[arg-type] # columns are named after the fields

@@ -7,22 +7,19 @@ import sqlite3
 from holdfast.errors import IndexSchemaError
 from holdfast.index import journal
 from holdfast.index.current import SCHEMA
+from holdfast.model.note import FIELDS
 
 # Tables without row ids have the columns of their key first, in its order: SQLite's quick_check misjudges others.
+_LONG = ("title", "tags", "content")  # come last: most reads of a row stop before
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
 _TABLES = f"""
     CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
     CREATE TABLE notes (
         rowid INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE, changed INTEGER NOT NULL,
-        type TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, session TEXT, seq INTEGER, subject TEXT,
-        confidence REAL NOT NULL, outdated INTEGER NOT NULL, superseded_by TEXT,
-        created TEXT NOT NULL, updated TEXT NOT NULL, happened TEXT NOT NULL,
-        event_time TEXT, valid_from TEXT, valid_until TEXT, outdated_reason TEXT,
-        about_self INTEGER NOT NULL, source TEXT NOT NULL,
-        path TEXT NOT NULL, hash TEXT NOT NULL,
+        {", ".join(f"{field.name} {field.column}" for field in FIELDS if field.column and field.name not in _LONG)},
+        changed INTEGER NOT NULL, happened TEXT NOT NULL, path TEXT NOT NULL, hash TEXT NOT NULL,
         content_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT,
-        title TEXT NOT NULL, tags TEXT NOT NULL, content TEXT NOT NULL  -- long ones last: most reads stop before
+        {", ".join(f"{name} TEXT NOT NULL" for name in _LONG)}
     );
     CREATE TABLE tombstones (
         changed INTEGER NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (changed, note)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from holdfast.model.note import TIERS, Link, Note, title_of
+from holdfast.model.note import FILLED, TIERS, Link, Note, title_of
 
 # What happens can happen again: in another session it is another note. What holds, holds in every session.
 OCCURRENCES = ("event", "observation", "experience")
@@ -69,15 +70,19 @@ def joined(
         connections=_with_links(before, links),
         tier=min(before.tier, given.tier, key=TIERS.index),
         about_self=before.about_self or given.about_self,
-        subject=before.subject or given.subject,
-        event_time=before.event_time or given.event_time,
         session=before.session or given.session,
         confidence=before.confidence if confidence is None or before.evidence else confidence,
+        **filled(before, given),
     )
     added = tuple(name for name, changed in _differences(before, after) if changed)
     if added:
         after = replace(after, updated=max(now, before.updated))
     return Joined(after, added, (*kept, *_kept(after, given)))
+
+
+def filled(before: Note, given: Note) -> dict[str, Any]:
+    """What a note takes over from another one of the same matter, where it has none of its own."""
+    return {name: getattr(before, name) or getattr(given, name) for name in FILLED}
 
 
 def _union(before: Sequence[str], given: Iterable[str]) -> tuple[str, ...]:
@@ -97,8 +102,7 @@ def _differences(before: Note, after: Note) -> list[tuple[str, bool]]:
         ("links", before.connections != after.connections),
         (f"tier {after.tier}", before.tier != after.tier),
         ("about_self", before.about_self != after.about_self),
-        ("subject", before.subject != after.subject),
-        ("event_time", before.event_time != after.event_time),
+        *((name, getattr(before, name) != getattr(after, name)) for name in FILLED),
         ("session", before.session != after.session),
         (f"confidence {after.confidence:g}", before.confidence != after.confidence),
     ]

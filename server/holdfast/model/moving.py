@@ -38,8 +38,8 @@ class Tie:
 class Arrival:
     """A note to be made. `key` is its identity at its source, `where` how a person finds it there.
 
-    Times are instants or empty. `extra` are frontmatter keys that are not ours and stay, `unmapped` sentences on what
-    could not be taken over.
+    Times are instants or empty. `addresses` are by the names of the note's fields. `extra` are frontmatter keys that
+    are not ours and stay, `unmapped` sentences on what could not be taken over.
     """
 
     key: str
@@ -62,6 +62,7 @@ class Arrival:
     superseded_by: str = ""  # the key of what replaced it, empty for nothing
     session: str = ""
     about_self: bool = False
+    addresses: Mapping[str, str] = field(default_factory=dict)
     ties: tuple[Tie, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     unmapped: tuple[str, ...] = ()

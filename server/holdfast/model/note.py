@@ -9,7 +9,7 @@ import functools
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIX = "mem_"
@@ -97,9 +97,6 @@ def slug(title: str) -> str:
     return f"note-{stem}" if stem in DEVICES else stem or "note"
 
 
-__all__ = ["DEVICES", "GLOBAL_SPACE", "slug", "space_name"]
-
-
 NoteType = Literal[
     "fact", "decision", "preference", "event", "person", "project",
     "concept", "procedure", "goal", "observation", "experience", "belief",
@@ -147,6 +144,7 @@ class Note:
     tags: tuple[str, ...] = ()
     confidence: float = 1.0
     source: str = ""
+    source_url: str | None = None
     connections: tuple[Link, ...] = ()
     session: str | None = None
     seq: int | None = None
@@ -170,6 +168,64 @@ class Note:
     def happened(self) -> str:
         """When it happened: the event's time, else when it was written down."""
         return self.event_time or self.created
+
+
+FieldKind = Literal[
+    "own", "type", "tier", "tags", "fraction", "word", "text", "count", "time", "flag", "successor", "ids", "evidence",
+    "links",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NoteField:
+    """A key of a note's frontmatter, and all that depends on which one it is.
+
+    Attributes:
+        name: the key, and the attribute of `Note`.
+        kind: what values it may have; `holdfast.store.codec` reads and writes them, an `own` one by a rule of its own.
+        column: how the index declares it; empty for what only the file has.
+        fills: a note that has none takes it over from one that is merged into it, or that says the same.
+        addresses: the keys under which an import looks for a web address to keep here.
+        shown: recall_node tells it under its own name, null where the note has none.
+    """
+
+    name: str
+    kind: FieldKind
+    column: str = ""
+    fills: bool = False
+    addresses: tuple[str, ...] = ()
+    shown: bool = False
+
+
+# In the order in which a file has them. What a note says besides is its body.
+FIELDS: Final = (
+    NoteField("id", "own", "TEXT NOT NULL UNIQUE"),
+    NoteField("type", "type", "TEXT NOT NULL"),
+    NoteField("title", "own", "TEXT NOT NULL"),
+    NoteField("tier", "tier", "TEXT NOT NULL"),
+    NoteField("space", "own", "TEXT NOT NULL"),
+    NoteField("tags", "tags", "TEXT NOT NULL"),
+    NoteField("confidence", "fraction", "REAL NOT NULL"),
+    NoteField("created", "own", "TEXT NOT NULL"),
+    NoteField("updated", "own", "TEXT NOT NULL"),
+    NoteField("source", "word", "TEXT NOT NULL"),
+    NoteField("source_url", "text", "TEXT", fills=True, addresses=("source_url", "url", "source"), shown=True),
+    NoteField("session", "text", "TEXT", shown=True),
+    NoteField("seq", "count", "INTEGER"),
+    NoteField("subject", "text", "TEXT", fills=True, shown=True),
+    NoteField("event_time", "time", "TEXT", fills=True),
+    NoteField("valid_from", "time", "TEXT"),
+    NoteField("valid_until", "time", "TEXT"),
+    NoteField("outdated", "flag", "INTEGER NOT NULL"),
+    NoteField("outdated_reason", "text", "TEXT"),
+    NoteField("superseded_by", "successor", "TEXT"),
+    NoteField("merged", "ids"),
+    NoteField("about_self", "flag", "INTEGER NOT NULL"),
+    NoteField("evidence", "evidence"),
+    NoteField("connections", "links"),
+)
+FILLED: Final = tuple(field.name for field in FIELDS if field.fills)
+SHOWN: Final = tuple(field.name for field in FIELDS if field.shown)
 
 
 def title_of(content: str) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.model.note import (
     EDGE_TYPES,
+    FIELDS,
     GLOBAL_SPACE,
     NOTE_TYPES,
     TIERS,
+    FieldKind,
     Link,
     Note,
     is_note_id,
@@ -22,6 +24,7 @@ from holdfast.model.times import read_instant
 from holdfast.store.frontmatter import Document, MalformedError
 
 _OWN = ("id", "created")
+_KEYS = frozenset(field.name for field in FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,60 +60,32 @@ def note_of(document: Document, around: Surroundings, note_id: str | None = None
         title=_text(values, "title") or title_of(content),
         created=created,
         updated=_time(values, "updated") or created,
-        type=_choice(values, "type", NOTE_TYPES, "fact"),
-        tier=_choice(values, "tier", TIERS, "working"),
         space=_space(values, around.space),
-        tags=_tags(values.get("tags")),
-        confidence=_fraction(values, "confidence", 1.0),
-        connections=_links(values.get("connections")),
-        seq=_count(values, "seq"),
-        outdated=_flag(values, "outdated"),
-        about_self=_flag(values, "about_self"),
-        evidence=_evidence(values.get("evidence")),
-        source=_text(values, "source") or "",
-        session=_text(values, "session"),
-        subject=_text(values, "subject"),
-        event_time=_time(values, "event_time"),
-        valid_from=_time(values, "valid_from"),
-        valid_until=_time(values, "valid_until"),
-        outdated_reason=_text(values, "outdated_reason"),
-        superseded_by=_text(values, "superseded_by") or _text(values, "merged_into"),  # as other systems have it
-        merged=_ids(values.get("merged")),
+        **{name: read(values, name) for name, read in _READERS},
     )
 
 
 def frontmatter_of(note: Note) -> dict[str, Any]:
     """Canonical keys in canonical order; None where a key is not written."""
-    return {
-        "id": note.id,
-        "type": note.type,
-        "title": note.title,
-        "tier": note.tier,
-        "space": note.space,
-        "tags": list(note.tags),
-        "confidence": note.confidence,
-        "created": note.created,
-        "updated": note.updated,
-        "source": note.source,
-        "session": note.session,
-        "seq": note.seq,
-        "subject": note.subject,
-        "event_time": note.event_time,
-        "valid_from": note.valid_from,
-        "valid_until": note.valid_until,
-        "outdated": note.outdated or None,
-        "outdated_reason": note.outdated_reason,
-        "superseded_by": note.superseded_by,
-        "merged": list(note.merged) or None,
-        "about_self": note.about_self or None,
-        "evidence": list(note.evidence) or None,
-        "connections": [_link_value(link) for link in note.connections] or None,
-    }
+    return {field.name: _written(field.kind, getattr(note, field.name)) for field in FIELDS}
+
+
+def _written(kind: FieldKind, value: Any) -> Any:
+    match kind:
+        case "tags":
+            return list(value)
+        case "links":
+            return [_link_value(link) for link in value] or None
+        case "ids" | "evidence":
+            return list(value) or None
+        case "flag":
+            return value or None
+    return value
 
 
 def frontmatter_keys() -> frozenset[str]:
     """Every key that is ours."""
-    return frozenset(frontmatter_of(Note(id="", content="", title="", created="", updated="")))
+    return _KEYS
 
 
 def new_document(note: Note) -> Document:
@@ -220,16 +195,17 @@ def _space(values: Mapping[str, Any], default: str) -> str:
         raise MalformedError(f"space: {error}") from error
 
 
-def _tags(found: object) -> tuple[str, ...]:
+def _tags(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found = values.get(key)
     if found is None:
         return ()
     items = found.split(",") if isinstance(found, str) else found
     if not isinstance(items, list) or any(isinstance(item, dict | list) for item in items):
-        raise MalformedError("tags is not a list of words")
-    return tuple(dict.fromkeys(tag for item in items if (tag := _plain(item, "tags").removeprefix("#"))))
+        raise MalformedError(f"{key} is not a list of words")
+    return tuple(dict.fromkeys(tag for item in items if (tag := _plain(item, key).removeprefix("#"))))
 
 
-def _fraction(values: Mapping[str, Any], key: str, default: float) -> float:
+def _fraction(values: Mapping[str, Any], key: str, default: float = 1.0) -> float:
     found = default if values.get(key) is None else values[key]
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise MalformedError(f"{key} is not a number from 0 to 1")
@@ -254,11 +230,12 @@ def _flag(values: Mapping[str, Any], key: str) -> bool:
     return found
 
 
-def _links(found: object) -> tuple[Link, ...]:
+def _links(values: Mapping[str, Any], key: str) -> tuple[Link, ...]:
+    found = values.get(key)
     if found is None:
         return ()
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise MalformedError("connections is not a list of {to, type, weight}")
+        raise MalformedError(f"{key} is not a list of {{to, type, weight}}")
     return tuple(_link(item) for item in found)
 
 
@@ -275,17 +252,42 @@ def _link(item: dict[str, Any]) -> Link:
     )
 
 
-def _ids(found: object) -> tuple[str, ...]:
+def _ids(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found = values.get(key)
     if found is None:
         return ()
     if not isinstance(found, list) or not all(isinstance(item, str) and is_note_id(item) for item in found):
-        raise MalformedError("merged is not a list of note ids")
+        raise MalformedError(f"{key} is not a list of note ids")
     return tuple(dict.fromkeys(found))
 
 
-def _evidence(found: object) -> tuple[dict[str, Any], ...]:
+def _evidence(values: Mapping[str, Any], key: str) -> tuple[dict[str, Any], ...]:
+    found = values.get(key)
     if found is None:
         return ()
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise MalformedError("evidence is not a list")
+        raise MalformedError(f"{key} is not a list")
     return tuple(found)
+
+
+def _word(values: Mapping[str, Any], key: str) -> str:
+    return _text(values, key) or ""
+
+
+def _successor(values: Mapping[str, Any], key: str) -> str | None:
+    return _text(values, key) or _text(values, "merged_into")  # as other systems have it
+
+
+def _type(values: Mapping[str, Any], key: str) -> str:
+    return _choice(values, key, NOTE_TYPES, "fact")
+
+
+def _tier(values: Mapping[str, Any], key: str) -> str:
+    return _choice(values, key, TIERS, "working")
+
+
+_OF_KIND: dict[FieldKind, Callable[[Mapping[str, Any], str], Any]] = {
+    "type": _type, "tier": _tier, "tags": _tags, "fraction": _fraction, "word": _word, "text": _text, "count": _count,
+    "time": _time, "flag": _flag, "successor": _successor, "ids": _ids, "evidence": _evidence, "links": _links,
+}  # fmt: skip
+_READERS = [(field.name, _OF_KIND[field.kind]) for field in FIELDS if field.kind != "own"]

@@ -16,14 +16,13 @@ from typing import Any
 
 import yaml
 
+from holdfast.model.note import FIELDS
+
 _OPENING = re.compile(r"\A\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t\r\n]|\Z)""")
 _JSON_KEY = re.compile(r"[A-Za-z_][\w.-]*\Z")
-_USUAL = frozenset(  # need not be matched again and again
-    """id type title tier space tags confidence created updated source session seq subject event_time valid_from
-    valid_until outdated outdated_reason superseded_by merged_into merged about_self evidence connections""".split()  # noqa: SIM905
-)
+_USUAL = frozenset(field.name for field in FIELDS)  # need not be matched again and again
 _STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(-?\d+)(e[+-]\d+)')
 _NO_TEXTS = {"yes", "no", "on", "off", "true", "false", "null"}  # to YAML 1.1, unless they are quoted
 _DEEPEST = 32

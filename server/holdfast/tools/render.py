@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
 from holdfast.engine.agent.feedback import Rated
@@ -16,7 +16,7 @@ from holdfast.engine.agent.outdate import Outdated
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import Duplicate, Outcome, Remember
 from holdfast.engine.ports import Caller
-from holdfast.model.note import Note
+from holdfast.model.note import SHOWN, Note
 from holdfast.model.tokens import beginning
 from holdfast.model.words import counted
 from holdfast.tools.fitting import Room, fenced, fitting_notices, new_mark, notice_lines, on_one_line, short, trust_rule
@@ -92,6 +92,7 @@ def node(found: Node) -> Rendered:
     ]
     less = [("tag", len(note.tags) - len(tags)), ("connection", len(found.connections) - len(connections))]
     notices += [f"{counted(count, f'more {noun}')} not shown." for noun, count in less if count]
+    shown = cast("results.NodeFields", {name: _text(getattr(note, name)) for name in SHOWN})
     structured: results.NodeResult = {
         "id": note.id,
         "type": note.type,
@@ -108,8 +109,7 @@ def node(found: Node) -> Rendered:
         "outdated": note.is_outdated,
         "outdated_reason": _text(note.outdated_reason),
         "superseded_by": _text(note.superseded_by),
-        "subject": _text(note.subject),
-        "session": _text(note.session),
+        **shown,
         "source": beginning(note.source, LONGEST_TEXT),
         "path": beginning(f"memories/{found.path}", LONGEST_TEXT),
         "connections": connections,

@@ -122,7 +122,15 @@ class NeighbourNote(TypedDict):
     type: str
 
 
-class NodeResult(TypedDict):
+class NodeFields(TypedDict):
+    """The fields of a note that are told as they are; see `holdfast.model.note.NoteField.shown`."""
+
+    source_url: str | None
+    session: str | None
+    subject: str | None
+
+
+class NodeResult(NodeFields):
     id: str
     type: str
     title: str
@@ -138,8 +146,6 @@ class NodeResult(TypedDict):
     outdated: bool
     outdated_reason: str | None
     superseded_by: str | None
-    subject: str | None
-    session: str | None
     source: str
     path: str
     connections: list[NodeConnection]

@@ -154,6 +154,7 @@ def _of_arrival(ports: Ports, item: Arrival, threads: LastInSpace) -> Ready:
         superseded_by=imported_id(item.superseded_by) if item.superseded_by else None,
         session=_line(gate, item.session) or None,
         about_self=item.about_self,
+        **{name: _line(gate, address) for name, address in item.addresses.items()},  # type: ignore[arg-type]
         connections=tuple(
             Link(imported_id(tie.to), tie.type, tie.weight, _line(gate, tie.reason)) for tie in item.ties
         ),

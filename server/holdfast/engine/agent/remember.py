@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from holdfast.engine.agent.matters import in_time, likelihood
@@ -41,7 +41,7 @@ _SELF_TEXT = "The person this memory belongs to. Notes about them are linked fro
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """What is to be remembered. `links` are (id or prefix, edge type).
+    """What is to be remembered. `links` are (id or prefix, edge type), `addresses` are by the names of a note's fields.
 
     None for `space` takes the caller's, but for what is about the user: that is of no project.
 
@@ -62,6 +62,7 @@ class Remember:
     session: str | None = None
     subject: str | None = None
     event_time: str | None = None
+    addresses: Mapping[str, str] = field(default_factory=dict)
     unsaid: float = 1.0
     compared: bool = True
 
@@ -334,6 +335,7 @@ def _note(ports: Ports, caller: Caller, request: Remember, gate: TextGate) -> No
         subject=gate.line("subject", request.subject),
         event_time=when("event_time", request.event_time),
         about_self=request.about_self,
+        **{name: gate.line(name, address) for name, address in request.addresses.items()},  # type: ignore[arg-type]
     )
 
 

@@ -25,6 +25,7 @@ from holdfast.engine.maintenance.verdicts import (
 from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.belief import read_evidence, updated
+from holdfast.model.joining import filled
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note
 from holdfast.model.omi import MemoryStoredEvent, memory_type
@@ -91,13 +92,14 @@ async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str
 
 
 def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
-    """The kept note with what only the other one had: tags, edges, earlier ids, evidence; the higher tier of both.
+    """The kept note with what only the other one had: tags, edges, earlier ids, evidence, what it is about.
 
-    What one of them told everywhere goes on being told everywhere.
+    The higher tier of both counts. What one of them told everywhere goes on being told everywhere.
     """
     belief = _with_evidence(keep, discard)
     return replace(
         belief,
+        **filled(keep, discard),
         space=GLOBAL_SPACE if discard.space == GLOBAL_SPACE else keep.space,
         tier=min(keep.tier, discard.tier, key=TIERS.index),
         tags=tuple(dict.fromkeys((*keep.tags, *discard.tags))),

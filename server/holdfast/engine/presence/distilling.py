@@ -21,6 +21,7 @@ from holdfast.model.note import NOTE_TYPES, Note
 from holdfast.model.opposition import compared
 from holdfast.model.records import JournalRecord, Maintained
 from holdfast.model.times import instant
+from holdfast.model.transcripts.exports import addresses_of
 from holdfast.model.transcripts.grounding import LEAST_SHARE, covers, share_told, unfounded
 from holdfast.model.transcripts.pieces import Piece, tokens_of
 
@@ -209,6 +210,7 @@ def _request(item: ExtractionVerdict, piece: Piece) -> Remember:
         confidence=item.confidence,
         session=piece.session or None,
         event_time=piece.at or None,
+        addresses=addresses_of(piece.source, piece.session),
         unsaid=UNSAID,
     )
 

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.index.maintenance import CURRENT
+from holdfast.index.current import CURRENT
 from holdfast.index.search.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID
 
@@ -34,9 +34,9 @@ def near_each_other(
     Of several vectors of a note the nearest counts.
     """
     rows = connection.execute(
-        "SELECT n.id, n.space, v.vector FROM notes n JOIN vectors v ON v.vector_set = ? AND v.note = n.rowid "  # noqa: S608 - own clause
-        f"WHERE {CURRENT} AND n.id <> ? ORDER BY n.id, v.chunk",
-        (key, now, SELF_ID),
+        "SELECT n.id, n.space, v.vector FROM notes n JOIN vectors v ON v.vector_set = :key AND v.note = n.rowid "  # noqa: S608 - own clause
+        f"WHERE {CURRENT} AND n.id <> '{SELF_ID}' ORDER BY n.id, v.chunk",
+        {"key": key, "now": now},
     ).fetchall()
     ids, spaces, starts = [], [], []
     for (note, space), group in groupby(enumerate(rows), key=lambda item: item[1][:2]):

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import quote
 
 from holdfast.model.times import instant
 from holdfast.model.transcripts.turns import Role, Setting, Turn, joined_text, spoken, time_or_nothing
 
 CLAUDE, CHATGPT = "claude", "chatgpt"
+_SITES: Final = {CLAUDE: "https://claude.ai/chat/", CHATGPT: "https://chatgpt.com/c/"}
 _ROLES: Final[Mapping[str, Role]] = {"human": "user", "user": "user", "assistant": "assistant"}
 _TEXTS: Final = frozenset({"text", "multimodal_text"})
 
@@ -25,6 +27,11 @@ def conversations_in(export: Any) -> list[Mapping[str, Any]]:
     """The conversations of an export's file; none where it is no such file."""
     items = export.get("conversations") if isinstance(export, Mapping) else export
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+
+
+def addresses_of(source: str, session: str) -> dict[str, str]:
+    """Where a conversation of such an export can be read again, by the name of a note's field."""
+    return {"source_url": _SITES[source] + quote(session)} if source in _SITES and session else {}
 
 
 def turns_in(conversation: Mapping[str, Any]) -> list[Turn]:
