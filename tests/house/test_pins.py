@@ -30,6 +30,7 @@ HOSTS |= {"claude.ai", "chatgpt.com"}  # where a conversation can be read again;
 HOSTS |= {"hs.burrow.example.", "hooks.slack", "me"}
 # What real sessions of a client hold of the client's own texts (tests/real_sessions).
 HOSTS |= {"claude.com", "json-schema.org"}
+HOSTS |= {"agent-plugins.org"}  # names the schemas of its manifests; nothing asks it
 RESERVED = re.compile(r"(^|\.)(example|test|invalid|localhost|example\.(com|net|org))$")
 URL = re.compile(r"\bhttps?://(?:[^\s/@'\"`]*@)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)")
 BARE_HOST = re.compile(r"(?<![\w./@-])((?:[a-z0-9-]+\.)+(?:org|com|net|io|dev))(?![\w-])", re.IGNORECASE)
