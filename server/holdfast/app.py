@@ -21,7 +21,7 @@ from holdfast.encode.ollama import MODEL, OllamaEndpoint, local_model
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.provider import KeptEncoders, Lent, Provider, VectorSet
 from holdfast.encode.remote import RemoteEncoder
-from holdfast.encode.shared import SharedEncoder
+from holdfast.encode.shared import SharedEncoder, SharedVectors
 from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import Housekeeper
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from fastmcp import FastMCP
 
     from holdfast.store.rows.database import Database
-    from holdfast.store.rows.vectors import RowVectors
     from holdfast.tools.agent import ServedMemory
 
 INSTRUCTIONS = """Holdfast is the user's long-term memory, kept as markdown files. Start a session with now_read. \
@@ -96,7 +95,7 @@ class Storage:
     upkeep: Upkeep | None = None
     recalls: Recalls | None = None
     tokens: Tokens | None = None
-    vectors: RowVectors | None = None
+    vectors: SharedVectors | None = None
 
 
 def build_memory(
@@ -199,8 +198,7 @@ def _memory(
     if storage is not None:  # a folder is made by its store, and not anew where it has vanished
         folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = folder.derived / "encodings.db"
-    vectors = kept_in.vectors
-    encoder = CachedEncoder(_shared(provider, vectors), cache) if provider is not None else None
+    encoder = CachedEncoder(_shared(provider, kept_in.vectors), cache) if provider is not None else None
     memory = Memory(
         Ports(
             store=kept_in.store,
@@ -225,9 +223,9 @@ def _memory(
             upkeep=kept_in.upkeep,
             jobs=settings.jobs,
             forgetting=settings.forgetting,
-            kept=KeptEncoders(partial(_cached, kept, cache, vectors)) if provider is not None else None,
+            kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
-            forget=partial(_forget, cache, vectors),
+            forget=partial(_forget, cache, kept_in.vectors),
             tokens=kept_in.tokens,
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
@@ -242,17 +240,17 @@ def _memory(
 
 
 def _cached(
-    kept: Callable[[VectorSet], Provider | None], cache: Path, vectors: RowVectors | None, vector_set: VectorSet
+    kept: Callable[[VectorSet], Provider | None], cache: Path, vectors: SharedVectors | None, vector_set: VectorSet
 ) -> Provider | None:
     found = kept(vector_set)
     return None if found is None else CachedEncoder(_shared(found, vectors), cache)
 
 
-def _shared(provider: Provider, vectors: RowVectors | None) -> Provider:
+def _shared(provider: Provider, vectors: SharedVectors | None) -> Provider:
     return provider if vectors is None else SharedEncoder(provider, vectors)
 
 
-async def _forget(cache: Path, vectors: RowVectors | None, texts: Sequence[str]) -> None:
+async def _forget(cache: Path, vectors: SharedVectors | None, texts: Sequence[str]) -> None:
     if vectors is not None:
         await vectors.forget(texts)
     await forget(cache, texts)
@@ -263,7 +261,7 @@ def tenant_key(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:32]
 
 
-def open_database(settings: Settings) -> Database:
+def open_database(settings: Settings, connections: int = 10) -> Database:
     """The database that the settings name; nothing is connected before the first request.
 
     Raises:
@@ -274,7 +272,7 @@ def open_database(settings: Settings) -> Database:
         from holdfast.store.rows.database import Database  # noqa: PLC0415 - most servers have none
     except ImportError as error:
         raise SettingsError("HOLDFAST_STORE needs the driver of PostgreSQL.", "Install holdfast[postgres].") from error
-    return Database(url)
+    return Database(url, connections)
 
 
 def row_storage(database: Database, tenant: str, *, own: bool = True) -> Storage:

@@ -152,6 +152,15 @@ class Database:
         """
         return await self._in_thread(partial(self._lasting, partial(self._read, tenant, questions)))
 
+    async def answers(self) -> bool:
+        """Whether the database can be worked with now; known within seconds."""
+        try:
+            with hurried():
+                await self._in_thread(partial(self._lasting, _ping))
+        except StorageError:
+            return False
+        return True
+
     async def aclose(self) -> None:
         """Close the connections; those in use close when they are given back."""
         with self._lock:
@@ -317,6 +326,10 @@ def refused(error: psycopg.Error) -> StorageError:
         f"The database of the memory refused: {type(error).__name__} ({error.sqlstate}).",
         "Nothing is known to be changed; the database's own log says more.",
     )
+
+
+def _ping(connection: Connection) -> None:
+    connection.execute("SELECT 1")
 
 
 def _begin(transaction: Transaction, tenant: str, *, flush: bool = True) -> None:
