@@ -35,7 +35,8 @@ from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.encoding import drain
 from holdfast.engine.ports import Caller, Encoder, View
 from holdfast.engine.runtime import Memory
-from holdfast.index.recalls import RecallEvent, RecallLog
+from holdfast.index.recalls import RecallLog
+from holdfast.model.records import RecallEvent
 from holdfast.index.search import words
 from holdfast.model.note import RANDOM_BITS, note_id
 from holdfast.model.ranking import WEIGHTS, Filter, Ranked, Weights, rank

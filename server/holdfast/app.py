@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,11 +21,12 @@ from holdfast.encode.ollama import MODEL, OllamaEndpoint, local_model
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.provider import KeptEncoders, Lent, Provider, VectorSet
 from holdfast.encode.remote import RemoteEncoder
+from holdfast.encode.shared import SharedEncoder, SharedVectors
 from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.engine.jobs.scheduler import Housekeeper
 from holdfast.engine.omi.bus import EventBus
-from holdfast.engine.ports import MakeKeeper, Ports, Presence, Store, Transfers, Upkeep, Vault
+from holdfast.engine.ports import MakeKeeper, Ports, Presence, Recalls, Store, Tokens, Transfers, Upkeep, Vault
 from holdfast.engine.presence.keeping import TIDY
 from holdfast.engine.presence.sessions import STILL_SECONDS, SessionWatcher, Wanted
 from holdfast.engine.presence.warmth import Warmth
@@ -82,13 +83,19 @@ def new_change_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """What keeps a memory, see `holdfast.engine.ports`: `keeper` makes what keeps the index equal to `store`."""
+    """What keeps a memory, see `holdfast.engine.ports`: `keeper` makes what keeps the index equal to `store`.
+
+    `recalls`, `tokens` and `vectors` are there where several servers share them.
+    """
 
     store: Store
     keeper: MakeKeeper
     vault: Vault | None = None
     moving: Transfers | None = None
     upkeep: Upkeep | None = None
+    recalls: Recalls | None = None
+    tokens: Tokens | None = None
+    vectors: SharedVectors | None = None
 
 
 def build_memory(
@@ -191,13 +198,13 @@ def _memory(
     if storage is not None:  # a folder is made by its store, and not anew where it has vanished
         folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = folder.derived / "encodings.db"
-    encoder = CachedEncoder(provider, cache) if provider is not None else None
+    encoder = CachedEncoder(_shared(provider, kept_in.vectors), cache) if provider is not None else None
     memory = Memory(
         Ports(
             store=kept_in.store,
             keeper=kept_in.keeper,
             index=NoteIndex(folder.derived / "index.db", readers=None if alone else TENANT_READERS),
-            recalls=RecallLog(folder.derived / "recalls.db"),
+            recalls=kept_in.recalls or RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
             clock=now,
             new_id=new_note_id,
@@ -216,9 +223,10 @@ def _memory(
             upkeep=kept_in.upkeep,
             jobs=settings.jobs,
             forgetting=settings.forgetting,
-            kept=KeptEncoders(partial(_cached, kept, cache)) if provider is not None else None,
+            kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
-            forget=partial(forget, cache),
+            forget=partial(_forget, cache, kept_in.vectors),
+            tokens=kept_in.tokens,
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
             presence=_presence(settings, folder, encoder),
@@ -231,9 +239,21 @@ def _memory(
     return memory
 
 
-def _cached(kept: Callable[[VectorSet], Provider | None], cache: Path, vector_set: VectorSet) -> Provider | None:
+def _cached(
+    kept: Callable[[VectorSet], Provider | None], cache: Path, vectors: SharedVectors | None, vector_set: VectorSet
+) -> Provider | None:
     found = kept(vector_set)
-    return None if found is None else CachedEncoder(found, cache)
+    return None if found is None else CachedEncoder(_shared(found, vectors), cache)
+
+
+def _shared(provider: Provider, vectors: SharedVectors | None) -> Provider:
+    return provider if vectors is None else SharedEncoder(provider, vectors)
+
+
+async def _forget(cache: Path, vectors: SharedVectors | None, texts: Sequence[str]) -> None:
+    if vectors is not None:
+        await vectors.forget(texts)
+    await forget(cache, texts)
 
 
 def tenant_key(name: str) -> str:
@@ -241,7 +261,7 @@ def tenant_key(name: str) -> str:
     return sha256(name.encode()).hexdigest()[:32]
 
 
-def open_database(settings: Settings) -> Database:
+def open_database(settings: Settings, connections: int = 10) -> Database:
     """The database that the settings name; nothing is connected before the first request.
 
     Raises:
@@ -252,7 +272,7 @@ def open_database(settings: Settings) -> Database:
         from holdfast.store.rows.database import Database  # noqa: PLC0415 - most servers have none
     except ImportError as error:
         raise SettingsError("HOLDFAST_STORE needs the driver of PostgreSQL.", "Install holdfast[postgres].") from error
-    return Database(url)
+    return Database(url, connections)
 
 
 def row_storage(database: Database, tenant: str, *, own: bool = True) -> Storage:
@@ -264,10 +284,20 @@ def row_storage(database: Database, tenant: str, *, own: bool = True) -> Storage
         own: it is closed with the memory.
     """
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
+    from holdfast.store.rows.recalls import RowRecalls  # noqa: PLC0415 - as above
+    from holdfast.store.rows.tokens import RowTokens  # noqa: PLC0415 - as above
     from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
+    from holdfast.store.rows.vectors import RowVectors  # noqa: PLC0415 - as above
 
     store = RowNotes(database, tenant, now, new_change_id, own=own)
-    return Storage(store, following(store), upkeep=RowUpkeep(database, tenant))
+    return Storage(
+        store,
+        following(store),
+        upkeep=RowUpkeep(database, tenant),
+        recalls=RowRecalls(database, tenant),
+        tokens=RowTokens(database, tenant),
+        vectors=RowVectors(database, tenant),
+    )
 
 
 def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Storage:

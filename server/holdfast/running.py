@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from holdfast.app import build_memory, build_server, build_servers, build_tenants
+from holdfast.app import build_memory, build_server, build_servers, build_tenants, open_database
 from holdfast.early import Heard, Opening
 from holdfast.errors import SettingsError
 from holdfast.settings import Settings
@@ -103,7 +103,8 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         servers = build_servers(settings, memory, http=True)
         from holdfast.http.server import Web  # noqa: PLC0415 - a stdio server does not need it
 
-        web = Web(settings, servers, host)
+        looking = open_database(settings, 1) if settings.store else None  # not of those that requests wait for
+        web = Web(settings, servers, host, looking.answers if looking is not None else None)
         _collect_from_here()
         if sys.stderr.isatty():
             shown = f"[{host}]" if ":" in host else host

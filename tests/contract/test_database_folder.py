@@ -20,6 +20,7 @@ from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
+from holdfast.store.rows.schema import VERSION
 from processes import HOLDFAST, environment_in
 from worlds import CALLER, keep
 
@@ -176,8 +177,8 @@ def test_the_tables_are_made_once_and_looked_at(tmp_path: Path) -> None:
     owner = environment_in(tmp_path) | {"HOLDFAST_STORE": pg.owner.replace("/postgres", f"/{name}")}
     serving = owner | {"HOLDFAST_STORE": pg.url.replace("/postgres", f"/{name}")}
     assert "holdfast store init" in str(store(serving, "check", code=1))
-    assert store(owner, "init", "--role", postgres.ROLE) == {"before": 0, "schema": 1}
-    assert store(owner, "migrate", "--role", postgres.ROLE) == {"before": 1, "schema": 1}
+    assert store(owner, "init", "--role", postgres.ROLE) == {"before": 0, "schema": VERSION}
+    assert store(owner, "migrate", "--role", postgres.ROLE) == {"before": VERSION, "schema": VERSION}
     assert "row-level security" in str(store(owner, "check", code=1))
     told = str(store(serving, "check", code=1))
     assert "row-level security" not in told

@@ -43,8 +43,9 @@ from holdfast.encode.provider import VectorSet
 from holdfast.engine.agent.node import Node
 from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError
-from holdfast.index.recalls import RecallEvent, RecallLog
+from holdfast.index.recalls import RecallLog
 from holdfast.model.note import Note, title_of
+from holdfast.model.records import RecallEvent
 from holdfast.store.codec import Surroundings, changed_document, frontmatter_of, note_of, with_id
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder

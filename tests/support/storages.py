@@ -20,6 +20,8 @@ from holdfast.store.memory.notes import Locks, MemoryNotes
 from holdfast.store.memory.state import State
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.notes import RowNotes
+from holdfast.store.rows.recalls import RowRecalls
+from holdfast.store.rows.tokens import RowTokens
 
 FOLDER, MEMORY, ROWS = "folder", "memory", "rows"
 STORAGES = (FOLDER, MEMORY, ROWS)
@@ -40,8 +42,9 @@ def stored_in(name: str) -> Iterator[None]:
 def in_rows(url: str, settings: Settings, folder: Folder, *, alone: bool) -> Storage:
     del settings, alone
     folder.derived.mkdir(parents=True, exist_ok=True)  # of the index, which is a file in any case
-    store = RowNotes(Database(url), tenant_key(str(folder.home)), _now, new_change_id)
-    return Storage(store, following(store))
+    database, tenant = Database(url), tenant_key(str(folder.home))
+    store = RowNotes(database, tenant, _now, new_change_id)
+    return Storage(store, following(store), recalls=RowRecalls(database, tenant), tokens=RowTokens(database, tenant))
 
 
 def rows_of(store: RowNotes, statement: str) -> list[tuple[Any, ...]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.index import recalls
-from holdfast.index.recalls import RecallEvent, RecallLog
+from holdfast.index.recalls import RecallLog
+from holdfast.model.records import RecallEvent
 
 pytestmark = pytest.mark.anyio
 

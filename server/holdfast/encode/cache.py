@@ -16,7 +16,8 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from holdfast.encode.provider import Provider, VectorSet, WrappedProvider
+from holdfast.encode.provider import Provider, VectorSet, WrappedProvider, is_whole
+from holdfast.encode.shared import SharedEncoder
 from holdfast.errors import EncoderError
 
 Answer = TypeVar("Answer")
@@ -24,7 +25,6 @@ Answer = TypeVar("Answer")
 MOST_BYTES = 1 << 30
 _TRIMMED = 0.75  # of that is left when it is too much
 _TRIM_EVERY = 4096  # texts
-_HARM = 1e-3  # the square of a unit vector's length is further from 1 only where a bit has flipped
 MOST_QUERIES = 256
 _KEEP = "INSERT OR REPLACE INTO encodings (vector_set, content, chunk, vector) VALUES (?, ?, ?, ?)"
 
@@ -83,6 +83,8 @@ class CachedEncoder(WrappedProvider):
         made_with = await self._identified()
         self._queries.clear()
         await self._on_thread(self._drop, made_with)
+        if isinstance(self._provider, SharedEncoder):
+            await self._provider.forget()
 
     async def _identified(self) -> VectorSet:
         """The set; the provider is asked where it has not been reached yet."""
@@ -104,7 +106,7 @@ class CachedEncoder(WrappedProvider):
                     "SELECT chunk, vector FROM encodings WHERE vector_set = ? AND content = ? ORDER BY chunk",
                     (made_with.key, key),
                 ).fetchall()
-                if _is_whole(rows, made_with.dimension * 4):
+                if is_whole(rows, made_with.dimension * 4):
                     found[key] = [bytes(vector) for _, vector in rows]
 
         self._attempt(work)
@@ -161,17 +163,6 @@ class CachedEncoder(WrappedProvider):
 
     async def _on_thread(self, call: Callable[..., Answer], *arguments: object) -> Answer:
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self._thread)
-
-
-def _is_whole(rows: Sequence[tuple[int, bytes]], width: int) -> bool:
-    """Whether these are all chunks of a text, as they were made: the oldest rows are dropped one by one."""
-    if not rows or any(chunk != place or len(vector) != width for place, (chunk, vector) in enumerate(rows)):
-        return False
-    import numpy as np  # noqa: PLC0415 - start-up stays light
-
-    vectors = np.frombuffer(b"".join(vector for _, vector in rows), "<f4").reshape(len(rows), -1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool((abs(np.einsum("vd,vd->v", vectors, vectors) - 1.0) < _HARM).all())
 
 
 def _connect(path: Path) -> sqlite3.Connection:

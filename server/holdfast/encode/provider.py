@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, Protocol
 
+_HARM: Final = 1e-3  # the square of a unit vector's length is further from 1 only where a bit has flipped
 REMOTE: Final = frozenset({"ollama", "openai", "nim"})
 
 
@@ -128,3 +129,14 @@ class KeptEncoders:
         for encoder in made.values():
             if encoder is not None:
                 await encoder.aclose()
+
+
+def is_whole(rows: Sequence[tuple[int, bytes]], width: int) -> bool:
+    """Whether these are all chunks of a text, as they were made: the oldest rows are dropped one by one."""
+    if not rows or any(chunk != place or len(vector) != width for place, (chunk, vector) in enumerate(rows)):
+        return False
+    import numpy as np  # noqa: PLC0415 - start-up stays light
+
+    vectors = np.frombuffer(b"".join(vector for _, vector in rows), "<f4").reshape(len(rows), -1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((abs(np.einsum("vd,vd->v", vectors, vectors) - 1.0) < _HARM).all())

@@ -30,14 +30,14 @@ from holdfast.index.maintenance import BatchRow, CursorRow, JobRun, JudgedRow, L
 from holdfast.index.overview import ChangedNotes, Opposed
 from holdfast.index.projection import FileRow, HistoryRow, Update
 from holdfast.index.queries import Hub, ListedNote, Statistics
-from holdfast.index.recalls import FeedbackRow, RatedQuestion, RecallEvent
+from holdfast.index.recalls import FeedbackRow, RatedQuestion
 from holdfast.index.rows import IndexedNote, LinkRow, Place
 from holdfast.index.sets import PendingVector, SetRow
 from holdfast.index.shown import Shown
 from holdfast.model.note import Note
 from holdfast.model.omi import DAYS, Baseline
 from holdfast.model.ranking import Filter, Found, QueryVector, Timeline
-from holdfast.model.records import FileChange, JournalRecord
+from holdfast.model.records import FileChange, JournalRecord, RecallEvent
 from holdfast.model.secrets import Redaction
 from holdfast.model.times import instant
 from holdfast.store.erasure import Erasure, Remains
@@ -273,6 +273,16 @@ class Recalls(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Tokens(Protocol):
+    """Tokens of dry runs that any server of the memory may take; see `holdfast.store.rows.tokens.RowTokens`.
+
+    `about` is whose it is and what for; `until` is an instant.
+    """
+
+    async def keep(self, token: str, about: tuple[str, ...], until: str) -> None: ...
+    async def take(self, token: str, about: tuple[str, ...], now: str) -> bool: ...
+
+
 class Sessions(Protocol):
     """What sessions were shown without asking; see `holdfast.index.sessions.SessionLog`."""
 
@@ -379,6 +389,7 @@ class Ports:
     `quota` is how much the memory may hold.
     `computing` has the threads for what takes long; memories of one process share them.
     `sleep` waits for so many seconds.
+    `tokens` is None where nobody but this process confirms what it asked.
     `presence` is None where sessions are told nothing without asking.
     `transcripts` are those of the clients on this machine; None where they are none of this server's business.
     `waiting` are turns that wait in the memory folder, whoever put them there: a purge looks through them.
@@ -426,6 +437,7 @@ class Ports:
     uses: Uses = field(default_factory=Uses)  # that follow their answers
     made: list[str] = field(default_factory=list)  # ids of the changes that the request under way has made
     presence: Presence | None = None
+    tokens: Tokens | None = None
 
     @property
     def reading_notice(self) -> str:

@@ -91,12 +91,12 @@ class Memory:
     async def aclose(self) -> None:
         """Tell the journal what is whole, then let go of files and connections."""
         await self.ports.uses.flush(self.ports)
+        await self.ports.recalls.aclose()  # which may be kept where the notes are
         try:
             await self.ports.store.aclose()
         except StorageError as error:  # the next start finds out by itself what was not told
             _report(error)
         await self.ports.index.aclose()
-        await self.ports.recalls.aclose()
         if self.ports.presence is not None:
             await self.ports.presence.sessions.aclose()
         if self.ports.vault is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,9 +21,34 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.http.connections import CONNECTION
 
+READY_SECONDS: Final = 0.5
 MOST_SESSIONS: Final = 512
 IDLE_SECONDS: Final = 1800.0  # after which the framework ends one by itself
 _NAME: Final = b"mcp-session-id"
+
+
+class Readiness:
+    """Whether a server is to be sent requests. However many ask, what keeps the notes is asked twice a second at most.
+
+    Args:
+        reaches: whether that can be reached; None where it always can.
+    """
+
+    def __init__(self, reaches: Callable[[], Awaitable[bool]] | None) -> None:
+        self.ends = False
+        self._reaches = reaches
+        self._lock = anyio.Lock()
+        self._known = False
+        self._asked = float("-inf")
+
+    async def is_ready(self) -> bool:
+        if self._reaches is None or self.ends:
+            return not self.ends
+        async with self._lock:
+            if time.monotonic() - self._asked >= READY_SECONDS:
+                self._known = await self._reaches()
+                self._asked = time.monotonic()
+        return self._known and not self.ends
 
 
 class Sessions:

@@ -3,7 +3,8 @@
     request -> CORS -> Host and Origin -> token -> pace -> path, space and scope -> how many at once -> body -> MCP
 
 `/mcp` is for all who have a scope, `/admin/mcp` is there only for tokens with the scope `memory:admin`: for everybody
-else it is a path like any other that does not exist. `/health` says that the server lives, and nothing else.
+else it is a path like any other that does not exist. `/health` says that the server lives, and `/ready`
+whether it can answer now: not while what keeps the notes is away, nor once it is to end.
 
 CORS headers are given to pages of allowed origins alone; a header names the space that a client asks in.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from socket import socket
 from typing import Any, Final
@@ -41,6 +42,7 @@ from holdfast.http.limits import (
     Bodies,
     Guesses,
     Pace,
+    Readiness,
     Sessions,
     Turns,
     UnderWay,
@@ -115,6 +117,7 @@ def _space(given: set[bytes]) -> str:
 MCP_PATH: Final = "/mcp"
 ADMIN_PATH: Final = "/admin/mcp"
 HEALTH_PATH: Final = "/health"
+READY_PATH: Final = "/ready"
 METADATA: Final = "/.well-known/oauth-protected-resource"
 _SCOPES = f"{READ} {WRITE}"
 _SPARE_FILES = 256  # open files that are no connections
@@ -122,9 +125,19 @@ TENANT_FILES = 96  # open at the most for one tenant: its stripes of locks, its 
 
 
 class Web:
-    """A server over HTTP."""
+    """A server over HTTP.
 
-    def __init__(self, settings: Settings, servers: Servers, host: str) -> None:
+    Args:
+        settings: all settings.
+        servers: what is served.
+        host: the address that it listens on.
+        reaches: whether what keeps the notes can be reached; by default it always can.
+    """
+
+    def __init__(
+        self, settings: Settings, servers: Servers, host: str, reaches: Callable[[], Awaitable[bool]] | None = None
+    ) -> None:
+        self._readiness = Readiness(reaches)
         self._settings = settings
         self._main = _endpoint(servers.main, MCP_PATH, settings)
         self._admin = (
@@ -161,6 +174,7 @@ class Web:
 
     async def ended(self) -> None:
         """Take no more connections, and wait until what is under way is answered."""
+        self._readiness.ends = True
         self._uvicorn.should_exit = True
         await self._under_way.ended()
 
@@ -177,6 +191,11 @@ class Web:
             send = self._apart.of(lambda: _asker(scope), scope, send)
             if scope["path"] == HEALTH_PATH:
                 await PlainTextResponse("ok\n")(scope, receive, send)
+                return
+            if scope["path"] == READY_PATH:
+                ready = await self._readiness.is_ready()
+                answer = PlainTextResponse("ready\n") if ready else PlainTextResponse("not ready\n", 503)
+                await answer(scope, receive, send)
                 return
             if not scope[CONNECTION].asked_by(address_of(scope)):
                 await _busy("Your address has too many connections.")(scope, receive, send)

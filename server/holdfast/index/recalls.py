@@ -18,6 +18,7 @@ import anyio
 from holdfast.errors import StorageError
 from holdfast.index.aliases import aliases_of
 from holdfast.index.database import Database, connect, file_identity
+from holdfast.model.records import RecallEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +150,6 @@ _LATEST = (
     "ORDER BY server = ? DESC, at DESC, id DESC LIMIT 1"
 )
 _RECENT = f"{_FOUND} WHERE principal = ? ORDER BY at DESC, id DESC LIMIT ?"
-
-
-@dataclass(frozen=True, slots=True)
-class RecallEvent:
-    """One recall: what was asked and which notes were shown. `vector` is the query's, empty without an encoder.
-
-    `principal` is who asked.
-    """
-
-    id: str
-    at: str
-    query: str
-    space: str | None
-    shown: Sequence[tuple[str, float]]  # note id, relevance
-    vector_set: str = ""
-    vector: bytes = b""
-    principal: str = "local"
 
 
 class RecallLog:

@@ -6,7 +6,7 @@ A line is written once and stays: what is read here may have been written by any
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -210,3 +210,20 @@ def judgement(one: tuple[str, str], other: tuple[str, str], verdict: str) -> Jud
     """What a line says of two judged notes, each (id, hash of its text)."""
     (a, hash_a), (b, hash_b) = sorted((one, other))
     return Judged(a, b, hash_a, hash_b, verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallEvent:
+    """One recall: what was asked and which notes were shown. `vector` is the query's, empty without an encoder.
+
+    `principal` is who asked.
+    """
+
+    id: str
+    at: str
+    query: str
+    space: str | None
+    shown: Sequence[tuple[str, float]]  # note id, relevance
+    vector_set: str = ""
+    vector: bytes = b""
+    principal: str = "local"

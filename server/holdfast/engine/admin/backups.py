@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from holdfast.backup.vault import Effect, Restored
-from holdfast.engine.admin.gate import AdminCall, Confirmations, Journalled, journalled
+from holdfast.engine.admin.gate import AdminCall, Confirmations, Journalled, give_token, journalled, using_token
 from holdfast.engine.ports import Attending, Caller, Ports, Vault
 from holdfast.errors import StorageError
 from holdfast.model.records import JournalRecord
@@ -58,12 +58,13 @@ async def restore_backup(
     async def dry_run(ports: Ports) -> DryRun | Restored:
         backup = await _vault(ports).verify(backup_id)
         effect = await _vault(ports).effect(backup_id)
-        return DryRun(backup, effect, tokens.give((caller.principal, op, backup_id, backup.checksum), ports.clock()))
+        about = (caller.principal, op, backup_id, backup.checksum)
+        return DryRun(backup, effect, await give_token(ports, tokens, about))
 
     async def execute(ports: Ports) -> DryRun | Restored:
         checksum = next((b.checksum for b in await _vault(ports).backups() if b.backup_id == backup_id), "")
         said = JournalRecord(by=caller.principal, source=caller.source)
-        with tokens.using(confirm or "", (caller.principal, op, backup_id, checksum), ports.clock()):
+        async with using_token(ports, tokens, confirm or "", (caller.principal, op, backup_id, checksum)):
             return await _vault(ports).restore(backup_id, said)
 
     about, verb = ({"dry_run": True}, dry_run) if confirm is None else ({}, execute)

@@ -6,8 +6,8 @@ The audit log shows changes, feedback and admin calls, without any note's text.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -21,6 +21,7 @@ from holdfast.index.journal import LineRow, LinesWanted
 from holdfast.index.note_index import IndexLostError
 from holdfast.model.note import id_range, is_note_id
 from holdfast.model.records import JournalRecord
+from holdfast.model.times import instant
 
 DEFAULT_ENTRIES, MOST_ENTRIES = 20, 50
 READ = "admin_read_"  # how the operation of a look begins
@@ -110,10 +111,7 @@ class Confirmations:
         if found is not None and found[0][0] == about[0]:
             del self._given[token]
         if found is None or found[0] != about or not found[1] - LIFETIME <= now < found[1]:
-            raise InvalidArgumentError(
-                "confirm is not a token for this call.",
-                "Call once without confirm, then with the token it gives.",
-            )
+            raise _not_a_token()
 
     @contextmanager
     def using(self, token: str, about: tuple[str, ...], now: datetime) -> Iterator[None]:
@@ -130,6 +128,46 @@ class Confirmations:
             if entry is not None:
                 self._given[token] = entry
             raise
+
+
+def _not_a_token() -> InvalidArgumentError:
+    return InvalidArgumentError(
+        "confirm is not a token for this call.", "Call once without confirm, then with the token it gives."
+    )
+
+
+async def give_token(ports: Ports, tokens: Confirmations, about: tuple[str, ...]) -> str:
+    """A token that any server of the memory takes; from `tokens` where the memory has but one.
+
+    Raises:
+        StorageError: it cannot be kept.
+    """
+    if ports.tokens is None:
+        return tokens.give(about, ports.clock())
+    token = secrets.token_hex(8)
+    await ports.tokens.keep(token, about, instant(ports.clock() + LIFETIME))
+    return token
+
+
+@asynccontextmanager
+async def using_token(ports: Ports, tokens: Confirmations, token: str, about: tuple[str, ...]) -> AsyncIterator[None]:
+    """Use a token up for what the block does. A try that did nothing and is made again keeps it.
+
+    Raises:
+        InvalidArgumentError: it was given for something else, is used, too old or unknown.
+        StorageError: nobody can say.
+    """
+    if ports.tokens is None:
+        with tokens.using(token, about, ports.clock()):
+            yield
+        return
+    if not await ports.tokens.take(token, about, ports.now):
+        raise _not_a_token()
+    try:
+        yield
+    except (ConflictError, IndexLostError):
+        await ports.tokens.keep(token, about, instant(ports.clock() + LIFETIME))
+        raise
 
 
 def named(node_id: str) -> dict[str, object]:

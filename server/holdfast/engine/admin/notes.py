@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.gate import Confirmations, give_token, using_token
 from holdfast.engine.admin.undo import clear_trash, find_change, plan
 from holdfast.engine.arguments import LARGEST_CONTENT, TextGate, resolve
 from holdfast.engine.commit import check_known, commit, load_current
@@ -76,10 +76,10 @@ async def delete_note(
     if confirm is None:
         links = await ports.index.links([found.note.id])
         out = sum(link.source == found.note.id for link in links)
-        return WouldDelete(found.note, len(links) - out, out, tokens.give(about, ports.clock()))
+        return WouldDelete(found.note, len(links) - out, out, await give_token(ports, tokens, about))
     async with ports.store.hold({found.note.id}):
         stored = await load_current(ports, found)
-        with tokens.using(confirm, about, ports.clock()):
+        async with using_token(ports, tokens, confirm, about):
             done = await commit(ports, caller, DELETE, [Change(stored, None)], detail=JournalRecord(admin=DELETE))
     return Deleted(stored.note, done.change_id)
 

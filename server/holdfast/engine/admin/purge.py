@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.gate import Confirmations, give_token, using_token
 from holdfast.engine.history import deletions
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import AmbiguousIdError, MemoryNotFoundError, ProtectedNoteError
@@ -68,7 +68,7 @@ async def purge(
         raise ProtectedNoteError("The Self note cannot be purged.", "Edit it with admin_update_memory instead.")
     if confirm is None:
         remains = await _remains(ports, note_id)
-        token = tokens.give(_about(caller, note_id, remains), ports.clock())
+        token = await give_token(ports, tokens, _about(caller, note_id, remains))
         return WouldPurge(await _kept(ports, note_id, remains), token)
     async with AsyncExitStack() as stack:
         if ports.vault is not None:
@@ -76,7 +76,8 @@ async def purge(
         await stack.enter_async_context(ports.store.alone())
         await stack.enter_async_context(ports.store.quiet())
         remains = await _remains(ports, note_id)
-        stack.enter_context(tokens.using(confirm, _about(caller, note_id, remains), ports.clock()))
+        about = _about(caller, note_id, remains)
+        await stack.enter_async_context(using_token(ports, tokens, confirm, about))
         kept = await _kept(ports, note_id, remains)
         paths = tuple(await ports.index.files_of([note_id]))
         await ports.forget([text_to_encode(title, content) for title, content in remains.texts])

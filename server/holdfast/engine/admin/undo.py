@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import structlog
 
-from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.gate import Confirmations, give_token, using_token
 from holdfast.engine.agent.remember import same_guard
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, encode_note
@@ -262,8 +262,8 @@ async def undo_merge(
     planned = await plan(ports, found)
     about = (caller.principal, "admin_undo_merge", found.id, *(file.path for file in found.record.files))
     if confirm is None:
-        return WouldUndo(found.id, planned.notes, tokens.give(about, ports.clock()))
-    with tokens.using(confirm, about, ports.clock()):
+        return WouldUndo(found.id, planned.notes, await give_token(ports, tokens, about))
+    async with using_token(ports, tokens, confirm, about):
         return await undo(ports, caller, found.id)
 
 

@@ -21,10 +21,10 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import EventNotFoundError, InvalidArgumentError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
-from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, FeedbackRow, QuestionVector, RatedQuestion, RecallEvent
+from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, FeedbackRow, QuestionVector, RatedQuestion
 from holdfast.model.note import PREFIX, id_milliseconds, is_note_id
 from holdfast.model.ranking import BOUND, QueryVector, question_key, without_names
-from holdfast.model.records import FEEDBACK, LONGEST_QUESTION, Asked, JournalRecord, Rating
+from holdfast.model.records import FEEDBACK, LONGEST_QUESTION, Asked, JournalRecord, Rating, RecallEvent
 from holdfast.model.times import instant, moment
 from holdfast.model.when.questions import read_time, without_time
 from holdfast.model.words import query_terms

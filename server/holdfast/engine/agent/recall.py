@@ -29,11 +29,12 @@ from holdfast.engine.omi.beliefs import standings
 from holdfast.engine.ports import Caller, Ports, View
 from holdfast.engine.state import Stages
 from holdfast.errors import InvalidArgumentError, LimitExceededError
-from holdfast.index.recalls import EVENT_PREFIX, RecallEvent
+from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note
 from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
+from holdfast.model.records import RecallEvent
 from holdfast.model.words import folded, query_terms
 
 _LIKE = 0.6  # the least similarity of two names of spaces, as difflib measures it

@@ -11,11 +11,10 @@ from holdfast.engine.ports import Ports
 from holdfast.errors import ConflictError
 from holdfast.index.journal import LinesWanted
 from holdfast.index.projection import HistoryRow
-from holdfast.index.recalls import RecallEvent
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.omi import BeliefUpdatedEvent, Event, MemoryRecalledEvent, MemoryStoredEvent, memory_type
-from holdfast.model.records import CONTRADICTION
+from holdfast.model.records import CONTRADICTION, RecallEvent
 from holdfast.store.stored import Stored
 
 MOST_CHANGES, MOST_RECALLS, MOST_CONTRADICTIONS = 150, 50, 50

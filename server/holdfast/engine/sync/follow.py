@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import anyio
@@ -12,19 +13,25 @@ from holdfast.engine.commit import note_row
 from holdfast.engine.omi.integrity import first_look
 from holdfast.engine.ports import MakeKeeper, Ports, Reading, Store
 from holdfast.engine.sync.replay import SLICE, follow
+from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.model.records import PURGE
 from holdfast.store.stored import Followed, Stored
 
 _BATCH = 512
+_LOOK_SECONDS = 0.2  # between looks whether the storage is away while another task waits for it
 
 
 class FollowedStore(Store, Protocol):
-    """A storage that can name all of its notes, and the end of its journal."""
+    """A storage that can name all of its notes, and the end of its journal.
+
+    `hurried` is for what can do without an answer: inside, one that cannot be reached is not waited for.
+    """
 
     @property
     def followed(self) -> Followed: ...
+    def hurried(self) -> AbstractContextManager[None]: ...
     async def every(self) -> list[str]: ...
     async def journal_end(self) -> str: ...
 
@@ -62,7 +69,10 @@ class Follower:
         self._erased = False  # a purge was heard of, and the index may still have what it took away
 
     async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
-        """Return with an index that knows every note as it was when this was called."""
+        """Return with an index that knows every note as it was when this was called.
+
+        While the storage cannot be reached that is the index as it is; `Store.reading_only` says so.
+        """
         del anew
         await self._freshening.submit(force)
 
@@ -88,11 +98,30 @@ class Follower:
             async with self._followed.lock:
                 await self._open_index()
             return [None for _ in forces]
-        async with self._followed.lock:
-            erased = False if any(forces) else await self._take_news()
-            if any(forces):
+        if any(forces):
+            async with self._followed.lock:
                 await self._take_all()
-        return await self._freshen(forces) if erased else [None for _ in forces]
+        elif await self._take_what_can_be_reached():
+            return await self._freshen(forces)
+        return [None for _ in forces]
+
+    async def _take_what_can_be_reached(self) -> bool:
+        """As `_take_news`, without waiting for a storage that is away, nor for a writer that waits for it."""
+        while True:
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await self._followed.lock.acquire()
+                break
+            if self._store.reading_only:
+                return False
+        try:
+            with self._store.hurried():
+                return await self._take_news()
+        except StorageError:
+            if not self._store.reading_only:
+                raise
+            return False
+        finally:
+            self._followed.lock.release()
 
     async def _hear(self, waiting: Sequence[None]) -> Sequence[None]:
         async with self._followed.lock:

@@ -7,7 +7,7 @@ locks are those of one event loop. What it keeps ends with the process.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -73,6 +73,10 @@ class MemoryNotes:
 
     async def aclose(self) -> None:
         """Nothing to let go of."""
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Nothing is ever waited for."""
+        return nullcontext()
 
     def check_writing(self) -> None:
         """It can always be written."""

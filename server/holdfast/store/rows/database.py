@@ -12,7 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -30,13 +32,26 @@ Connection = psycopg.Connection[Row]
 
 CONNECTIONS: Final = 10
 PATIENCE_SECONDS: Final = 20.0  # a failover takes some
+HURRIED_SECONDS: Final = 2.0  # of a look that can do without: what the index knows is answered then
 CONNECT_SECONDS: Final = 5
+UNHEARD_MILLISECONDS: Final = 10_000  # after which a database that confirms nothing of what it was sent is away
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
 _LOCK_TIMEOUT: Final = "10s"
 _PASSING: Final = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 
 log = structlog.get_logger()
+_hurried: ContextVar[bool] = ContextVar("hurried", default=False)
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Inside, a database that is away is waited for `HURRIED_SECONDS`, and not at all while it is known to be."""
+    token = _hurried.set(True)
+    try:
+        yield
+    finally:
+        _hurried.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +128,8 @@ class Database:
         self._lock = threading.Lock()
         self._checked = False
         self._closed = False
+        self._abandoned = 0  # looks that nobody waits for any more, and that have not ended yet
+        self.away_since: datetime | None = None
 
     async def run(self, tenant: str, work: Callable[[Transaction], Answer], *, flush: bool = True) -> Answer:
         """Do some work in a transaction, in a thread; returns when that is committed.
@@ -135,6 +152,15 @@ class Database:
         """
         return await self._in_thread(partial(self._lasting, partial(self._read, tenant, questions)))
 
+    async def answers(self) -> bool:
+        """Whether the database can be worked with now; known within seconds."""
+        try:
+            with hurried():
+                await self._in_thread(partial(self._lasting, _ping))
+        except StorageError:
+            return False
+        return True
+
     async def aclose(self) -> None:
         """Close the connections; those in use close when they are given back."""
         with self._lock:
@@ -147,7 +173,38 @@ class Database:
         return self._lasting(partial(_transacted, tenant, work, flush))
 
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
-        return await anyio.to_thread.run_sync(call, limiter=self._limit)
+        if not _hurried.get():
+            return await anyio.to_thread.run_sync(call, limiter=self._limit)
+        if self._abandoned and self.away_since is not None:
+            raise _away()
+        ended = threading.Event()
+
+        def work() -> Answer:
+            try:
+                return call()
+            finally:
+                with self._lock:
+                    ended.set()
+                    self._abandoned -= given_up
+
+        given_up = 0
+        with anyio.move_on_after(HURRIED_SECONDS * 1.5):
+            return await anyio.to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
+        with self._lock:
+            given_up = int(not ended.is_set())
+            self._abandoned += given_up
+        self._is_away()
+        raise _away()
+
+    def _is_away(self) -> None:
+        if self.away_since is None:
+            self.away_since = datetime.now(UTC)
+            log.warning("database_away")
+
+    def _is_there(self) -> None:
+        if self.away_since is not None:
+            log.warning("database_back", away_seconds=round((datetime.now(UTC) - self.away_since).total_seconds(), 1))
+            self.away_since = None
 
     @staticmethod
     def _read(tenant: str, questions: Sequence[Question], connection: Connection) -> list[list[Row]]:
@@ -159,18 +216,30 @@ class Database:
             return [cursor.fetchall() for cursor in cursors]
 
     def _lasting(self, work: Callable[[Connection], Answer]) -> Answer:
-        until, tries = time.monotonic() + self._patience, 0
+        began, patience, tries = time.monotonic(), self._waits(), 0
         while True:
             try:
                 with self._lent() as connection:
-                    return work(connection)
+                    answer = work(connection)
+                self._is_there()
             except psycopg.Error as error:
-                if not isinstance(error, _PASSING) or time.monotonic() >= until:
+                lasted = time.monotonic() - began
+                if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
+                    self._is_away()
+                if not isinstance(error, _PASSING) or lasted >= patience:
                     raise refused(error) from error
-                pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
-                tries += 1
+            else:
+                return answer
+            pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
+            tries += 1
             log.info("database_tried_again", tries=tries)
             time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
+
+    def _waits(self) -> float:
+        """For how many seconds what fails in passing is tried again."""
+        if not _hurried.get():
+            return self._patience
+        return 0.0 if self.away_since is not None else min(HURRIED_SECONDS, self._patience)
 
     @contextmanager
     def _lent(self) -> Iterator[Connection]:
@@ -228,17 +297,27 @@ def connect(url: str) -> Connection:
             keepalives_idle=5,  # a database that is cut off is noticed within 11 seconds
             keepalives_interval=2,
             keepalives_count=3,
+            tcp_user_timeout=UNHEARD_MILLISECONDS,
         )
     except psycopg.ProgrammingError as error:
         raise StorageError("HOLDFAST_STORE cannot be read as the address of a database.", "Check it.") from error
 
 
+def _away() -> StorageError:
+    return StorageError(
+        "The database of the memory cannot be reached.", "Nothing is known to be changed; call again in a moment."
+    )
+
+
+def _is_absence(error: psycopg.Error) -> bool:
+    """Whether nobody answered, or who did said that the server is not to be had."""
+    return error.sqlstate is None or error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P"
+
+
 def refused(error: psycopg.Error) -> StorageError:
     """What is told of an error of the database: never values, and nothing of its address."""
     if error.sqlstate is None:
-        return StorageError(
-            "The database of the memory cannot be reached.", "Nothing is known to be changed; call again in a moment."
-        )
+        return _away()
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return StorageError(
             "The database lets the role of HOLDFAST_STORE not do this.", "Run `holdfast store init --role` for it."
@@ -247,6 +326,10 @@ def refused(error: psycopg.Error) -> StorageError:
         f"The database of the memory refused: {type(error).__name__} ({error.sqlstate}).",
         "Nothing is known to be changed; the database's own log says more.",
     )
+
+
+def _ping(connection: Connection) -> None:
+    connection.execute("SELECT 1")
 
 
 def _begin(transaction: Transaction, tenant: str, *, flush: bool = True) -> None:

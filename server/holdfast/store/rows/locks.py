@@ -17,6 +17,18 @@ class _Lock:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """A turn among all servers. `fence` is another for each holder: what an earlier one still writes is refused."""
+
+    name: str
+    holder: str
+    fence: int
+
+
+LEASE: ContextVar[Lease | None] = ContextVar("lease", default=None)  # of the task under way
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """What the task under way holds: keys of a store, and the number of the journal up to which its index was then.
 
@@ -26,6 +38,7 @@ class Held:
     store: object
     keys: frozenset[str]
     base: int | None
+    lease: Lease | None = None
 
 
 HELD: ContextVar[Held | None] = ContextVar("held", default=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -22,7 +22,7 @@ from holdfast.model.records import FileChange, JournalRecord
 from holdfast.model.times import instant, moment
 from holdfast.store.frontmatter import parse
 from holdfast.store.planned import Planned, planned, touched_ns
-from holdfast.store.rows.database import Database, Question, Row, Transaction
+from holdfast.store.rows.database import Database, Question, Row, Transaction, hurried
 from holdfast.store.rows.journal import (
     START,
     RowJournal,
@@ -35,7 +35,7 @@ from holdfast.store.rows.journal import (
     take_number,
     write_line,
 )
-from holdfast.store.rows.locks import HELD, Held, KeyLocks
+from holdfast.store.rows.locks import HELD, LEASE, Held, KeyLocks
 from holdfast.store.rows.past import RowPast
 from holdfast.store.rows.texts import (
     LAYOUT,
@@ -50,6 +50,7 @@ from holdfast.store.rows.texts import (
     signature_of,
     touch,
 )
+from holdfast.store.rows.upkeep import still_mine
 from holdfast.store.stored import Change, Committed, Followed, Mark, Page, PageChange, Stored, Unreadable
 
 _AGAIN_SECONDS = (0.01, 0.08)  # until a verb is done again that came second
@@ -85,7 +86,6 @@ class RowNotes:
     is_there = True
     watches = True
     open_changes = 0
-    reading_only = ""
     journal_start = START
 
     def __init__(
@@ -107,6 +107,21 @@ class RowNotes:
         self._journal = RowJournal(database, tenant)
         self.past = RowPast(database, tenant, self._journal, clock, change_id)
         self.followed = Followed()
+
+    @property
+    def reading_only(self) -> str:
+        """Since when the database is away: what is read is what this server's index knows from before."""
+        since = self._database.away_since
+        if since is None:
+            return ""
+        return (
+            f"the database of the memory cannot be reached since {since:%H:%M:%S} UTC; "
+            "this is what this server knew of it then"
+        )
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """What is read inside waits for the database for a moment only."""
+        return hurried()
 
     async def aclose(self) -> None:
         """Let go of the connections."""
@@ -303,7 +318,9 @@ class RowNotes:
 
     def _held(self) -> Held:
         held = HELD.get()
-        return held if held is not None and held.store is self else Held(self, frozenset(), None)
+        if held is None or held.store is not self:
+            held = Held(self, frozenset(), None)
+        return replace(held, lease=LEASE.get())
 
     def _advance(self, seq: int, tag: str) -> None:
         """What this process wrote itself it need not read, if nobody wrote before it."""
@@ -353,6 +370,7 @@ def _begin(transaction: Transaction, tenant: str, tag: str, held: Held, files: S
         StorageError: the memory is being loaded.
     """
     number = take_number(transaction, tenant)
+    check_lease = still_mine(transaction, tenant, held.lease) if held.lease else None
     lines = transaction.ask("SELECT line FROM holdfast.journal WHERE tenant = %s AND tag = %s", tenant, tag)
     newer = transaction.ask(
         "SELECT seq FROM holdfast.touched WHERE tenant = %s AND key = ANY(%s) ORDER BY seq DESC LIMIT 1",
@@ -369,6 +387,8 @@ def _begin(transaction: Transaction, tenant: str, tag: str, held: Held, files: S
         raise StorageError(
             "This memory is being loaded into the database.", "Let `holdfast store load` come to its end first."
         )
+    if check_lease is not None:
+        check_lease()
     earlier, last = lines.fetchone(), newer.fetchone()
     if earlier is None and last is not None and held.base is not None and last[0] > held.base:
         raise _came_second()

@@ -16,7 +16,9 @@ from holdfast.errors import StorageError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-TABLES: Final = ("tenants", "notes", "pages", "journal", "touched", "texts", "trash", "leases")
+_FIRST_TABLES: Final = ("tenants", "notes", "pages", "journal", "touched", "texts", "trash", "leases")
+_SECOND_TABLES: Final = ("tokens", "recalls", "encodings")
+TABLES: Final = _FIRST_TABLES + _SECOND_TABLES
 COMPATIBLE_FROM: Final = 1  # the oldest schema whose servers may go on beside this one
 _LOCK: Final = 0x686F6C64  # of those who change the tables
 
@@ -59,9 +61,29 @@ _FIRST: Final = (
         tenant text NOT NULL, name text NOT NULL, holder text NOT NULL, fence bigint NOT NULL,
         until timestamptz NOT NULL, PRIMARY KEY (tenant, name)
     )""",
-    *(statement.format(table) for table in TABLES for statement in _WALL),
+    *(statement.format(table) for table in _FIRST_TABLES for statement in _WALL),
 )
-STEPS: Final[tuple[tuple[str, ...], ...]] = (_FIRST,)  # the first makes schema 1, and so on; a step is never changed
+_SECOND: Final = (
+    """CREATE TABLE holdfast.tokens (
+        tenant text NOT NULL, token text NOT NULL, principal text NOT NULL, about text NOT NULL,
+        until text NOT NULL, PRIMARY KEY (tenant, token)
+    )""",
+    """CREATE TABLE holdfast.recalls (
+        tenant text NOT NULL, id text NOT NULL, at text NOT NULL, query text NOT NULL, space text, shown text NOT NULL,
+        vector_set text NOT NULL, vector bytea NOT NULL, principal text NOT NULL, server text NOT NULL,
+        PRIMARY KEY (tenant, id)
+    )""",
+    "CREATE INDEX ON holdfast.recalls (tenant, principal, at)",
+    """CREATE TABLE holdfast.encodings (
+        tenant text NOT NULL, vector_set text NOT NULL, content text NOT NULL, chunk int NOT NULL,
+        vector bytea NOT NULL, PRIMARY KEY (tenant, vector_set, content, chunk)
+    )""",
+    *(statement.format(table) for table in _SECOND_TABLES for statement in _WALL),
+)
+STEPS: Final[tuple[tuple[str, ...], ...]] = (
+    _FIRST,
+    _SECOND,
+)  # the first makes schema 1, and so on; a step is never changed
 VERSION: Final = len(STEPS)
 
 
@@ -101,8 +123,8 @@ def migrate(connection: Connection, role: str = "") -> tuple[int, int]:
                 " DO UPDATE SET version = excluded.version, compatible_from = excluded.compatible_from",
                 (VERSION, COMPATIBLE_FROM),
             )
-        if role:
-            _grant(connection, role)
+        for name in {role} if role else _roles(connection):
+            _grant(connection, name)
     return before, max(before, VERSION)
 
 
@@ -175,6 +197,17 @@ def _is_above_the_wall(connection: Connection) -> bool:
         "SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user"
     ).fetchone()
     return row is None or bool(row[0])
+
+
+def _roles(connection: Connection) -> set[str]:
+    """Those that work with the tables, which are to work with new ones too."""
+    rows = connection.execute(
+        "SELECT grantee FROM information_schema.role_table_grants WHERE table_schema = 'holdfast'"
+        " AND table_name = 'notes' AND privilege_type = 'INSERT' AND grantee NOT IN (current_user, 'PUBLIC')"
+        " AND grantee <> (SELECT tableowner FROM pg_catalog.pg_tables"
+        " WHERE schemaname = 'holdfast' AND tablename = 'notes')"
+    )
+    return {str(row[0]) for row in rows}
 
 
 def _grant(connection: Connection, role: str) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
 import anyio
 
+from holdfast.errors import StorageError
 from holdfast.store.rows.database import Database, Question, Transaction
+from holdfast.store.rows.locks import LEASE, Lease
 
 JOBS: Final = "jobs"
 LEASE_SECONDS: Final = 600  # after the death of its holder others wait so long for their turn
@@ -36,15 +38,20 @@ class RowUpkeep:
     async def turn(self) -> AsyncIterator[bool]:
         """Be the only server that runs jobs for this tenant; yields whether it is.
 
-        It spares work and guards nothing: what a job changes is looked at in its own transaction, as every change is.
+        Whatever the block writes is refused once another server has the turn, see `still_mine`.
         """
-        mine = await self._database.run(self._tenant, partial(_take, self._tenant, self._holder)) is not None
+        fence = await self._database.run(self._tenant, partial(_take, self._tenant, self._holder))
+        if fence is None:
+            yield False
+            return
+        lease = Lease(JOBS, self._holder, fence)
+        token = LEASE.set(lease)
         try:
-            yield mine
+            yield True
         finally:
-            if mine:
-                with anyio.CancelScope(shield=True):
-                    await self._database.run(self._tenant, partial(_give_back, self._tenant, self._holder))
+            LEASE.reset(token)
+            with anyio.CancelScope(shield=True):
+                await self._database.run(self._tenant, partial(_give_back, self._tenant, lease))
 
     async def sizes(self) -> dict[str, int]:
         """Bytes of what is kept in each table, before the database packs them."""
@@ -58,7 +65,7 @@ class RowUpkeep:
 
     async def purge_trash(self, texts: Mapping[str, Collection[str]]) -> int:
         """Take away what some changes put into the trash, with its past; returns how many notes went."""
-        return await self._database.run(self._tenant, partial(_purge, self._tenant, dict(texts)))
+        return await self._database.run(self._tenant, partial(_purge, self._tenant, dict(texts), LEASE.get()))
 
     async def sweep(self) -> int:
         """An index that could not be read lies on the disk of one server, and goes with that."""
@@ -80,15 +87,36 @@ def _take(tenant: str, holder: str, transaction: Transaction) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _give_back(tenant: str, holder: str, transaction: Transaction) -> None:
+def still_mine(transaction: Transaction, tenant: str, lease: Lease) -> Callable[[], None]:
+    """Prolong a lease in the transaction of what its holder writes; what is returned fails where it is another's.
+
+    Raises:
+        StorageError: (what is returned) another server has the turn; the transaction is taken back.
+    """
+    cursor = transaction.ask(
+        "UPDATE holdfast.leases SET until = now() + make_interval(secs => %s)"
+        " WHERE tenant = %s AND name = %s AND holder = %s AND fence = %s RETURNING fence",
+        LEASE_SECONDS, tenant, lease.name, lease.holder, lease.fence,
+    )  # fmt: skip
+
+    def check() -> None:
+        if cursor.fetchone() is None:
+            raise StorageError("Another server has taken over the jobs of this memory.", "Nothing was written.")
+
+    return check
+
+
+def _give_back(tenant: str, lease: Lease, transaction: Transaction) -> None:
     transaction.ask(
         "UPDATE holdfast.leases SET until = now() - interval '1 second'"
-        " WHERE tenant = %s AND name = %s AND holder = %s",
-        tenant, JOBS, holder,
+        " WHERE tenant = %s AND name = %s AND holder = %s AND fence = %s",
+        tenant, lease.name, lease.holder, lease.fence,
     )  # fmt: skip
 
 
-def _purge(tenant: str, texts: Mapping[str, Collection[str]], transaction: Transaction) -> int:
+def _purge(tenant: str, texts: Mapping[str, Collection[str]], lease: Lease | None, transaction: Transaction) -> int:
+    if lease is not None:
+        still_mine(transaction, tenant, lease)()
     cursors = [
         (transaction.ask(
             "DELETE FROM holdfast.trash WHERE tenant = %s AND starts_with(aside, %s) RETURNING aside",

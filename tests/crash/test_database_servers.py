@@ -1,0 +1,234 @@
+"""What servers of one database share beside notes, and what each answers while the database is away.
+
+A dry run's token, a recall that is rated, the turn of jobs and vectors: given by one server, any other goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import httpx
+import psycopg
+import pytest
+
+import postgres
+from holdfast.app import build_memory, tenant_key
+from holdfast.encode.builtin import BuiltinEncoder
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
+from holdfast.engine.agent.feedback import Feedback, submit_feedback
+from holdfast.engine.runtime import Memory
+from holdfast.errors import InvalidArgumentError, StorageError
+from holdfast.model.records import JournalRecord
+from holdfast.settings import load_settings
+from holdfast.store.rows import database, schema
+from processes import PATIENCE, environment_in, http, until
+from worlds import CALLER, ask, found, keep, show
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
+
+
+@pytest.fixture
+def tenant(tmp_path: Path) -> str:
+    return str(tmp_path)
+
+
+@asynccontextmanager
+async def servers(
+    tmp_path: Path, url: str, tenant: str, count: int = 2, encoder: str = "none"
+) -> AsyncIterator[list[Memory]]:
+    """So many servers of a memory, each with a disk of its own for what is derived."""
+    async with AsyncExitStack() as stack:
+        running = []
+        for number in range(count):
+            home = tmp_path / f"server-{number}"
+            given = {"HOLDFAST_HOME": str(home), "HOLDFAST_STORE": url, "HOLDFAST_TENANT": tenant}
+            memory = build_memory(load_settings(given | {"HOLDFAST_ENCODER": encoder}))
+            await stack.enter_async_context(memory.running())
+            running.append(memory)
+        yield running
+
+
+async def test_the_token_of_a_dry_run_is_taken_by_any_server_once(tmp_path: Path, tenant: str) -> None:
+    async with servers(tmp_path, postgres.shared().url, tenant, 3) as (one, other, third):
+        notes = [(await keep(one, f"Bollard {number} is loose.")).note.id for number in range(2)]
+
+        async def delete(memory: Memory, note: str, confirm: str | None) -> WouldDelete | Deleted:
+            own = Confirmations()  # as another process has its own
+            return await memory.attend(lambda ports: delete_note(ports, CALLER, own, note, confirm))
+
+        asked = await delete(one, notes[0], None)
+        assert isinstance(asked, WouldDelete)
+        with pytest.raises(InvalidArgumentError, match="not a token"):
+            await delete(other, notes[1], asked.confirm)  # given for another note; and so it is used up
+        asked = await delete(one, notes[0], None)
+        assert isinstance(asked, WouldDelete)
+        assert isinstance(await delete(other, notes[0], asked.confirm), Deleted)
+        again = await delete(third, notes[1], None)
+        assert isinstance(again, WouldDelete)
+        assert isinstance(await delete(one, notes[1], again.confirm), Deleted)
+    with psycopg.connect(postgres.shared().owner, autocommit=True) as connection:
+        left = connection.execute("SELECT 1 FROM holdfast.tokens WHERE tenant = %s", (tenant_key(tenant),)).fetchall()
+    assert not left  # each was used up
+
+
+async def test_an_answer_of_one_server_is_rated_through_another(tmp_path: Path, tenant: str) -> None:
+    async with servers(tmp_path, postgres.shared().url, tenant) as (one, other):
+        note = (await keep(one, "The sluice opens at half tide.")).note.id
+        answer = await ask(one, "when does the sluice open")
+        rated = await other.attend(
+            lambda ports: submit_feedback(ports, CALLER, Feedback(note, 1, event_id=answer.event_id))
+        )
+        assert rated.recorded
+        assert rated.affinity is not None
+        assert rated.affinity > 0
+        await ask(one, "when does the sluice open")
+        latest = await one.attend(lambda ports: submit_feedback(ports, CALLER, Feedback(note, -1)))
+        assert latest.affinity is not None  # without an id it is the last recall, whichever server gave it
+
+
+async def test_who_lost_the_turn_of_jobs_to_another_server_writes_nothing_more(tmp_path: Path, tenant: str) -> None:
+    pg = postgres.shared()
+    async with servers(tmp_path, pg.url, tenant) as (one, other):
+        await keep(one, "The dredger comes on Monday.")
+        first, second = one.ports.upkeep, other.ports.upkeep
+        assert first is not None
+        assert second is not None
+        async with first.turn() as mine:
+            assert mine
+            await one.ports.store.record(JournalRecord("job", source="the first"))
+            async with second.turn() as busy:
+                assert not busy
+            with psycopg.connect(pg.owner, autocommit=True) as connection:  # as if it had stood still for long
+                connection.execute(
+                    "UPDATE holdfast.leases SET until = now() - interval '1 second' WHERE tenant = %s",
+                    (tenant_key(tenant),),
+                )
+            async with second.turn() as now_theirs:
+                assert now_theirs
+                with pytest.raises(StorageError, match="taken over the jobs"):
+                    await _as_first(one, first)
+                await other.ports.store.record(JournalRecord("job", source="the second"))
+        async with second.turn() as again:
+            assert again
+    with psycopg.connect(pg.owner, autocommit=True) as connection:
+        told = connection.execute(
+            "SELECT convert_from(line, 'utf8') FROM holdfast.journal WHERE tenant = %s AND op = 'job'",
+            (tenant_key(tenant),),
+        ).fetchall()
+    assert [("the first" in line, "the second" in line) for (line,) in told] == [(True, False), (False, True)]
+
+
+async def _as_first(memory: Memory, upkeep: object) -> None:
+    """What the first holder writes now: in this task the turn under way is that of the second."""
+    from holdfast.store.rows.locks import LEASE, Lease  # noqa: PLC0415 - only here
+
+    token = LEASE.set(Lease("jobs", upkeep._holder, 1))  # type: ignore[attr-defined]
+    try:
+        await memory.ports.store.record(JournalRecord("job", source="the first, too late"))
+    finally:
+        LEASE.reset(token)
+
+
+async def test_what_one_server_encoded_no_other_encodes(tmp_path: Path, tenant: str) -> None:
+    pg = postgres.shared()
+    encoded: list[str] = []
+    encode = BuiltinEncoder.encode_documents
+
+    async def noting(self: BuiltinEncoder, texts: Sequence[str]) -> list[list[bytes]]:
+        encoded.extend(texts)
+        return await encode(self, texts)
+
+    with patch.object(BuiltinEncoder, "encode_documents", noting):
+        async with servers(tmp_path / "first", pg.url, tenant, 1, "builtin") as (one,):
+            notes = [(await keep(one, f"Buoy {number} carries a green light.")).note.id for number in range(5)]
+            await one.catch_up()
+            assert len({text for text in encoded if "Buoy" in text}) == 5
+        encoded.clear()
+        async with servers(tmp_path / "second", pg.url, tenant, 1, "builtin") as (other,):
+            await ask(other, "which light does the buoy carry")
+            await other.catch_up()
+            assert await other.ports.index.count_pending(_set_of(other)) == 0
+            key = _set_of(other)
+            assert set(await other.ports.index.read(lambda view: view.first_vectors(key, notes))) == set(notes)
+    assert not [text for text in encoded if "Buoy" in text]
+    with psycopg.connect(pg.owner, autocommit=True) as connection:
+        statement = "SELECT count(DISTINCT content) FROM holdfast.encodings WHERE tenant = %s"
+        [(count,)] = connection.execute(statement, (tenant_key(tenant),)).fetchall()
+    assert count >= 5
+
+
+def _set_of(memory: Memory) -> str:
+    assert memory.ports.encoder is not None
+    return memory.ports.encoder.vector_set.key
+
+
+async def test_reads_go_on_while_the_database_is_away_and_say_so(
+    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "HURRIED_SECONDS", 0.5)
+    with postgres.postgres() as pg, patch.object(database.Database.__init__, "__defaults__", (10, 1.0)):
+        async with servers(tmp_path, pg.url, tenant) as (one, other):
+            note = (await keep(one, "The pilot boat lies in the basin.")).note.id
+            assert found(await ask(other, "pilot boat"))
+            pg.kill()
+            for memory in (one, other):
+                answer = await ask(memory, "pilot boat")
+                assert found(answer) == ["The pilot boat lies in the basin."]
+                assert "cannot be reached since" in " ".join(answer.notices)
+                assert (await show(memory, note)).note.id == note
+                with pytest.raises(StorageError, match="cannot be reached"):
+                    await keep(memory, "This is not stored.")
+            pg.start()
+            await keep(one, "The pilot boat was painted.")
+            answer = await ask(other, "pilot boat painted")  # at the first question behind the return
+            assert "The pilot boat was painted." in found(answer)
+            assert "cannot be reached" not in " ".join(answer.notices)
+
+
+async def test_servers_of_the_schema_before_go_on_beside_newer_ones(
+    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade without downtime: the tables are migrated first, then one server after the other is exchanged."""
+    pg = postgres.shared()
+    name = f"older_{tenant_key(tenant)}"
+    owner, url = (address.replace("/postgres", f"/{name}") for address in (pg.owner, pg.url))
+    with psycopg.connect(pg.owner, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    with monkeypatch.context() as before, psycopg.connect(owner, autocommit=True) as connection:
+        before.setattr(schema, "STEPS", schema.STEPS[:1])
+        before.setattr(schema, "VERSION", 1)
+        before.setattr(schema, "TABLES", schema._FIRST_TABLES)
+        assert schema.migrate(connection, postgres.ROLE) == (0, 1)
+    async with servers(tmp_path / "early", url, tenant, 1) as (early,):
+        with pytest.raises(StorageError, match="holdfast store migrate"):
+            await keep(early, "This comes before the tables.")
+    with psycopg.connect(owner, autocommit=True) as connection:
+        assert schema.migrate(connection) == (1, schema.VERSION)  # roles that had rights have them on new tables too
+    with monkeypatch.context() as before:
+        before.setattr(schema, "VERSION", 1)
+        with psycopg.connect(url, autocommit=True) as connection:
+            schema.check_schema(connection)
+    async with servers(tmp_path, url, tenant) as (one, other):
+        await keep(one, "The tables are new.")
+        assert found(await ask(other, "tables")) == ["The tables are new."]
+
+
+def test_a_server_over_http_is_ready_while_the_database_is_there_and_alive_without_it(tmp_path: Path) -> None:
+    with postgres.postgres() as pg:
+        given = {"HOLDFAST_STORE": pg.url, "HOLDFAST_TENANT": str(tmp_path), "HOLDFAST_STATELESS": "true"}
+        with http(environment_in(tmp_path) | given) as (_, port):
+
+            def says(path: str) -> int:
+                answer = httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=PATIENCE)
+                return answer.status_code
+
+            until(lambda: says("/ready") == 200)
+            pg.kill()
+            until(lambda: says("/ready") == 503)
+            assert says("/health") == 200
+            pg.start()
+            until(lambda: says("/ready") == 200)
