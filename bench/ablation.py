@@ -36,10 +36,10 @@ from holdfast.engine.encoding import drain
 from holdfast.engine.ports import Caller, Encoder, View
 from holdfast.engine.runtime import Memory
 from holdfast.index.recalls import RecallLog
-from holdfast.model.records import RecallEvent
 from holdfast.index.search import words
 from holdfast.model.note import RANDOM_BITS, note_id
 from holdfast.model.ranking import WEIGHTS, Filter, Ranked, Weights, rank
+from holdfast.model.records import RecallEvent
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scoring import SEED, Answer, Interval, differences, intervals

@@ -193,10 +193,8 @@ def _memory(
     """
     spare_threads(os.environ)
     share_processor()
-    folder = Folder(settings.home)
+    folder = _folder_for(settings, storage)
     kept_in = storage or _folder_storage(settings, folder, alone=alone)
-    if storage is not None:  # a folder is made by its store, and not anew where it has vanished
-        folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = folder.derived / "encodings.db"
     encoder = CachedEncoder(_shared(provider, kept_in.vectors), cache) if provider is not None else None
     memory = Memory(
@@ -237,6 +235,13 @@ def _memory(
     )
     _work_beside(memory, settings, alone=alone, local=local)
     return memory
+
+
+def _folder_for(settings: Settings, storage: Storage | None) -> Folder:
+    folder = Folder(settings.home)
+    if storage is not None:  # a folder is made by its store, and not anew where it has vanished
+        folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def _cached(

@@ -10,44 +10,16 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from holdfast.errors import SettingsError
-from holdfast.model.access import SHORTEST_TOKEN, Answers, StaticToken, is_in_clear, origin_of, read_tokens
+from holdfast.model.access import Answers, StaticToken, origin_of, read_tokens
+from holdfast.model.configured import folder_of_store, remarks_on
 from holdfast.model.note import space_name
-
-_KEYED: Final = {"nim": "NIM_API_KEY", "openai": "OPENAI_API_KEY"}  # providers that a key is sent to
-
-
-def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each of the values that is not followed, or not safe; none repeats a value."""
-    if values["enable_consensus"]:
-        yield "security.enable_consensus does nothing here."
-    if values["vault_provider"] != "local":
-        yield "vault.provider r2 is not there: backups stay in the folder vault/ on this machine; copy them elsewhere."
-    variable = _KEYED.get(values["encoder"])
-    if variable and (values["encoder_key"].text or values["keys"][variable]) and is_in_clear(values["encoder_url"]):
-        yield (
-            "HOLDFAST_ENCODER_URL is plain http to another machine: the key is not sent there, so nothing is encoded. "
-            "Use https or a tunnel to this machine; where no key is needed, give none."
-        )
-    if values["store"]:
-        yield "HOLDFAST_STORE: edits by hand, the vault, admin_import, admin_export, HOLDFAST_WATCH are not there."
-    if short := [str(number) for number, token in enumerate(values["auth_tokens"], 1) if token.is_short]:
-        yield (
-            f"HOLDFAST_AUTH_TOKENS has tokens of fewer than {SHORTEST_TOKEN} characters, which can be guessed: entry "
-            f"{', '.join(short)}. Use long random ones."
-        )
-    if is_in_clear(values["auth_jwks_url"]):
-        yield (
-            "HOLDFAST_AUTH_JWKS_URL is plain http to another machine: whoever sits on the way can sign tokens. "
-            "Use https, unless you trust every machine of that network."
-        )
-
 
 _DEEPEST = 3  # an alias may lead back to where it stands
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -405,7 +377,7 @@ class Late:
 class Settings:
     """All settings, read and checked."""
 
-    home: Path
+    home: Path  # of a memory in a database: where this server keeps what it derives from it
     space: str | None
     encoder: EncoderName
     builtin_model: Path | None
@@ -488,6 +460,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     model = values["builtin_model"]
     if bool(model) != bool(values["builtin_model_sha256"]):
         raise SettingsError("HOLDFAST_BUILTIN_MODEL and HOLDFAST_BUILTIN_MODEL_SHA256 go together.", "Set both.")
+    if values["store"]:
+        home = home / "stores" / folder_of_store(values["store"].text, values["tenant"])
     values |= {"home": home, "builtin_model": _path("HOLDFAST_BUILTIN_MODEL", model) if model else None}
     values |= {"ollama_host": environ.get("OLLAMA_HOST", ""), "keys": {name: environ.get(name, "") for name in _KEYS}}
     values["client_folders"] = {name: environ[name] for name in _CLIENT_FOLDERS if environ.get(name)}
@@ -503,12 +477,9 @@ def _value(setting: Setting, environ: Mapping[str, str], file: Mapping[str, Any]
     places = [key for key in (setting.key, *setting.dotted) if file.get(key) is not None]
     named = f"{places[0]} in config.yaml ({setting.variable})" if places and given is None else setting.variable
     try:
-        if given is not None:
-            text = str(given)  # what the environment says is meant as it stands
-        elif places:
+        text = setting.default if given is None else str(given)  # what the environment says is meant as it stands
+        if given is None and places:
             text = text_of(file[places[0]], environ)
-        else:
-            text = setting.default
         read = setting.read(text or setting.default)
     except MissingVariableError as error:
         if setting.late:

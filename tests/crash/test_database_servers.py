@@ -52,6 +52,23 @@ async def servers(
         yield running
 
 
+async def test_two_memories_on_one_disk_know_nothing_of_each_other(tmp_path: Path, tenant: str) -> None:
+    url = postgres.shared().url
+    settings = {"HOLDFAST_HOME": str(tmp_path / "home"), "HOLDFAST_ENCODER": "none"}
+    folder = build_memory(load_settings(settings))
+    settings |= {"HOLDFAST_STORE": url}
+    ours = build_memory(load_settings(settings | {"HOLDFAST_TENANT": f"{tenant} ours"}))
+    theirs = build_memory(load_settings(settings | {"HOLDFAST_TENANT": f"{tenant} theirs"}))
+    said = {folder: "The diary of Eve.", ours: "The salary of Anna.", theirs: "The crane of Bert."}
+    async with folder.running(), ours.running(), theirs.running():
+        for memory, text in said.items():
+            await keep(memory, text)
+        for memory, own in said.items():
+            for text in said.values():
+                hits = [hit.note.content for hit in (await ask(memory, text)).hits]
+                assert (text in hits) == (text == own), text
+
+
 async def test_the_token_of_a_dry_run_is_taken_by_any_server_once(tmp_path: Path, tenant: str) -> None:
     async with servers(tmp_path, postgres.shared().url, tenant, 3) as (one, other, third):
         notes = [(await keep(one, f"Bollard {number} is loose.")).note.id for number in range(2)]

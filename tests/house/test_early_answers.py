@@ -40,6 +40,7 @@ sys.exit(main(sys.argv[1:]))
 """
 PACKAGE = ROOT / "server" / "holdfast"
 UNSEEN = {
+    "holdfast.encode.shared",
     "holdfast.engine.admin",
     "holdfast.engine.ports",
     "holdfast.engine.tenants",
