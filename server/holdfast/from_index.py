@@ -2,7 +2,7 @@
 
 The whole engine would have to be imported, and to compare the folder with its index, which takes several times as long
 as a hook should. So the index is opened to be read, and a note is told only where its file is still the one that the
-index knows; where one is not, or where there is no index of this version, `NotFromIndexError` says that the whole
+index knows; where one is not, or where there is no whole index of this version, `NotFromIndexError` says that the whole
 engine has to be asked. Neither it, nor the framework, nor numpy is imported here.
 
 What differs from a server's answer: notes are found by words alone, a question about a time is read as words, two
@@ -46,7 +46,7 @@ from holdfast.engine.presence.prompting import (
 )
 from holdfast.errors import HoldfastError
 from holdfast.index.current import short_ids, standing
-from holdfast.index.plain import Indexed, found_by_words, indexed, known_files, open_index
+from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, open_index
 from holdfast.index.shown import (
     NOTHING_YET,
     Shown,
@@ -78,7 +78,10 @@ class NotFromIndexError(Exception):
 
 @dataclass(slots=True)
 class _Asking:
-    """A prompt on its way: where from, in which session, what that was shown, and what it is shown now."""
+    """A prompt on its way: where from, in which session, what that was shown, and what it is shown now.
+
+    `is_blank`: the index holds no note, so that the session is shown its first notes later, when there are some.
+    """
 
     settings: Settings
     space: str | None
@@ -86,6 +89,7 @@ class _Asking:
     seen: Shown
     now: str
     told: dict[str, str] = field(default_factory=dict)
+    is_blank: bool = False
 
 
 def answering(settings: Settings) -> Callable[[Mapping[str, str]], str | None]:
@@ -104,7 +108,7 @@ def by_words(given: Mapping[str, str], settings: Settings) -> str:
     """The answer to a hook; empty where there is nothing to say.
 
     Raises:
-        NotFromIndexError: the index is not there, or is not of this version, or a note was changed behind it.
+        NotFromIndexError: the index is not of this version or not whole, or a note was changed behind it.
         HoldfastError: the package's own files cannot be read.
         sqlite3.Error: the index cannot be read.
     """
@@ -125,7 +129,8 @@ def by_words(given: Mapping[str, str], settings: Settings) -> str:
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
         asking = _Asking(settings, space, prompt, session.shown(), now)
         sections = _told(asking)
-        session.add(asking.told, now)
+        if not asking.is_blank:
+            session.add(asking.told, now)
     text = text_of(sections, new_mark())
     return hook_answer(text, event or "UserPromptSubmit") if text else ""
 
@@ -136,6 +141,7 @@ def _told(asking: _Asking) -> tuple[Section, ...]:
         raise NotFromIndexError
     with closing(connection):
         _check_folders(connection, asking.settings.home)
+        asking.is_blank = not has_notes(connection)
         return (_later if asking.seen.begun else _first)(connection, asking)
 
 

@@ -15,6 +15,7 @@ import holdfast.app
 from holdfast.engine.ports import Caller
 from holdfast.engine.presence.hand_over import hand_over
 from holdfast.engine.runtime import Memory
+from holdfast.model.transcripts.repeating import SaidTexts
 from served import ERAS, Agent, serving
 from sessions import Session, claude_session
 
@@ -78,6 +79,44 @@ async def test_a_purge_erases_the_waiting_turns_in_which_the_same_was_said(tmp_p
         await take(memory, session)
         assert (await queue.state()).turns == 4, "what was erased is not taken again"
         assert not [path for path in home.rglob("*") if path.is_file() and b"no rail" in path.read_bytes()]
+
+
+async def test_the_turns_are_looked_through_before_a_purge_locks_the_memory_and_under_the_locks_only_new_ones(
+    tmp_path: Path,
+) -> None:
+    session = claude_session(tmp_path)
+    session.say(*SAID, "Which paint is on the lamp?", "Grey paint.")
+    looked_at: list[str] = []
+    is_repeated = SaidTexts.are_repeated_in
+
+    def counting(said: SaidTexts, turn: str) -> bool:
+        looked_at.append(turn)
+        return is_repeated(said, turn)
+
+    async with with_sessions(tmp_path, admin=True) as (agent, memory):
+        note = (await agent.call("remember", content=QUAY))["id"]
+        await take(memory, session)
+        confirm = (await agent.call("admin_purge", node_id=note))["confirm"]
+        quiet = memory.ports.store.quiet
+
+        @asynccontextmanager
+        async def said_meanwhile() -> AsyncIterator[None]:
+            assert len(looked_at) == 4
+            session.say(f"Once more: {QUAY}", "Noted.")
+            await take(memory, session)
+            async with quiet():
+                yield
+
+        with (
+            patch.object(SaidTexts, "are_repeated_in", counting),
+            patch.object(memory.ports.store, "quiet", said_meanwhile),
+        ):
+            done = await agent.call("admin_purge", node_id=note, confirm=confirm)
+        assert done["waiting_turns"] == 2
+        assert len(looked_at) == 6
+        queue = memory.ports.transcripts
+        assert queue is not None
+        assert (await queue.state()).turns == 4
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from holdfast.sockets import reachable
-from processes import HOLDFAST, Stdio, environment_in, stdio, until
+from processes import HOLDFAST, Stdio, environment_in, stdio, take_back_building, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such sockets there")
 
@@ -133,6 +133,24 @@ def test_without_a_server_and_without_an_index_the_notes_are_told(here: dict[str
     for path in (Path(here["HOLDFAST_HOME"]) / ".holdfast").glob("index.db*"):
         path.unlink()
     assert LAMP in added(inject(here, hook()))
+
+
+def test_without_a_server_and_with_half_an_index_the_notes_are_told(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    take_back_building(Path(here["HOLDFAST_HOME"]) / ".holdfast" / "index.db")
+    assert LAMP in added(inject(here, hook()))
+    assert inject(here, hook()) == ""
+
+
+def test_without_a_server_a_session_that_began_in_an_empty_memory_is_told_its_first_notes_later(
+    here: dict[str, str],
+) -> None:
+    subprocess.run([*HOLDFAST, "recall", "lamp"], env=here, check=False, capture_output=True)  # it finds nothing
+    assert (Path(here["HOLDFAST_HOME"]) / ".holdfast" / "index.db").exists()
+    assert inject(here, hook()) == ""
+    core = ("--space", "harbour", "--tier", "core")
+    subprocess.run([*HOLDFAST, "remember", "Cranes first.", *core], env=here, check=True, capture_output=True)
+    assert "Cranes first." in added(inject(here, hook()))
 
 
 def test_without_a_server_what_was_replaced_or_is_over_is_not_told(here: dict[str, str], server: Stdio) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -141,6 +142,16 @@ def notes_in(environment: dict[str, str]) -> str:
     """The text of all notes on the disk."""
     files = Path(environment["HOLDFAST_HOME"]).glob("memories/**/*.md")
     return "\n".join(path.read_text("utf-8") for path in files)
+
+
+def take_back_building(index: Path) -> None:
+    """Make an index one whose building was begun and has found no note yet."""
+    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM meta WHERE key = 'built'")
+        for table in ("texts", "links", "files", "notes"):
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608 - own names
+        connection.execute("COMMIT")
 
 
 @contextmanager

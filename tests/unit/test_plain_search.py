@@ -15,6 +15,7 @@ from holdfast.index.plain import found_by_words, indexed, open_index
 from holdfast.model.ranking import Filter, Found
 from holdfast.model.words import query_terms
 from holdfast.settings import load_settings
+from processes import take_back_building
 
 pytestmark = pytest.mark.anyio
 
@@ -81,3 +82,16 @@ def test_an_index_of_another_version_is_not_read(tmp_path: Path) -> None:
     assert open_index(path.as_uri()) is None
     with pytest.raises(sqlite3.Error):
         open_index((tmp_path / "none.db").as_uri())
+
+
+async def test_an_index_that_is_still_being_built_is_not_read(tmp_path: Path) -> None:
+    index = tmp_path / ".holdfast" / "index.db"
+    memory = build_memory(load_settings({"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_ENCODER": "none"}))
+    async with memory.running():
+        request = Remember(content=TEXTS[0], space="harbour")
+        await memory.attend(lambda ports: remember(ports, WHO, request))
+    whole = open_index(index.as_uri())
+    assert whole is not None
+    whole.close()
+    take_back_building(index)
+    assert open_index(index.as_uri()) is None

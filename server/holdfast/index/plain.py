@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from holdfast.index.current import CURRENT, SCHEMA
 from holdfast.model.identifiers import Unit, units_of
-from holdfast.model.note import Note
+from holdfast.model.note import SELF_ID, Note
 from holdfast.model.ranking import Found, RankCandidate
 from holdfast.model.words import query_terms, relatives
 
@@ -51,7 +51,7 @@ class _Term(NamedTuple):
 
 
 def open_index(uri: str) -> sqlite3.Connection | None:
-    """The index at a file's URI, to be read alone; None where it is of another version.
+    """The index at a file's URI, to be read alone; None where it is of another version, or still being built.
 
     Raises:
         sqlite3.Error: there is none, or it cannot be read.
@@ -60,7 +60,8 @@ def open_index(uri: str) -> sqlite3.Connection | None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == SCHEMA:
         connection.execute("BEGIN")  # everything is read of one state
-        return connection
+        if connection.execute("SELECT 1 FROM meta WHERE key = 'built'").fetchone():
+            return connection
     connection.close()
     return None
 
@@ -74,6 +75,11 @@ def known_files(connection: sqlite3.Connection, folder: str) -> set[str]:
         (before, before + _LAST),
     )
     return {name for (name,) in rows}
+
+
+def has_notes(connection: sqlite3.Connection) -> bool:
+    """Whether any note is there but the Self note, which every memory has."""
+    return connection.execute("SELECT 1 FROM notes WHERE id <> ? LIMIT 1", (SELF_ID,)).fetchone() is not None
 
 
 def indexed(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Indexed]:

@@ -234,9 +234,13 @@ class Statement:
 _GENERIC_STEMS = frozenset(map(stem, GENERIC))
 
 
-@lru_cache(2048)  # one note is compared with many, and is found by many questions
 def statement(content: str) -> Statement:
     """What the beginning of a text states."""
+    return _statement(content[:LONGEST])
+
+
+@lru_cache(2048)  # one note is compared with many, and is found by many questions; the rest of a text is not kept
+def _statement(content: str) -> Statement:
     sentences = _sentences(content)
     head = _WHY.split(sentences[0], maxsplit=1)[0] if sentences else ""
     words = _words(head)

@@ -126,6 +126,11 @@ def folded_words(text: str) -> list[str]:
     return _WORD.findall(folded(text))
 
 
+def is_unspaced(word: str) -> bool:
+    """Whether a folded word is of a script that is written without spaces."""
+    return _RUN.match(word) is not None
+
+
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query in order, folded, without stop words unless there is nothing else."""
     terms: dict[str, None] = {}

@@ -415,7 +415,7 @@ class NoteFiles:
         for path, plan in () if self._writable.obstacle else self._swapped.waiting:
             if await on_disk(self._swapped.is_due, path, plan):
                 async with self.try_hold({plan.note}, BRIEF_SECONDS) as owned:
-                    if owned:
+                    if plan.note in owned:
                         await on_disk(self._look_again, path, plan)
         return LOOK_SECONDS if self._swapped.waiting else None
 

@@ -13,6 +13,7 @@ from holdfast.index.projection import digest, text_to_encode
 from holdfast.model.note import SELF_ID, id_range
 from holdfast.model.records import JournalRecord
 from holdfast.store.erasure import Erasure, Remains
+from holdfast.store.transcripts.queue import Repeated
 
 PURGE = "admin_purge"
 _SHOWN = 5
@@ -66,10 +67,11 @@ async def purge(
     note_id = await _target(ports, node_id)
     if note_id == SELF_ID:
         raise ProtectedNoteError("The Self note cannot be purged.", "Edit it with admin_update_memory instead.")
+    remains = await _remains(ports, note_id)
+    repeated = await _repeated(ports, remains, None)  # which may take long: under the locks only what came since
     if confirm is None:
-        remains = await _remains(ports, note_id)
         token = await give_token(ports, tokens, _about(caller, note_id, remains))
-        return WouldPurge(await _kept(ports, note_id, remains), token)
+        return WouldPurge(await _kept(ports, note_id, remains, repeated), token)
     async with AsyncExitStack() as stack:
         if ports.vault is not None:
             await stack.enter_async_context(ports.vault.resting())
@@ -78,12 +80,13 @@ async def purge(
         remains = await _remains(ports, note_id)
         about = _about(caller, note_id, remains)
         await stack.enter_async_context(using_token(ports, tokens, confirm, about))
-        kept = await _kept(ports, note_id, remains)
+        repeated = await _repeated(ports, remains, repeated)
+        kept = await _kept(ports, note_id, remains, repeated)
         paths = tuple(await ports.index.files_of([note_id]))
         await ports.forget([text_to_encode(title, content) for title, content in remains.texts])
         await ports.recalls.erase()
-        if ports.waiting is not None:
-            await ports.waiting.erase(_said(remains))
+        if ports.waiting is not None and repeated is not None:
+            await ports.waiting.erase(repeated)
         if ports.presence is not None:
             await ports.presence.sessions.erase()
         await ports.index.erase()
@@ -116,7 +119,14 @@ async def _remains(ports: Ports, note_id: str) -> Remains:
     return await ports.store.past.remains(note_id, tuple(await ports.index.files_of([note_id])))
 
 
-async def _kept(ports: Ports, note_id: str, remains: Remains) -> NoteTraces:
+async def _repeated(ports: Ports, remains: Remains, before: Repeated | None) -> Repeated | None:
+    """The waiting turns that repeat any text that the note ever had; a title alone says too little to know one by."""
+    if ports.waiting is None:
+        return None
+    return await ports.waiting.repeating([content for _, content in remains.texts], before)
+
+
+async def _kept(ports: Ports, note_id: str, remains: Remains, repeated: Repeated | None) -> NoteTraces:
     backups = await ports.vault.holding(note_id, remains.hashes) if ports.vault is not None else []
     heirs = {each for each, _ in await ports.index.matching(note_id, _SHOWN)}
     links = await ports.index.links([note_id])
@@ -129,13 +139,8 @@ async def _kept(ports: Ports, note_id: str, remains: Remains) -> NoteTraces:
         journal_lines=remains.lines,
         backups=tuple(backups),
         told_by=tuple(sorted(heirs - {note_id})),
-        waiting_turns=await ports.waiting.saying(_said(remains)) if ports.waiting is not None else 0,
+        waiting_turns=len(repeated.turns) if repeated is not None else 0,
     )
-
-
-def _said(remains: Remains) -> list[str]:
-    """Every text that the note ever had; a title alone says too little to know a turn by."""
-    return sorted({content for _, content in remains.texts})
 
 
 def _about(caller: Caller, note_id: str, remains: Remains) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.model.transcripts.turns import Turn
-from holdfast.store.transcripts.queue import Waiting
+from holdfast.store.transcripts.queue import Repeated, Waiting
 from holdfast.store.transcripts.reading import Chunk, Place
 from holdfast.store.transcripts.roots import Located
 
@@ -17,8 +17,8 @@ from holdfast.store.transcripts.roots import Located
 class WaitingTurns(Protocol):
     """What a purge needs of that place, whether or not the server reads transcripts."""
 
-    async def saying(self, texts: Sequence[str]) -> int: ...
-    async def erase(self, texts: Sequence[str]) -> int: ...
+    async def repeating(self, texts: Sequence[str], before: Repeated | None = None) -> Repeated: ...
+    async def erase(self, found: Repeated) -> int: ...
 
 
 class Transcripts(Protocol):

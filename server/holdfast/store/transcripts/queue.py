@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 from anyio.to_thread import run_sync
 
 from holdfast.model.times import instant, moment
-from holdfast.model.transcripts.grounding import repeats
 from holdfast.model.transcripts.pieces import Kept, Piece, first_piece
+from holdfast.model.transcripts.repeating import SaidTexts
 from holdfast.model.transcripts.turns import Setting, Turn
 from holdfast.store.locks import Lock
 from holdfast.store.transcripts.reading import Chunk, Place, read_chunk
@@ -33,7 +33,7 @@ MOST_TRANSCRIPTS: Final = 20_000
 WRITTEN_DAYS: Final = 2  # that a transcript may be written on after its last turn was handed over
 MOST_BEHIND: Final = 200  # that are looked at for that
 _WITHOUT_TURNS: Final = "DELETE FROM pieces WHERE id NOT IN (SELECT piece FROM turns WHERE piece IS NOT NULL)"
-_TOGETHER: Final = 400  # turns of a session that are looked at for one piece
+_TOGETHER: Final = 400  # turns that are looked at together, as for one piece of a session
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,15 @@ class Waiting:
     asked: int
     bytes: int
     dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The numbers of the waiting turns that repeat some texts, of all turns up to the last one that was looked at."""
+
+    said: SaidTexts
+    turns: frozenset[int] = frozenset()
+    last: int = 0
 
 
 class TranscriptQueue:
@@ -161,13 +170,21 @@ class TranscriptQueue:
         """Take a piece out of the queue with all that it says."""
         await run_sync(self._finish, piece_id)
 
-    async def saying(self, texts: Sequence[str]) -> int:
-        """How many turns wait that repeat one of these texts; see `holdfast.model.transcripts.grounding.repeats`."""
-        return len(await run_sync(self._saying, texts))
+    async def repeating(self, texts: Sequence[str], before: Repeated | None = None) -> Repeated:
+        """Which turns wait that repeat one of these texts; see `holdfast.model.transcripts.repeating`.
 
-    async def erase(self, texts: Sequence[str]) -> int:
-        """Take these turns out, each whole, and overwrite them; that they were taken once stays known."""
-        return await run_sync(self._erase, texts)
+        Args:
+            texts: what is looked for.
+            before: what an earlier look found; where that was for the same texts, only what came since is looked at.
+        """
+        return await run_sync(self._repeating, texts, before)
+
+    async def erase(self, found: Repeated) -> int:
+        """Take these turns out, and what came since that repeats the same; each whole, and overwritten.
+
+        That they were taken once stays known. Returns how many went.
+        """
+        return await run_sync(self._erase, found)
 
     async def waiting(self) -> int:
         """How many turns of users wait."""
@@ -348,21 +365,23 @@ class TranscriptQueue:
             connection.execute("DELETE FROM turns WHERE piece = ?", (piece_id,))
             connection.execute("DELETE FROM pieces WHERE id = ?", (piece_id,))
 
-    def _saying(self, texts: Sequence[str]) -> list[int]:
+    def _repeating(self, texts: Sequence[str], before: Repeated | None) -> Repeated:
+        same = before is not None and before.said.texts == frozenset(texts)
+        found = before if before is not None and same else Repeated(SaidTexts(texts))
         if not self._path.exists():
-            return []
+            return found
         with connected(self._path) as connection:
-            return _repeating(connection, texts)
+            return _looked_on(connection, found)
 
-    def _erase(self, texts: Sequence[str]) -> int:
+    def _erase(self, found: Repeated) -> int:
         if not self._path.exists():
             return 0
         with writing(self._path) as connection:
-            numbers = _repeating(connection, texts)
-            connection.executemany("DELETE FROM turns WHERE number = ?", [(number,) for number in numbers])
-            if numbers:
+            numbers = [(number,) for number in _looked_on(connection, found).turns]
+            gone = connection.executemany("DELETE FROM turns WHERE number = ?", numbers).rowcount if numbers else 0
+            if gone:
                 connection.execute(_WITHOUT_TURNS)
-            return len(numbers)
+            return gone
 
     def _state(self) -> Waiting:
         if not self._path.exists():
@@ -390,9 +409,14 @@ def _place_in(connection: sqlite3.Connection, path: str) -> Place:
     return Place() if row is None else Place(row[0], row[1], row[2], Setting(*row[3:6]), row[6])
 
 
-def _repeating(connection: sqlite3.Connection, texts: Sequence[str]) -> list[int]:
-    """The numbers of the turns that repeat one of these texts."""
-    return [number for number, text in connection.execute("SELECT number, text FROM turns") if repeats(text, texts)]
+def _looked_on(connection: sqlite3.Connection, found: Repeated) -> Repeated:
+    """With the turns that came since. A few are read at a time: while rows are read, nobody else can write."""
+    turns, last = set(found.turns), found.last
+    statement = "SELECT number, text FROM turns WHERE number > ? ORDER BY number LIMIT ?"
+    while rows := connection.execute(statement, (last, _TOGETHER)).fetchall():
+        turns.update(number for number, text in rows if found.said.are_repeated_in(text))
+        last = rows[-1][0]
+    return Repeated(found.said, frozenset(turns), last)
 
 
 def _piece_in(connection: sqlite3.Connection, piece_id: str) -> Piece | None:
