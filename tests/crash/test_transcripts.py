@@ -44,6 +44,7 @@ async def test_processes_that_take_in_one_transcript_are_killed_and_no_turn_is_l
         tally["kills while a transcript is taken in"] += int(killer.communicate()[0])
     memory = built(tmp_path)
     async with memory.running():
+        tally["turns that those had taken in"] += sum(len(piece.turns) for piece in await waiting(memory))
         while (await take(memory, session)).turns:
             pass
         said = [turn.text.partition(":")[0] for piece in await waiting(memory) for turn in piece.turns]
@@ -68,6 +69,7 @@ async def test_processes_that_distil_the_same_pieces_are_killed_and_each_becomes
         await take(memory, session)
     with worker("distil", tmp_path, effort.of(5, 100)) as killer:
         tally["kills while sessions are distilled"] += int(killer.communicate()[0])
+    tally["notes that those had stored"] += len(list((tmp_path / "memory" / "memories" / "harbour").glob("*.md")))
     memory = built(tmp_path)
     async with memory.running():
         while await distil_some(memory):

@@ -29,7 +29,7 @@ from mounts import fill
 from sessions import Session, claude_session
 
 WHO = Caller("harbour", "git folder", "claude-code")
-TURNS = 12  # that are said between two kills
+PATIENCE = 60.0  # seconds
 _DRAWN = random.Random(7)  # noqa: S311 - when a process dies
 
 
@@ -71,18 +71,35 @@ async def distil_some(memory: Memory) -> bool:
 
 
 def killed(work: Any, home: Path, times: int) -> int:
-    """Children at work, each killed after a moment; returns how many were alive then."""
-    alive = 0
+    """Children at work, each killed a moment after one of them has written; returns how many were alive then."""
+    alive, queue = 0, home / "memory" / "transcripts" / "queue.db"
     for _ in range(times):
+        before = changed(queue)
         children = [os.fork() for _ in range(2) if os.getpid() == PARENT]
         if 0 in children or os.getpid() != PARENT:
             anyio.run(work, home)
             os._exit(0)
-        time.sleep(_DRAWN.uniform(0.2, 2.0))
+        deadline = time.monotonic() + PATIENCE
+        while changed(queue) == before and any(map(is_at_work, children)):
+            assert time.monotonic() < deadline, "no child has written anything"
+            time.sleep(0.005)
+        time.sleep(_DRAWN.uniform(0, 0.3))
         for child in children:
             os.kill(child, signal.SIGKILL)
             alive += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     return alive
+
+
+def changed(path: Path) -> int:
+    """When a file was written last; 0 where there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def is_at_work(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
 async def fills_up(home: Path, disk: Path) -> None:

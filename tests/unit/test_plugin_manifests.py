@@ -17,7 +17,7 @@ import pytest
 from holdfast.settings import EncoderName, load_settings
 
 MANIFEST = Path(__file__).parents[2] / "plugins" / "openclaw" / "plugin.json"
-FORMS = ("plugin.json", ".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
+FORMS = ("agent-plugin/plugin.json", "holdfast/.claude-plugin/plugin.json", "holdfast/.codex-plugin/plugin.json")
 
 
 def manifest() -> dict[str, Any]:
@@ -46,7 +46,7 @@ PLUGINS = MANIFEST.parents[1]
 SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 
 
-@pytest.mark.parametrize("plugin", ["holdfast", "openclaw"])
+@pytest.mark.parametrize("plugin", ["agent-plugin", "openclaw"])
 def test_it_is_an_agent_plugin_whose_server_is_the_command_that_is_installed(plugin: str) -> None:
     told = json.loads((PLUGINS / plugin / "plugin.json").read_text("utf-8"))
     servers = json.loads((PLUGINS / plugin / "mcp.json").read_text("utf-8"))
@@ -59,8 +59,7 @@ def test_it_is_an_agent_plugin_whose_server_is_the_command_that_is_installed(plu
 
 
 def test_all_manifests_of_the_plugin_say_the_same_of_it() -> None:
-    folder = PLUGINS / "holdfast"
-    manifests = [json.loads((folder / name).read_text("utf-8")) for name in FORMS]
+    manifests = [json.loads((PLUGINS / name).read_text("utf-8")) for name in FORMS]
     for key in ("name", "version", "license", "description"):
         assert len({told[key] for told in manifests}) == 1, key
 
@@ -68,3 +67,9 @@ def test_all_manifests_of_the_plugin_say_the_same_of_it() -> None:
 def test_an_openclaw_of_today_opens_the_folder_that_omi_had() -> None:
     (server,) = json.loads((MANIFEST.parent / "mcp.json").read_text("utf-8"))["mcpServers"].values()
     assert load_settings(server["env"]).home == Path(manifest()["config"]["data_dir"]).expanduser()
+
+
+def test_the_agent_plugin_has_the_same_skill_and_the_plugin_with_hooks_is_taken_for_none() -> None:
+    skill = Path("skills") / "holdfast-memory" / "SKILL.md"
+    assert (PLUGINS / "agent-plugin" / skill).read_bytes() == (PLUGINS / "holdfast" / skill).read_bytes()
+    assert not (PLUGINS / "holdfast" / "plugin.json").exists(), "Codex would pass over the hooks"
