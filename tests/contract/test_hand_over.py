@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
+import shutil
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from unittest.mock import patch
 
 import anyio
@@ -21,6 +25,7 @@ from holdfast.engine.presence.keeping import tidy
 from holdfast.engine.runtime import Memory
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.settings import load_settings
+from holdfast.store.transcripts import reading
 from holdfast.store.transcripts.queue import TranscriptQueue
 from holdfast.store.transcripts.reading import Chunk
 from holdfast.store.transcripts.roots import Located
@@ -193,6 +198,77 @@ async def test_what_is_written_down_when_no_hook_is_called_any_more_is_taken_wit
         told = await said(memory)
     assert len(told) == 6
     assert {"Where is the crane?", "At the north quay.", "Where is the oar?", "In the boathouse."} <= set(told)
+
+
+@contextmanager
+def unreadable(*sessions: Session) -> Iterator[None]:
+    """The system refuses to open these transcripts."""
+    really = reading.opened
+
+    def refuse(found: Located) -> AbstractContextManager[BinaryIO]:
+        if found.name in {str(session.path) for session in sessions}:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return really(found)
+
+    with patch.object(reading, "opened", refuse):
+        yield
+
+
+async def test_a_transcript_that_cannot_be_read_keeps_no_other_from_being_taken_and_is_taken_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, late, session, following = (claude_session(tmp_path, number) for number in range(4))
+    async with remembering(tmp_path) as memory:
+        for each in (bad, late):
+            each.say("Hello.")
+            assert (await handed(memory, each)).turns == 1
+            each.say("Written late.")
+        with unreadable(bad):
+            session.say("Where is the lamp?")
+            assert (await handed(memory, session)).turns == 2
+            assert "transcript_put_off" in capsys.readouterr().err
+        following.say("Where is the crane?")
+        assert (await handed(memory, following)).turns == 2
+        assert len(await said(memory)) == 6
+
+
+async def test_a_session_whose_own_transcript_cannot_be_read_takes_the_others_and_is_taken_with_the_next(
+    tmp_path: Path,
+) -> None:
+    bad, late, following = (claude_session(tmp_path, number) for number in range(3))
+    async with remembering(tmp_path) as memory:
+        late.say("Hello.")
+        await handed(memory, late)
+        late.say("Written late.")
+        bad.say("Where is the lamp?", "In the tower.")
+        with unreadable(bad):
+            assert (await handed(memory, bad, last="In the tower.")).turns == 1
+            told = await handed(memory, bad, "PreCompact")
+            assert (told.status, told.reason) == ("refused", "The transcript cannot be read now: Permission denied.")
+        assert (await handed(memory, following)).turns == 2
+        assert len(await said(memory)) == 4
+
+
+async def test_a_folder_that_is_gone_keeps_no_other_transcript_from_being_taken(tmp_path: Path) -> None:
+    gone, session = claude_session(tmp_path, 1), claude_session(tmp_path, 2, "/home/ada/harbour")
+    gone.path = gone.path.parents[1] / "-home-ada-gone" / gone.path.name
+    async with remembering(tmp_path) as memory:
+        gone.say("Hello.")
+        await handed(memory, gone)
+        shutil.rmtree(gone.path.parent)
+        session.say("Where is the lamp?")
+        assert (await handed(memory, session)).turns == 1
+        gone.path.parent.touch()
+        session.say("And the oar?")
+        assert (await handed(memory, session)).turns == 1
+
+
+async def test_a_path_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.path = session.path.with_name(os.fsdecode(b"\xff\xfe.jsonl"))
+    session.say("Hello.")
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, session)).status == "refused"
 
 
 async def test_without_a_transcript_the_last_answer_alone_is_kept(tmp_path: Path) -> None:
