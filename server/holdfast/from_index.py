@@ -92,23 +92,33 @@ class _Asking:
     is_blank: bool = False
 
 
-def answering(settings: Settings) -> Callable[[Mapping[str, str]], str | None]:
+def _always() -> bool:
+    return True
+
+
+def answering(settings: Settings) -> Callable[[Mapping[str, str], Callable[[], bool]], str | None]:
     """What answers hooks with these settings, and None to those that the whole engine has to answer."""
 
-    def answer(given: Mapping[str, str]) -> str | None:
+    def answer(given: Mapping[str, str], claim: Callable[[], bool]) -> str | None:
         try:
-            return by_words(given, settings)
+            return by_words(given, settings, claim)
         except (NotFromIndexError, HoldfastError, sqlite3.Error, OSError, ValueError):
             return None
 
     return answer
 
 
-def by_words(given: Mapping[str, str], settings: Settings) -> str:
+def by_words(given: Mapping[str, str], settings: Settings, claim: Callable[[], bool] = _always) -> str:
     """The answer to a hook; empty where there is nothing to say.
 
+    Args:
+        given: what the hook tells.
+        settings: the memory's.
+        claim: asked before what is told counts as shown: whether the answer is still waited for.
+
     Raises:
-        NotFromIndexError: the index is not of this version or not whole, or a note was changed behind it.
+        NotFromIndexError: the index is not of this version or not whole, or a note was changed behind it, or nobody
+            waits for the answer any more.
         HoldfastError: the package's own files cannot be read.
         sqlite3.Error: the index cannot be read.
     """
@@ -129,6 +139,8 @@ def by_words(given: Mapping[str, str], settings: Settings) -> str:
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
         asking = _Asking(settings, space, prompt, session.shown(), now)
         sections = _told(asking)
+        if not claim():
+            raise NotFromIndexError("it took too long")
         if not asking.is_blank:
             session.add(asking.told, now)
     text = text_of(sections, new_mark())
