@@ -18,7 +18,7 @@ import structlog
 
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.presence.queueing import Transcripts
-from holdfast.engine.presence.taking import Took, take_in, without_secrets
+from holdfast.engine.presence.taking import Took, take_in, was_taken, without_secrets
 from holdfast.model.transcripts.turns import LONGEST_NAME, Setting, only_turn, shown_of
 
 SECONDS: Final = 2.0  # of reading in one call; the rest comes with the next one
@@ -79,10 +79,15 @@ async def hand_over(
 
 
 async def _take_until(ports: Ports, queue: Transcripts, path: str, space: str, cwd: str, answer: str) -> Took:
-    """What is new in a transcript, up to an answer that the client has told; without it after a while."""
+    """What is new in a transcript, up to an answer that the client has told; without it after a while.
+
+    It is not waited for where another hook of this turn, or another process, has taken it.
+    """
     deadline = anyio.current_time() + WRITTEN_SECONDS
     took = await take_in(ports, queue, path, space, SECONDS)
     while answer and took.answer != answer and (took.is_missing or not took.refused):
+        if await was_taken(queue, path, answer):
+            break
         if anyio.current_time() >= deadline:
             await queue.expect(path, cwd, ports.now)
             break

@@ -64,6 +64,18 @@ async def take_in(ports: Ports, queue: Transcripts, path: str, space: str = "", 
         return replace(took, refused=reason, is_unreadable=True)
 
 
+async def was_taken(queue: Transcripts, path: str, answer: str) -> bool:
+    """Whether this answer is the last that was taken from a transcript, by whatever hook or process.
+
+    Raises:
+        StorageError: the queue cannot be read.
+    """
+    try:
+        return await queue.last_said(queue.locate(path)) == answer
+    except (NoTranscriptError, OSError):
+        return False
+
+
 async def _take_chunk(ports: Ports, queue: Transcripts, found: Located, space: str) -> Took:
     """What became of the next lines; of none where somebody else has read on meanwhile."""
     chunk = await queue.read(found)
