@@ -323,6 +323,21 @@ async def test_an_answer_of_signs_alone_which_is_no_turn_is_not_waited_for(tmp_p
             assert (await handed(memory, session, last="👍")).turns == 1
 
 
+async def test_a_session_that_is_resumed_after_days_is_taken_whole_though_its_last_answer_comes_late(
+    tmp_path: Path,
+) -> None:
+    session, following, clock = claude_session(tmp_path, 1), claude_session(tmp_path, 2), Clock()
+    session.say("Hello.", "Hi.")
+    async with remembering(tmp_path, clock) as memory:
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 0):
+            assert (await handed(memory, session, last="Hi.")).turns == 2
+            clock.forward(days=5)
+            assert (await handed(memory, session, last="In the tower.")).turns == 0
+        session.say("Where is the lamp?", "In the tower.")
+        following.say("Good morning.")
+        assert (await handed(memory, following)).turns == 3
+
+
 async def test_without_a_transcript_the_last_answer_alone_is_kept(tmp_path: Path) -> None:
     async with remembering(tmp_path) as memory:
         for turns in (1, 0):

@@ -31,7 +31,7 @@ Fits: TypeAlias = Callable[[Sequence[Piece]], bool]  # whether pieces are not to
 KNOWN_DAYS: Final = 400  # for which a turn is remembered once it was taken
 MOST_TRANSCRIPTS: Final = 20_000
 WRITTEN_DAYS: Final = 2  # that a transcript may be written on after its last turn was handed over
-MOST_BEHIND: Final = 200  # that are looked at for that
+MOST_BEHIND: Final = 2_000  # that are looked at for that
 _WITHOUT_TURNS: Final = "DELETE FROM pieces WHERE id NOT IN (SELECT piece FROM turns WHERE piece IS NOT NULL)"
 _TOGETHER: Final = 400  # turns that are looked at together, as for one piece of a session
 
@@ -115,7 +115,7 @@ class TranscriptQueue:
         return await run_sync(self._asked, found, most)
 
     async def expect(self, path: str, cwd: str, now: str) -> None:
-        """Know of a transcript that is not written yet, so that it is behind once it is."""
+        """Know of a transcript that is written on later, so that it is behind once it is."""
         await run_sync(self._expect, path, cwd, now)
 
     async def behind(self, path: str, now: str) -> list[tuple[str, str]]:
