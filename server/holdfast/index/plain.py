@@ -78,6 +78,12 @@ def known_files(connection: sqlite3.Connection, folder: str) -> set[str]:
     return {name for (name,) in rows}
 
 
+def known_marks(connection: sqlite3.Connection, most: int) -> dict[str, str] | None:
+    """Which version of each file the index knows, by path; None where there are more than so many."""
+    rows = connection.execute("SELECT path, mark FROM files LIMIT ?", (most + 1,)).fetchall()
+    return dict(rows) if len(rows) <= most else None
+
+
 def has_notes(connection: sqlite3.Connection) -> bool:
     """Whether any note is there but the Self note, which every memory has."""
     return connection.execute("SELECT 1 FROM notes WHERE id <> ? LIMIT 1", (SELF_ID,)).fetchone() is not None
