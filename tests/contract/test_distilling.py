@@ -210,6 +210,35 @@ async def test_what_is_not_told_in_its_piece_is_refused_with_the_words_that_are_
         assert not pieces_in((await agent.call("run_maintenance")).text)
 
 
+@pytest.mark.parametrize(
+    ("content", "missing"),
+    [
+        ("The crane CR-17 was greased 5 times.", "5"),
+        ("The crane CR-1 was greased.", "cr-1"),
+        ("The crane CR-17 was greased and the relay HX-45 too.", "hx-45"),
+        ("The crane CR-17 was greased on 2019-05-05.", "2019-05-05"),
+        ("The crane CR-17 was greased on 2026-13-45.", "2026-13-45"),
+        ("The crane CR-17 was greased on 2026-11-19, 12000 strokes, beside relay HX-4512.", ""),
+        ("The crane CR17 was greased with 12.000 strokes beside relay hx4512.", ""),
+    ],
+)
+async def test_a_figure_that_only_stands_within_another_is_not_told_in_its_piece(
+    content: str, missing: str, tmp_path: Path
+) -> None:
+    session = claude_session(tmp_path)
+    session.say(
+        "Yesterday I greased the crane CR-17 with 12,000 strokes, at port 8453, beside relay HX-4512.", "Noted."
+    )
+    async with with_sessions(tmp_path) as (agent, memory):
+        await take(memory, session)
+        batch = await agent.call("run_maintenance", kinds=["extractions"])
+        items = [{"piece_id": pieces_in(batch.text)[0], "content": content}]
+        done = await agent.call("run_maintenance", batch_id=batch["batch_id"], results={"extractions": items})
+        (outcome,) = done["outcomes"]
+        assert outcome["status"] == ("rejected" if missing else "applied"), outcome
+        assert missing in outcome["reason"]
+
+
 async def test_a_piece_with_nothing_worth_a_note_is_done_with(tmp_path: Path) -> None:
     session = claude_session(tmp_path)
     session.say("Go on.", "Done.")

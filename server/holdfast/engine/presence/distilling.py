@@ -22,7 +22,7 @@ from holdfast.model.opposition import compared
 from holdfast.model.records import JournalRecord, Maintained
 from holdfast.model.times import instant
 from holdfast.model.transcripts.exports import addresses_of
-from holdfast.model.transcripts.grounding import LEAST_SHARE, covers, share_told, unfounded
+from holdfast.model.transcripts.grounding import LEAST_SHARE, covers, days_from_elsewhere, share_told, unfounded
 from holdfast.model.transcripts.pieces import Piece, tokens_of
 
 KIND: Final = "extractions"
@@ -191,7 +191,8 @@ def _wrong(item: ExtractionVerdict, piece: Piece) -> str:
         return f"type is unknown. Use one of {', '.join(NOTE_TYPES)}."
     if len(item.content) > _LONGEST:
         return f"It is longer than {_LONGEST:,} characters. Say one thing in two to five sentences."
-    missing = unfounded(f"{item.title or ''}\n{item.content}", piece.text)
+    whole = f"{item.title or ''}\n{item.content}"
+    missing = unfounded(whole, piece.text) or days_from_elsewhere(whole, piece.text, piece.at)
     if missing:
         return f"The piece does not say: {', '.join(missing)}. Use its own words and figures."
     if share_told(item.content, piece.text) < LEAST_SHARE:

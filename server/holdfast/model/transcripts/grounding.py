@@ -6,7 +6,9 @@ Whether what was said repeats a text at all is asked in `holdfast.model.transcri
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 from holdfast.model.identifiers import Unit, is_content, units_of
@@ -20,6 +22,9 @@ _SAME_ORDER: Final = 0.8  # of the words: "A instead of B" is not what "B instea
 _MOST_WORDS: Final = 300
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _ABSOLUTE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?")  # a day that "yesterday" was made into
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_MEANT_WITHIN: Final = timedelta(days=400)
+_THOUSANDS: Final = re.compile(r"[.,](?=\d{3}(?!\d))")
 _MOST_LETTERS: Final = 4000  # of an item that are looked at
 
 
@@ -34,12 +39,25 @@ class Passage:
         return frozenset(folded_words(self._text))
 
     @cached_property
-    def flat(self) -> str:
-        return "".join(folded_words(folded(self._text)))
+    def _flat(self) -> tuple[str, frozenset[int]]:
+        """All of its words without what stands between them, and where each ends."""
+        words = folded_words(folded(self._text))
+        return "".join(words), frozenset(accumulate(map(len, words), initial=0))
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        return frozenset(_NUMBER.findall(self._text))
+        return frozenset(map(_plain, _NUMBER.findall(self._text)))
+
+    def holds(self, spelling: str) -> bool:
+        """Whether an identifier stands there, whatever stands between its parts; "CR-18" does not in "CR-187"."""
+        flat, ends = self._flat
+        at = flat.find(spelling)
+        while at >= 0:
+            behind = at + len(spelling)
+            if not any(_splits_number(flat, place) for place in {at, behind} - ends):
+                return True
+            at = flat.find(spelling, at + 1)
+        return False
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -74,7 +92,7 @@ class Claim:
     def unfounded(self, passage: Passage) -> list[str]:
         """See `unfounded`."""
         numbers, named = self._named
-        missing = [each for each in numbers if each not in passage.numbers and each not in passage.flat]
+        missing = [each for each in numbers if _plain(each) not in passage.numbers]
         missing += [unit.label for unit in named if not _is_there(unit.phrases, passage)]
         return list(dict.fromkeys(missing))[:_MOST_TOLD]
 
@@ -101,6 +119,34 @@ def covers(note: str, item: str) -> bool:
     return Claim(item).is_told_in(Passage(note))
 
 
+def days_from_elsewhere(item: str, piece: str, at: str) -> list[str]:
+    """Days of an item that its piece does not name and cannot mean: they are far from the time when it was said.
+
+    "Yesterday" or "in March" may have been made into a day. Without that time any day may be meant.
+    """
+    try:
+        said = date.fromisoformat(at[:10])
+    except ValueError:
+        return []
+    return [day for day in dict.fromkeys(_DAY.findall(item)) if day not in piece and not _is_near(day, said)]
+
+
+def _is_near(day: str, said: date) -> bool:
+    try:
+        return abs(date.fromisoformat(day) - said) <= _MEANT_WITHIN
+    except ValueError:
+        return False
+
+
+def _plain(number: str) -> str:
+    """A number without what divides its thousands."""
+    return _THOUSANDS.sub("", number)
+
+
+def _splits_number(flat: str, place: int) -> bool:
+    return 0 < place < len(flat) and flat[place - 1].isdecimal() and flat[place].isdecimal()
+
+
 def stem_of(word: str) -> str:
     """What is compared of a word: a longer one counts as there where one that begins alike is."""
     return word[:_STEM]
@@ -124,6 +170,6 @@ def _common(one: list[str], other: list[str]) -> int:
 def _is_there(phrases: tuple[str, ...], passage: Passage) -> bool:
     """Whether an identifier stands there in any of its spellings."""
     return any(
-        phrase in passage.words or (len(phrase) > _SHORT and "".join(folded_words(phrase)) in passage.flat)
+        phrase in passage.words or (len(phrase) > _SHORT and passage.holds("".join(folded_words(phrase))))
         for phrase in phrases
     )
