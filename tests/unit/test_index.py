@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import current, database, schema
+from holdfast.index import coverage, current, database, schema
 from holdfast.index.maintenance import UseRow, first_vectors
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import NoteRow, Update
@@ -385,8 +385,8 @@ async def test_common_words_that_are_only_looked_for_order_notes_as_where_they_a
         return {item.id: item.coverage for item in sorted(found, key=lambda item: (-item.coverage, item.id))}
 
     scored = await coverages()
-    monkeypatch.setattr(words, "_RARE_ROWS", 10)
-    monkeypatch.setattr(words, "_ENOUGH", 1)
+    monkeypatch.setattr(coverage, "_RARE_ROWS", 10)
+    monkeypatch.setattr(coverage, "_ENOUGH", 1)
     looked_for = await coverages()
     ours = [an_id(number) for number in (5, 4, 3, 2, 1)]
     assert [found for found in scored if found in ours] == [found for found in looked_for if found in ours] == ours
