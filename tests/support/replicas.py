@@ -94,7 +94,11 @@ def recipe(*, sticky: bool = False) -> str:
     """The lines for nginx in docs/fleet.md; with the line that keeps a client on one server where they are sticky."""
     text = (ROOT / "docs/fleet.md").read_text("utf-8")
     lines, extra = re.findall(r"^ *```nginx\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
-    return str(lines).replace("upstream holdfast {", f"upstream holdfast {{ {extra.strip()}") if sticky else str(lines)
+    return (
+        str(lines).replace("upstream memory.example {", f"upstream memory.example {{ {extra.strip()}")
+        if sticky
+        else str(lines)
+    )
 
 
 def configured(folder: Path, port: int, behind: Sequence[Replica], lines: str) -> Path:
