@@ -59,14 +59,15 @@ ON_THE_FOLDER = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    on_every = metafunc.module.__name__.rpartition(".")[2] in ON_EVERY_STORAGE
+    module = metafunc.module.__name__.rpartition(".")[2]
+    on_every = module in (ON_EVERY_STORAGE if metafunc.config.getoption("--long") else IN_EVERY_RUN)
     of_files = next(metafunc.definition.iter_markers("files"), None)
     if "storage" in metafunc.fixturenames and on_every and of_files is None:
         metafunc.parametrize("storage", STORAGES, indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL the short form runs in the newer era alone, and only some of the modules."""
+    """On PostgreSQL the short form runs in the newer era alone, and looks at notes no more than others do."""
     if config.getoption("--long"):
         return
     spared = [item for item in items if _is_for_the_long_form(item)]
@@ -77,8 +78,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_for_the_long_form(item: pytest.Item) -> bool:
     given = getattr(getattr(item, "callspec", None), "params", {})
-    if item.path.stem in IN_THE_LONG_FORM:
-        return given.get("storage", FOLDER) != FOLDER
     if given.get("storage") != ROWS:
         return False
     return given.get("era") == ERAS[0] or item.path.stem == "test_recall_node"
