@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
@@ -127,6 +127,18 @@ async def _failover(folder: Path, tally: Counter[str]) -> None:
     tally["notes acknowledged around failovers"] += len(load.acknowledged)
 
 
+@contextmanager
+def far_away(pg: postgres.Postgres) -> Iterator[tuple[Forwarder, str]]:
+    """A network before a database, and the address on its other side."""
+    with own_port() as port:
+        network = Forwarder(port, pg.port)
+        network.start()
+        try:
+            yield network, pg.url.replace(f":{pg.port}", f":{port}")
+        finally:
+            network.close()
+
+
 async def test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_nothing(
     tmp_path: Path, effort: Effort, tally: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,25 +147,19 @@ async def test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_noth
         monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 4.0))
         monkeypatch.setattr(heard, "UNANSWERED_SECONDS", 3.0)
     pg, tenant = postgres.shared(), str(tmp_path)
-    with own_port() as port:
-        network = Forwarder(port, pg.port)
-        network.start()
-        far = pg.url.replace(f":{pg.port}", f":{port}")
-        try:
-            async with server(tmp_path / "far", far, tenant) as cut, server(tmp_path / "near", pg.url, tenant) as near:
-                async with anyio.create_task_group() as tasks:
-                    load = Load(tasks)
-                    for number in range(database.CONNECTIONS + 2):  # more than it has connections
-                        load.begin(cut, f"far{number}")
-                    load.begin(near, "near")
-                    for _ in range(effort.of(1, 12)):
-                        await _partition(network, load, cut)
-                        tally["networks cut between a server and its database"] += 1
-                    load.over = True
-                last = load.acknowledged[-1]
-                assert last in found(await ask(cut, last))
-        finally:
-            network.close()
+    with far_away(pg) as (network, far):
+        async with server(tmp_path / "far", far, tenant) as cut, server(tmp_path / "near", pg.url, tenant) as near:
+            async with anyio.create_task_group() as tasks:
+                load = Load(tasks)
+                for number in range(database.CONNECTIONS + 2):  # more than it has connections
+                    load.begin(cut, f"far{number}")
+                load.begin(near, "near")
+                for _ in range(effort.of(1, 12)):
+                    await _partition(network, load, cut)
+                    tally["networks cut between a server and its database"] += 1
+                load.over = True
+            last = load.acknowledged[-1]
+            assert last in found(await ask(cut, last))
     assert all("cannot be reached" in sentence for sentence in load.refused), set(load.refused)
     assert_ledger(load, pg.owner, tenant)
 
@@ -175,3 +181,25 @@ async def _partition(network: Forwarder, load: Load, cut: Memory) -> None:
     with anyio.fail_after(PATIENCE):
         while "cannot be reached" in " ".join((await ask(cut, "noted item")).notices):  # noqa: ASYNC110 - it is about a line
             await anyio.sleep(0.05)
+
+
+async def test_a_look_that_never_had_its_turn_keeps_nobody_from_looking_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "HURRIED_SECONDS", 0.5)
+    with far_away(postgres.shared()) as (network, url):
+        reached = database.Database(url, connections=1)
+        assert await reached.answers()
+        network.cut()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(reached.run, "0" * 32, lambda transaction: transaction.ask("SELECT 1").fetchone())
+            with anyio.fail_after(PATIENCE):
+                while reached._limit.available_tokens:  # noqa: ASYNC110 - until that has the one connection
+                    await anyio.sleep(0.01)
+            assert not await reached.answers()
+            network.mend()
+        network.cut()
+        assert not await reached.answers()
+        network.mend()
+        with anyio.fail_after(PATIENCE):
+            while not await reached.answers():  # noqa: ASYNC110 - it is about a line
+                await anyio.sleep(0.05)
+        await reached.aclose()
