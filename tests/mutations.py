@@ -76,7 +76,6 @@ _LIMITS = "tests/unit/test_limits.py::"
 _KNOWN = "tests/contract/test_known_lists.py::"
 _GOLDEN = "tests/house/test_tools_golden.py::"
 LEFT_OUT = f"{_OUTDATED}test_a_note_leaves_recall_and_stays_readable"
-SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_however_well_it_fits"
 ENCODER_TROUBLE = f"{_ENCODING}test_a_note_is_kept_and_found_by_its_words_whatever_the_encoder_does"
 CLEAN_END = f"{_RUNNING}test_the_end_of_input_is_the_end_of_the_server"
 
@@ -373,7 +372,7 @@ MUTATIONS = (
              "                if not await self._reads_only():\n                    raise\n                return\n",
              "                raise\n",
              (("tests/crash/test_reading_only.py::"
-              "test_what_an_administrator_reads_is_answered_too_and_health_says_why_nothing_is_stored"),)),
+              "test_a_request_about_the_folder_that_is_the_first_of_all_is_answered"),)),
     Mutation("read-only-written", 4, "while the folder is only read an id is written into a file", "store/notes.py",
              "        self.check_writing()\n        path = self._folder.absolute(stored.path)\n",
              "        path = self._folder.absolute(stored.path)\n",
@@ -397,8 +396,12 @@ MUTATIONS = (
     # 5. Corrections win.
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/agent/outdate.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
-    Mutation("correction-behind", 5, "a replaced note stands before the one that replaced it", "engine/agent/answer.py",
-             "    return _newest_first(view, ranked, chains, asking.question)", "    return ranked", (SUPERSEDED,)),
+    Mutation("correction-behind", 5, "a corrected note stands before what corrects it", "engine/agent/answer.py",
+             "    return _newest_first(view, ranked, chains, asking.question)", "    return ranked",
+             ("tests/contract/test_recall_corrections.py::test_what_evolved_from_a_note_is_not_ranked_below_it",)),
+    Mutation("replaced-shown", 5, "what was replaced stands where its successor should", "engine/agent/answer.py",
+             "        ranked = _replaced(view, ranked, chains, wanted)\n", "        pass\n",
+             ("tests/contract/test_omi_memory.py::test_what_is_no_longer_true_is_absent",)),
     Mutation("replaced-current", 5, "a replaced note does not say until when it held", "engine/agent/remember.py",
              "        valid_until=old.note.valid_until or note.event_time or now,\n", "",
              (f"{_REMEMBER}test_a_superseded_note_is_closed_in_the_same_step",)),
@@ -416,8 +419,8 @@ MUTATIONS = (
     Mutation("no-gate", 6, "something is always returned", "model/ranking.py",
              "GATE = 0.31", "GATE = 0.0",
              (f"{_RECALL}test_explain_shows_the_nearest_when_nothing_is_relevant",)),
-    Mutation("dislike-silences", 6, "what is disliked takes a whole answer away", "model/ranking.py",
-             "for item in shown) else []", "for item in shown[:limit]) else []",
+    Mutation("dislike-silences", 6, "what is disliked takes a whole answer away", "engine/agent/answer.py",
+             "gated(ranked, max(most, LOOKED), passing)", "gated(ranked[:most], most, passing)",
              (f"{_FEEDBACK}test_dislikes_do_not_silence_an_answer_that_has_room_for_one_note_only",)),
     Mutation("rare-word-silenced", 2, "a rare word that a note holds counts as any other", "model/ranking.py",
              "    worth = max(likely, floor) * ", "    worth = likely * ",
