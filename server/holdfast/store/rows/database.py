@@ -355,3 +355,16 @@ def _transacted(tenant: str, work: Callable[[Transaction], Answer], flush: bool,
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+class TenantRows:
+    """What the database holds of one tenant.
+
+    Args:
+        database: where it is.
+        tenant: whose.
+    """
+
+    def __init__(self, database: Database, tenant: str) -> None:
+        self._database = database
+        self._tenant = tenant

@@ -14,7 +14,7 @@ from typing import Final
 from holdfast.model.records import JournalRecord
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.records import as_line, read_record
-from holdfast.store.rows.database import Asked, Database, Question, Row, Transaction
+from holdfast.store.rows.database import Asked, Question, Row, TenantRows, Transaction
 
 START: Final = "0:"
 _UNREADABLE = JournalRecord()
@@ -77,12 +77,8 @@ def write_line(transaction: Transaction, tenant: str, tag: str, record: JournalR
     return written
 
 
-class RowJournal:
+class RowJournal(TenantRows):
     """Reads the journal of one tenant."""
-
-    def __init__(self, database: Database, tenant: str) -> None:
-        self._database = database
-        self._tenant = tenant
 
     async def since(self, known: str, most: int) -> Sequence[Told] | None:
         """The next lines behind a place; None where the journal does not go on from there."""
