@@ -32,6 +32,7 @@ TRUTHFUL = (
     "tests/crash/test_answer_faults.py::"
     "test_no_answer_says_that_nothing_happened_when_something_did_nor_the_other_way_round"
 )
+CUT_OFF = "tests/crash/test_failover.py::test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_nothing"
 _CALLS = "tests/contract/test_admin_calls.py::"
 REAL_CUT = (
     "tests/crash/test_real_power_cuts.py::"
@@ -809,6 +810,11 @@ MUTATIONS = (
     Mutation("view-proposals-open", "admin", "proposals are shown without the gate", "engine/view/review.py",
              "await list_proposals(ports) if gated else []", "await list_proposals(ports)",
              ("tests/contract/test_view.py::test_behind_the_gate_there_are_more_acts_and_what_waits",)),
+    Mutation("silent-database", 2, "a database that says nothing is waited for without end", "store/rows/heard.py",
+             "now - last >= UNANSWERED_SECONDS", "now - last >= UNANSWERED_SECONDS * 1000", (CUT_OFF,)),
+    Mutation("cut-off-for-good", 2, "a server that was cut off never asks its database again", "store/rows/database.py",
+             "given_up = int(under_way)", "given_up = 1",
+             ("tests/crash/test_failover.py::test_a_look_that_never_had_its_turn_keeps_nobody_from_looking_later",)),
 )
 # fmt: on
 

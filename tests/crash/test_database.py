@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import anyio
 import psycopg
@@ -30,6 +29,7 @@ from holdfast.settings import load_settings
 from holdfast.store.rows.database import Asked, Database, Transaction
 from holdfast.store.rows.journal import record_of
 from processes import environment_in, own_port, stdio
+from tables import assert_whole, rows, texts_in
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
@@ -57,28 +57,6 @@ async def server(home: Path, url: str, tenant: str) -> AsyncIterator[Memory]:
 async def two_servers(tmp_path: Path, url: str, tenant: str) -> AsyncIterator[tuple[Memory, Memory]]:
     async with server(tmp_path / "one", url, tenant) as one, server(tmp_path / "other", url, tenant) as other:
         yield one, other
-
-
-def rows(owner: str, statement: str, tenant: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(owner, autocommit=True) as connection:
-        return connection.execute(statement.encode(), (tenant_key(tenant),)).fetchall()
-
-
-def texts_in(owner: str, tenant: str) -> Counter[str]:
-    """The bodies of all notes, Self aside."""
-    told = rows(owner, "SELECT data FROM holdfast.notes WHERE tenant = %s AND note <> 'mem_0000000000000000'", tenant)
-    return Counter(bytes(data).decode().rpartition("---\n")[2].strip() for (data,) in told)
-
-
-def assert_whole(owner: str, tenant: str) -> None:
-    """The journal has every number once, each change once, and the counter is where it ends."""
-    lines = rows(owner, "SELECT seq, line FROM holdfast.journal WHERE tenant = %s ORDER BY seq", tenant)
-    assert [seq for seq, _ in lines] == list(range(1, len(lines) + 1))
-    records = [record_of(line) for _, line in lines]
-    assert [record.seq for record in records] == [seq for seq, _ in lines]
-    changes = [record.change for record in records if record.change]
-    assert len(changes) == len(set(changes))
-    assert rows(owner, "SELECT seq FROM holdfast.tenants WHERE tenant = %s", tenant) == [(len(lines),)]
 
 
 async def test_what_one_server_acknowledges_is_found_at_once_through_the_other(tmp_path: Path, tenant: str) -> None:

@@ -24,6 +24,7 @@ import psycopg
 import structlog
 
 from holdfast.errors import HoldfastError, StorageError
+from holdfast.store.rows import heard
 from holdfast.store.rows.schema import check_schema
 
 Answer = TypeVar("Answer")
@@ -163,8 +164,12 @@ class Database:
 
     async def aclose(self) -> None:
         """Close the connections; those in use close when they are given back."""
+        self._closed = True
+        self._let_go()
+
+    def _let_go(self) -> None:
         with self._lock:
-            self._closed, idle, self._idle = True, self._idle, []
+            idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
@@ -175,23 +180,25 @@ class Database:
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         if not _hurried.get():
             return await anyio.to_thread.run_sync(call, limiter=self._limit)
-        if self._abandoned and self.away_since is not None:
+        if self.away_since is not None and (self._abandoned or not self._limit.available_tokens):
             raise _away()
-        ended = threading.Event()
+        under_way = False
 
         def work() -> Answer:
+            nonlocal under_way
+            under_way = True
             try:
                 return call()
             finally:
                 with self._lock:
-                    ended.set()
+                    under_way = False
                     self._abandoned -= given_up
 
         given_up = 0
         with anyio.move_on_after(HURRIED_SECONDS * 1.5):
             return await anyio.to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
         with self._lock:
-            given_up = int(not ended.is_set())
+            given_up = int(under_way)  # one that waited for its turn never begins
             self._abandoned += given_up
         self._is_away()
         raise _away()
@@ -224,6 +231,8 @@ class Database:
                 self._is_there()
             except psycopg.Error as error:
                 lasted = time.monotonic() - began
+                if isinstance(error, heard.SilentError):
+                    self._let_go()  # whatever cut this one off has done so with the others
                 if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
                     self._is_away()
                 if not isinstance(error, _PASSING) or lasted >= patience:
@@ -271,7 +280,7 @@ class Database:
     def _connect(self) -> Connection:
         if self._closed:
             raise StorageError("The database of the memory is closed.", "The server is stopping.")
-        connection = connect(self._url)
+        connection = connect(self._url, heard.HeardConnection)
         try:
             if not self._checked:
                 check_schema(connection)
@@ -282,14 +291,14 @@ class Database:
         return connection
 
 
-def connect(url: str) -> Connection:
+def connect(url: str, kind: type[Connection] = psycopg.Connection) -> Connection:
     """A connection whose transactions are begun by hand.
 
     Raises:
         StorageError: the address cannot be read.
     """
     try:
-        return psycopg.connect(
+        return kind.connect(
             url,
             autocommit=True,
             prepare_threshold=None,  # a pooler between gives each transaction another connection
