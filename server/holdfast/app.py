@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from holdfast.store.rows.database import Database
     from holdfast.tools.agent import ServedMemory
+    from holdfast.tools.log import Counts
 
 INSTRUCTIONS = """Holdfast is the user's long-term memory, kept as markdown files. Start a session with now_read. \
 Recall before you answer anything that earlier sessions may have settled, and when you start on a task. Remember what \
@@ -99,7 +100,12 @@ class Storage:
 
 
 def build_memory(
-    settings: Settings, events: EventBus | None = None, storage: Storage | None = None, *, local: bool = True
+    settings: Settings,
+    events: EventBus | None = None,
+    storage: Storage | None = None,
+    *,
+    local: bool = True,
+    database: Database | None = None,
 ) -> Memory:
     """A memory on the folder that the settings name. Nothing is opened before the first request.
 
@@ -108,6 +114,7 @@ def build_memory(
         events: the bus that is told what happens; by default one of its own.
         storage: what keeps the notes in place of that folder, which then has only what is derived from them.
         local: only a user of this machine asks: not so over HTTP.
+        database: that of the settings, where it is open already.
 
     Raises:
         SettingsError: the settings ask for a memory for each principal; see `build_tenants`.
@@ -119,17 +126,20 @@ def build_memory(
         )
     provider = _provider(settings)
     if storage is None and settings.store:
-        storage = row_storage(open_database(settings), tenant_key(settings.tenant))
+        storage = row_storage(database or open_database(settings), tenant_key(settings.tenant))
     return _memory(settings, provider, partial(_kept, settings), events, storage=storage, local=local)
 
 
-def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:
+def build_tenants(
+    settings: Settings, who: Callable[[], str] | None = None, database: Database | None = None
+) -> Tenants:
     """A memory for each principal, in a folder of its own below the one that the settings name.
 
     Args:
         settings: of all of them.
         who: the principal of the request under way, by default that of its token. It raises a HoldfastError where
             there is none.
+        database: that of the settings, where it is open already.
 
     Raises:
         SettingsError: nobody would have to say who they are.
@@ -142,7 +152,8 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
     quieten_framework(os.environ)
     from holdfast.tools.auth import known_principal  # noqa: PLC0415 - brings the framework
 
-    database = open_database(settings) if settings.store else None
+    if database is None and settings.store:
+        database = open_database(settings)
     own, kept, computing = _provider(settings), KeptEncoders(partial(_kept, settings)), Computing()
 
     def lent(vector_set: VectorSet) -> Provider | None:
@@ -370,7 +381,9 @@ def build_server(settings: Settings, memory: Memories, *, http: bool = False, ad
     return build_servers(settings, memory, http=http, admin=admin).main
 
 
-def build_servers(settings: Settings, memory: Memories, *, http: bool = False, admin: bool = False) -> Servers:
+def build_servers(
+    settings: Settings, memory: Memories, *, http: bool = False, admin: bool = False, counts: Counts | None = None
+) -> Servers:
     """The MCP servers of a memory, which runs (`Memory.running`) for as long as they are served.
 
     Args:
@@ -379,6 +392,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         http: they are served over HTTP. Then each request needs a token, if the settings know of any; with one of
             the scope `memory:admin` the admin namespace is there.
         admin: without HTTP, the admin namespace is to be there.
+        counts: what counts requests.
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import ServedMemory, add_agent_tools  # noqa: PLC0415
@@ -418,7 +432,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     add_later(server, served, behind)
     for each, shown in ((server, behind), (behind, None)):
         if each is not None:
-            observe(each, principal)
+            observe(each, principal, counts)
             spare_listing(each)
             KnownLists([each, *([shown] if shown else [])], settings.answers, settings.view).serve()
     return Servers(server, behind)

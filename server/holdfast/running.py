@@ -23,6 +23,8 @@ from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.engine.tenants import Memories
+    from holdfast.http.metrics import Metrics
+    from holdfast.store.rows.database import Database
 
 HEARS_SIGNALS = sys.platform != "win32"  # there a signal ends the process at once, by the handlers set at the start
 STOP_SECONDS = 0.8  # for what is under way when a signal comes; what was acknowledged is on the disk anyway
@@ -97,19 +99,40 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         reason = "over HTTP it is there for tokens with the scope memory:admin, and for nobody without tokens"
         structlog.get_logger().warning("admin_not_served", reason=reason)
     with _listen(host, port) as listener:
+        database = open_database(settings) if settings.store else None
         memory: Memories = (
-            build_tenants(settings) if settings.tenancy == "user" else build_memory(settings, local=False)
+            build_tenants(settings, database=database)
+            if settings.tenancy == "user"
+            else build_memory(settings, local=False, database=database)
         )
-        servers = build_servers(settings, memory, http=True)
+        metrics = _metrics(settings, memory, database)
+        servers = build_servers(settings, memory, http=True, counts=metrics)
         from holdfast.http.server import Web  # noqa: PLC0415 - a stdio server does not need it
 
         looking = open_database(settings, 1) if settings.store else None  # not of those that requests wait for
-        web = Web(settings, servers, host, looking.answers if looking is not None else None)
+        web = Web(settings, servers, host, looking.answers if looking is not None else None, metrics)
         _collect_from_here()
         if sys.stderr.isatty():
             shown = f"[{host}]" if ":" in host else host
             sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}/mcp; Ctrl-C ends it.\n")
         anyio.run(_until_signal, lambda: web.serve(listener), memory, web.ended)
+
+
+def _metrics(settings: Settings, memory: Memories, database: Database | None) -> Metrics | None:
+    """What counts for Prometheus, where somebody may read it.
+
+    Raises:
+        SettingsError: its library is not installed.
+    """
+    if not settings.metrics_token:
+        return None
+    try:
+        from holdfast.http.metrics import Metrics  # noqa: PLC0415 - most servers have none
+    except ImportError as error:
+        raise SettingsError(
+            "HOLDFAST_METRICS_TOKEN needs the library of Prometheus.", "Install holdfast[metrics]."
+        ) from error
+    return Metrics(settings.metrics_token, memory, None if database is None else lambda: database.pool)
 
 
 def serve_view(settings: Settings, port: int, key: str, *, admin: bool, listening: Callable[[int, str], None]) -> None:

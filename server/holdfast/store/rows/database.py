@@ -62,6 +62,18 @@ class Question:
     values: tuple[object, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How connections are used now: of at most so many; `awaited` is what waits for one."""
+
+    most: int
+    used: int
+    idle: int
+    awaited: int
+    tries_again: int
+    is_away: bool
+
+
 class Asked:
     """A statement that was sent; its rows can be fetched while the transaction lasts, and behind its COMMIT."""
 
@@ -128,8 +140,22 @@ class Database:
         self._lock = threading.Lock()
         self._checked = False
         self._closed = False
+        self._tries_again = 0
         self._abandoned = 0  # looks that nobody waits for any more, and that have not ended yet
         self.away_since: datetime | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """How it is used."""
+        tokens = self._limit.statistics()
+        return Pool(
+            most=int(tokens.total_tokens),
+            used=tokens.borrowed_tokens,
+            idle=len(self._idle),
+            awaited=tokens.tasks_waiting,
+            tries_again=self._tries_again,
+            is_away=self.away_since is not None,
+        )
 
     async def run(self, tenant: str, work: Callable[[Transaction], Answer], *, flush: bool = True) -> Answer:
         """Do some work in a transaction, in a thread; returns when that is committed.
@@ -232,6 +258,7 @@ class Database:
                 return answer
             pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
             tries += 1
+            self._tries_again += 1
             log.info("database_tried_again", tries=tries)
             time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
 
