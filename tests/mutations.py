@@ -482,7 +482,7 @@ MUTATIONS = (
              "        if speaker.encoder.backlog > DEEP_BACKLOG:", "        if False:",
              (f"{_ENCODING}test_a_note_does_not_stand_in_line_behind_a_deep_backlog",)),
     Mutation("signal-waits", 8, "a signal waits for a memory that does not close", "running.py",
-             "                    threading.Timer(STOP_SECONDS, os._exit, [0]).start()\n", "",
+             "                threading.Timer(last, os._exit, [0]).start()\n", "",
              (f"{_RUNNING}test_a_memory_that_does_not_close_does_not_keep_the_server",)),
     Mutation("stays-behind", 8, "a server outlives its client", "running.py",
              "            tasks.cancel_scope.cancel()\n", "            pass\n", (CLEAN_END,)),

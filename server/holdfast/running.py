@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -115,7 +116,9 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         if sys.stderr.isatty():
             shown = f"[{host}]" if ":" in host else host
             sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}/mcp; Ctrl-C ends it.\n")
-        anyio.run(_until_signal, lambda: web.serve(listener), memory, web.ended)
+        anyio.run(
+            _until_signal, lambda: web.serve(listener), memory, Leaving(web.ended, web.leave, settings.drain_seconds)
+        )
 
 
 def _metrics(settings: Settings, memory: Memories, database: Database | None) -> Metrics | None:
@@ -154,7 +157,7 @@ def serve_view(settings: Settings, port: int, key: str, *, admin: bool, listenin
         site = Site(server, key, port)
         _collect_from_here()
         listening(port, key)
-        anyio.run(_until_signal, lambda: site.serve(listener), memory, site.ended)
+        anyio.run(_until_signal, lambda: site.serve(listener), memory, Leaving(site.ended))
 
 
 def _collect_from_here() -> None:
@@ -182,9 +185,20 @@ async def _nothing() -> None:
     """What is under way over stdio ends with the memory."""
 
 
-async def _until_signal(
-    serve: Callable[[], Awaitable[None]], memory: Memories, ended: Callable[[], Awaitable[None]] = _nothing
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How a transport ends.
+
+    At a signal `begin` is called, and requests are taken for so many `seconds` more; then `ended` takes no more, and
+    returns when those under way are answered.
+    """
+
+    ended: Callable[[], Awaitable[None]] = _nothing
+    begin: Callable[[], None] = lambda: None
+    seconds: int = 0
+
+
+async def _until_signal(serve: Callable[[], Awaitable[None]], memory: Memories, leaving: Leaving = Leaving()) -> None:
     """Run a transport; a signal lets what is under way end, closes the memory and ends the process.
 
     The transport's reader may sit in a read that nothing can interrupt, so the process does not wait for it.
@@ -195,13 +209,24 @@ async def _until_signal(
         return
     async with anyio.create_task_group() as tasks:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            heard, hurried = aiter(signals), anyio.Event()
+
+            async def hurry_on_signal() -> None:
+                await anext(heard)
+                threading.Timer(STOP_SECONDS, os._exit, [0]).start()
+                hurried.set()
 
             async def stop_on_signal() -> None:
-                async for _ in signals:
-                    threading.Timer(STOP_SECONDS, os._exit, [0]).start()
-                    await ended()
-                    await memory.stop()
-                    os._exit(0)
+                await anext(heard)
+                last = leaving.seconds + max(STOP_SECONDS, leaving.seconds)
+                threading.Timer(last, os._exit, [0]).start()
+                tasks.start_soon(hurry_on_signal)  # who asks twice does not want to wait
+                leaving.begin()
+                with anyio.move_on_after(leaving.seconds):
+                    await hurried.wait()
+                await leaving.ended()
+                await memory.stop()
+                os._exit(0)
 
             tasks.start_soon(stop_on_signal)
             async with memory.running():

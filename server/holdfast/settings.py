@@ -309,6 +309,8 @@ SETTINGS: tuple[Setting, ...] = (
             _whole(1, 3600)),
     Setting("stateless", "false", "Keep no HTTP sessions, so that any of several servers may answer any request.",
             _switch),
+    Setting("drain_seconds", "0", "How long a server told to end still takes requests; /ready says no meanwhile.",
+            _whole(0, 3600)),
     Setting("metrics_token", "", "What a request for /metrics must bring as its bearer token; empty for no /metrics.",
             _metrics_token, nested="metrics.token"),
     Setting("max_now_tokens", "1000", "How long a NOW file may be, in tokens of four characters.",
@@ -426,6 +428,7 @@ class Settings:
     max_connections: int = 2000
     request_seconds: int = 20
     stateless: bool = False
+    drain_seconds: int = 0
     metrics_token: str = field(default="", repr=False)
     tenancy: Tenancy = "single"
     tenants_open: int = 64

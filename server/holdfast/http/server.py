@@ -184,9 +184,13 @@ class Web:
     async def serve(self, listener: socket) -> None:
         await self._uvicorn.serve(sockets=[listener])
 
+    def leave(self) -> None:
+        """Say that no more requests are to be sent here; those that come are answered."""
+        self._readiness.ends = True
+
     async def ended(self) -> None:
         """Take no more connections, and wait until what is under way is answered."""
-        self._readiness.ends = True
+        self.leave()
         self._uvicorn.should_exit = True
         await self._under_way.ended()
 
