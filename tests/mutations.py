@@ -141,7 +141,7 @@ MUTATIONS = (
              "for field in FIELDS}\n", 'for field in FIELDS if field.name != "outdated_reason"}\n',
              (f"{_OUTDATED}test_the_same_call_again_changes_nothing_and_has_nothing_to_undo",)),
     Mutation("vectors-not-kept", 1, "a new index encodes everything again", "encode/cache.py",
-             "await self._on_thread(self._keep, made_with, fresh)", "pass",
+             "await self._on_thread(self._keep, made_with, fresh, state)", "pass",
              (f"{_DELETED}test_vectors_come_back_without_encoding_anything_again",)),
     Mutation("judged-only-in-index", 1, "a new index knows no verdict", "index/journal.py",
              "        if record.judged or record.batch", "        if record.batch",

@@ -235,6 +235,7 @@ def _memory(
             kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(_forget, cache, kept_in.vectors),
+            forget_all=partial(forget, cache),
             tokens=kept_in.tokens,
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),

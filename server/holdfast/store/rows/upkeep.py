@@ -29,6 +29,8 @@ class RowUpkeep:
         tenant: whose.
     """
 
+    has_others = True
+
     def __init__(self, database: Database, tenant: str) -> None:
         self._database = database
         self._tenant = tenant
