@@ -49,6 +49,7 @@ from holdfast.settings import Settings, quieten_framework, share_processor, spar
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
+from holdfast.store.room import LocalIndexes
 from holdfast.store.transcripts.queue import Bounds, TranscriptQueue
 from holdfast.store.transcripts.roots import client_roots
 from holdfast.store.upkeep import FolderUpkeep
@@ -173,13 +174,21 @@ def build_tenants(
         if own is not None:
             await own.aclose()
 
-    return Tenants(
+    tenants = Tenants(
         build,
         who or known_principal,
         most_open=settings.tenants_open,
         idle_seconds=settings.tenant_idle_seconds,
         aclose=aclose,
     )
+    if database is not None:
+        in_use = partial(_derived_of, settings.home, tenants)
+        tenants.beside(LocalIndexes(settings.home.parent, settings.local_gib << 30, in_use, tenants.let_one_go).run)
+    return tenants
+
+
+def _derived_of(home: Path, tenants: Tenants) -> list[Path]:
+    return [Folder(tenant_home(home, principal)).derived for principal in tenants.principals]
 
 
 def tenant_home(home: Path, principal: str) -> Path:
@@ -334,6 +343,9 @@ def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool
     memory.beside(Housekeeper(memory, (*JOBS, TIDY) if local else JOBS).run)
     if memory.ports.presence is not None:
         memory.beside(memory.ports.presence.warmth.run)
+    if settings.store and alone:
+        own = [Folder(settings.home).derived]
+        memory.beside(LocalIndexes(settings.home.parent, settings.local_gib << 30, lambda: own).run)
     if settings.watch and alone and not settings.store:  # many servers would each keep their folder in step
         memory.beside(Hippocampus(memory, _watched(settings)).run)
     if settings.sessions and local:

@@ -349,6 +349,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("tenants_open", "64", "How many principals' memories are open at a time.", _whole(1, 10_000)),
     Setting("tenant_idle_seconds", "300", "After how long without a request a principal's memory is closed.",
             _whole(1, 86_400)),
+    Setting("local_gib", "20", "How many GiB indexes of memories in databases may take here; the least used go.",
+            _whole(1, 1_000_000)),
     Setting("max_notes", "0", "How many notes a memory may hold, each principal's by itself; 0 for no limit.",
             _whole(0, 10_000_000)),
     Setting("max_notes_mib", "0", "How many MiB the notes of a memory may take; 0 for no limit.",
@@ -433,6 +435,7 @@ class Settings:
     tenancy: Tenancy = "single"
     tenants_open: int = 64
     tenant_idle_seconds: int = 300
+    local_gib: int = 20
     max_notes: int = 0
     max_notes_mib: int = 0
     review: bool = False

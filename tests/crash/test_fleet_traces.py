@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+import anyio
 import psycopg
 import pytest
 
 import postgres
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import build_memory, build_tenants, tenant_home, tenant_key
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.purge import Purged, WouldPurge, purge
 from holdfast.engine.jobs.daily import JOBS
@@ -19,6 +22,7 @@ from holdfast.engine.jobs.scheduler import Housekeeper
 from holdfast.engine.runtime import Memory
 from holdfast.index.projection import text_to_encode
 from holdfast.settings import load_settings
+from holdfast.store import room
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
@@ -121,3 +125,34 @@ async def test_every_server_has_the_importance_that_a_daily_job_found_and_has_it
         assert set((await scores(other)).values()) == {None}
         await keeper.derive()
         assert await scores(other) == told
+
+
+async def test_of_principals_with_indexes_on_one_disk_the_least_recently_used_go_and_are_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "LOOK_SECONDS", 0.05)
+    given = {
+        "HOLDFAST_HOME": str(tmp_path), "HOLDFAST_STORE": postgres.shared().url, "HOLDFAST_TENANCY": "user",
+        "HOLDFAST_AUTH_TOKENS": json.dumps([{"token": "t" * 32, "client_id": "x", "scopes": ["memory:read"]}]),
+        "HOLDFAST_ENCODER": "none",
+    }  # fmt: skip
+    settings = replace(load_settings(given), local_gib=0)  # so that every index is too much
+    tenants = build_tenants(settings)
+    names = [f"{tmp_path} {number}" for number in range(3)]
+
+    def there() -> set[str]:
+        return {name for name in names if (tenant_home(settings.home, name) / ".holdfast" / "index.db").exists()}
+
+    async with tenants.running():
+        for name in names:
+            async with tenants.lease(name) as memory:
+                await keep(memory, f"The mooring of {name} is paid.")
+                assert name in there()
+        async with tenants.lease(names[0]) as memory:
+            with anyio.fail_after(postgres.PATIENCE):
+                while there() - {names[0]}:  # noqa: ASYNC110 - the background does it
+                    await anyio.sleep(0.05)
+            assert found(await ask(memory, "mooring paid")) == [f"The mooring of {names[0]} is paid."]
+        for name in reversed(names):
+            async with tenants.lease(name) as memory:
+                assert found(await ask(memory, "mooring paid")) == [f"The mooring of {name} is paid."]

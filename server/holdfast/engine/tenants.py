@@ -109,6 +109,17 @@ class Tenants:
         """The memories that are open."""
         return [tenant.memory for tenant in self._open.values()]
 
+    @property
+    def principals(self) -> list[str]:
+        """Whose memories are open."""
+        return list(self._open)
+
+    def let_one_go(self) -> None:
+        """Have the memory closed that was used longest ago, if there is one that nobody uses."""
+        idle = [tenant for tenant in self._open.values() if tenant.is_idle]
+        if idle:
+            min(idle, key=lambda tenant: max(tenant.used, tenant.heard)).leave.set()
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Open and close memories until the block ends, then close all."""
