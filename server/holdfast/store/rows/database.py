@@ -39,6 +39,7 @@ _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn 
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
 _LOCK_TIMEOUT: Final = "10s"
 _PASSING: Final = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+_TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
 log = structlog.get_logger()
 _hurried: ContextVar[bool] = ContextVar("hurried", default=False)
@@ -252,7 +253,7 @@ class Database:
                 lasted = time.monotonic() - began
                 if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
                     self._is_away()
-                if not isinstance(error, _PASSING) or lasted >= patience:
+                if not _is_passing(error) or lasted >= patience:
                     raise refused(error) from error
             else:
                 return answer
@@ -334,6 +335,17 @@ def _away() -> StorageError:
     return StorageError(
         "The database of the memory cannot be reached.", "Nothing is known to be changed; call again in a moment."
     )
+
+
+def _is_passing(error: psycopg.Error) -> bool:
+    """Whether it may go well the next time; what is too long or too large stays so."""
+    return isinstance(error, _PASSING) and (error.sqlstate or "")[:2] != _TOO_LARGE
+
+
+def is_of_one(error: StorageError) -> bool:
+    """Whether the database refused something that it was given, so that without that the rest would have gone well."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.Error) and not _is_passing(cause)
 
 
 def _is_absence(error: psycopg.Error) -> bool:
