@@ -98,6 +98,20 @@ async def test_a_server_that_was_away_while_a_note_was_purged_has_nothing_of_it_
         assert not files_with(away, traces)
 
 
+async def test_a_server_that_ends_before_it_heard_of_a_purge_hears_of_it_when_it_is_back(tmp_path: Path) -> None:
+    tenant, idle = str(tmp_path), tmp_path / "idle"
+    async with server(tmp_path / "one", tenant, "builtin") as one:
+        note = (await keep(one, SECRET)).note.id
+        async with server(idle, tenant, "builtin") as other:
+            await ask(other, "lamp room")
+            traces = await traces_of(other, note)
+            await erase(one, note)
+            await other._reconciler.tend()  # what it does when nobody asks
+    async with server(idle, tenant, "builtin") as other:
+        assert not found(await ask(other, "lamp room"))
+        assert not files_with(idle, traces)
+
+
 async def test_every_server_has_the_importance_that_a_daily_job_found_and_has_it_again_in_a_new_index(
     tmp_path: Path,
 ) -> None:

@@ -86,9 +86,13 @@ class Follower:
 
     async def tend(self) -> float | None:
         """Tell the index how far the journal is known."""
-        if not self.ports.index.lost:
-            await follow(self.ports)
+        if not self.ports.index.lost and not self._erased:
+            await self._follow()
         return None
+
+    async def _follow(self) -> None:
+        """Read the journal into the index, up to what its notes are known by: a purge behind that was not heard of."""
+        await follow(self.ports, until=int(self._followed.place.partition(":")[0] or 0))
 
     async def _freshen(self, forces: Sequence[bool]) -> Sequence[None]:
         if not self._looked:
@@ -147,7 +151,7 @@ class Follower:
                 await self._take_all()
                 if not built:
                     await self.ports.index.mark_built()
-                await follow(self.ports)
+                await self._follow()
                 whole = True
             finally:
                 if not whole:
@@ -202,7 +206,7 @@ class Follower:
         if readings is None:  # the storage lost its end, or was put back: nothing is sure that was known of it
             await self._take_all()
         if (heard or readings is None) and not self._erased:  # else it is still to be known that it has to be erased
-            await follow(self.ports)
+            await self._follow()
         return self._erased
 
     async def _of_purged(self, readings: Sequence[Reading]) -> set[str]:
