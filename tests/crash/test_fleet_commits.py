@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -20,8 +21,9 @@ from holdfast.errors import ConflictError, StorageError
 from holdfast.model.note import Note
 from holdfast.model.records import JournalRecord
 from holdfast.settings import load_settings
+from holdfast.store.rows import commits
 from holdfast.store.rows.commits import MOST_TOGETHER
-from holdfast.store.rows.database import Database
+from holdfast.store.rows.database import Database, Transaction
 from holdfast.store.rows.journal import record_of
 from holdfast.store.rows.locks import LEASE, Lease
 from holdfast.store.rows.notes import RowNotes
@@ -92,36 +94,36 @@ async def at_once(memory: Memory, writes: Sequence[Write]) -> list[object]:
 
 
 @pytest.fixture
-def transactions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tenant of each transaction that was run."""
-    ran: list[str] = []
-    run = Database.run
+def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many changes each transaction made."""
+    counted: list[int] = []
+    write_all = commits._write_all
 
-    async def noting(self: Database, tenant: str, *given: Any, **named: Any) -> Any:
-        ran.append(tenant)
-        return await run(self, tenant, *given, **named)
+    def noting(tenant: str, group: Sequence[commits.Wanted], transaction: Transaction) -> list[commits.Outcome]:
+        counted.append(len(group))
+        return write_all(tenant, group, transaction)
 
-    monkeypatch.setattr(Database, "run", noting)
-    return ran
+    monkeypatch.setattr(commits, "_write_all", noting)
+    return counted
 
 
 async def test_all_that_wait_are_one_transaction_and_each_is_found_through_another_server(
-    tmp_path: Path, transactions: list[str]
+    tmp_path: Path, together: list[int]
 ) -> None:
     tenant = str(tmp_path)
     async with server(tmp_path / "one", tenant) as one, server(tmp_path / "other", tenant) as other:
         await keep(one, "The first note opens the index.")
-        transactions.clear()
+        together.clear()
         texts = [f"Fender {number} is worn." for number in range(20)]
         done = await at_once(one, [lambda text=text: change(one, None, new_note(one, text)) for text in texts])  # type: ignore[misc]
         assert all(isinstance(each, Committed) for each in done)
-        assert len(transactions) == 1
+        assert together == [20]
         for memory in (one, other):
             assert set(texts) <= set(found(await ask(memory, "fender worn", limit=50)))
         more = MOST_TOGETHER + 6
-        transactions.clear()
+        together.clear()
         told = await at_once(one, [lambda: store_of(one).record(JournalRecord("use"))] * more)
-        assert len(transactions) == 2
+        assert together == [MOST_TOGETHER, 6]
         assert len(set(told)) == more
     assert len(lines(tenant)) >= 20 + more
 
@@ -213,6 +215,48 @@ async def test_who_is_cancelled_while_waiting_leaves_the_others_their_transactio
                 for number in (0, 3):  # the one that leads, and one that follows it
                     scopes[number].cancel()
                 store.followed.lock.release()
-            await keep(one, "Another one goes on.")
+            await keep(one, "The trawler goes on.")
         assert set(texts) <= set(found(await ask(one, "cleat holds", limit=50)))  # it was accepted before
+    lines(tenant)
+
+
+@pytest.mark.parametrize("where", ["in line", "at the lock", "in the transaction"])
+async def test_who_is_interrupted_by_force_leaves_nobody_waiting(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a loop that ends interrupts its tasks, which no shield keeps out."""
+    tenant = str(tmp_path)
+    async with server(tmp_path / "one", tenant) as one:
+        await keep(one, "The first note opens the index.")
+        store, begun, run = store_of(one), asyncio.Event(), Database.run
+
+        async def slow(self: Database, *given: Any, **named: Any) -> Any:
+            begun.set()
+            await asyncio.sleep(0.05)
+            return await run(self, *given, **named)
+
+        monkeypatch.setattr(Database, "run", slow)
+        await store.followed.lock.acquire()
+        writers = [
+            asyncio.create_task(change(one, None, new_note(one, f"Cleat {number} holds."))) for number in range(4)
+        ]
+        with anyio.fail_after(postgres.PATIENCE):
+            while len(store._commits._waiting) < len(writers):  # noqa: ASYNC110 - each comes in its own time
+                await asyncio.sleep(0.001)
+            if where == "in the transaction":
+                store.followed.lock.release()
+                await begun.wait()
+                writers[0].cancel()
+            else:
+                writers[0 if where == "at the lock" else 2].cancel()
+                await asyncio.sleep(0)
+                store.followed.lock.release()
+            outcomes = await asyncio.gather(*writers, return_exceptions=True)
+            monkeypatch.setattr(Database, "run", run)
+            await keep(one, "The trawler goes on.")
+        kinds = {"in line": (Committed, 3), "at the lock": (Committed, 3), "in the transaction": (StorageError, 3)}
+        kind, count = kinds[where]
+        assert [isinstance(each, kind) for each in outcomes].count(True) == count
+        assert [isinstance(each, asyncio.CancelledError) for each in outcomes].count(True) == 1
+        assert found(await ask(one, "trawler"))
     lines(tenant)

@@ -174,6 +174,7 @@ class Housekeeper:
         changed, outcome = 0, DONE
         try:
             changed = await job.run(self._house)
+            self._derived[job.name] = at
         except PASSING as error:
             outcome = type(error).__name__
             log.warning("job_failed", job=job.name, error=outcome, reason=str(error))

@@ -92,11 +92,16 @@ class _Waiting:
     ended: anyio.Event = field(default_factory=anyio.Event)  # the index knows it, or never will
     outcome: Outcome | None = None
     is_known: bool = False
+    leads: bool = False  # it makes the transaction, for all who wait behind it
 
     def written(self) -> Written:
         if isinstance(self.outcome, Written):
             return self.outcome
-        raise self.outcome or StorageError("The change was not made.", "Call again.")
+        raise self.outcome or _unknown()
+
+
+def _unknown() -> StorageError:
+    return StorageError("It is not known whether the change was made.", "Look before you repeat it.")
 
 
 class Commits:
@@ -126,10 +131,10 @@ class Commits:
             ConflictError: another server changed what is held, or a text is not what it was; nothing was changed.
             StorageError: the database refused, or is not known to have taken it.
         """
-        own = _Waiting(wanted)
-        with anyio.CancelScope(shield=True):
-            led = await self._settled(own)
+        own, led = _Waiting(wanted), list[_Waiting]()
         try:
+            with anyio.CancelScope(shield=True):
+                await self._settle(own, led)
             yield own.written()
             own.is_known = True
         finally:
@@ -137,21 +142,38 @@ class Commits:
             if led:
                 with anyio.CancelScope(shield=True):
                     await self._end(led)
+            elif own.outcome is None:
+                self._give_up(own)
 
-    async def _settled(self, own: _Waiting) -> list[_Waiting]:
-        """Return when a change has its outcome; with those that were made together where this one led them."""
+    async def _settle(self, own: _Waiting, led: list[_Waiting]) -> None:
+        """Return when a change has its outcome; `led` then has those that were made together, where this one led them.
+
+        What interrupts it all the same (the end of the event loop) leaves nobody waiting.
+        """
         self._waiting.append(own)
         if self._is_led:
             await own.called.wait()
         if own.outcome is not None:
-            return []
-        self._is_led = True
+            return
+        self._is_led = own.leads = True
         await self._followed.lock.acquire()
-        led = self._gathered()
+        led += self._gathered()
         for each, outcome in zip(led, await self._outcomes([each.wanted for each in led]), strict=True):
             each.outcome = outcome
             each.called.set()
-        return led
+
+    def _give_up(self, own: _Waiting) -> None:
+        """It was interrupted before anything became of it."""
+        if own in self._waiting:
+            self._waiting.remove(own)
+        if own.leads or own.called.is_set():
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Let the first of those that wait lead the next transaction."""
+        self._is_led = bool(self._waiting)
+        if self._waiting:
+            self._waiting[0].called.set()
 
     def _gathered(self) -> list[_Waiting]:
         """Those that go together: what rests on something that another one changes waits for the next time."""
@@ -181,13 +203,14 @@ class Commits:
         """When the index knows all of them, or never will: let the next ones go."""
         try:
             for each in led:
+                each.outcome = each.outcome or _unknown()
+                each.called.set()
+            for each in led:
                 await each.ended.wait()
             self._advance(led)
         finally:
             self._followed.lock.release()
-            self._is_led = bool(self._waiting)
-            if self._waiting:
-                self._waiting[0].called.set()
+            self._pass_on()
 
     def _advance(self, led: Iterable[_Waiting]) -> None:
         """Take what this server wrote for read, up to what its index does not know, unless others wrote before it."""
