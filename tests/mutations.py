@@ -58,6 +58,7 @@ _UNDO, _PURGE = "tests/contract/test_admin_undo.py::", "tests/contract/test_admi
 _OWN, _SECTIONS = "tests/contract/test_own_undo.py::", "tests/contract/test_ingest_sections.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _MAINTENANCE = "tests/contract/test_maintenance.py::"
+_COMMITS, _TRACES = "tests/crash/test_fleet_commits.py::", "tests/crash/test_fleet_traces.py::"
 _COMMANDS = "tests/contract/test_command_line.py::"
 _INSTALL = "tests/contract/test_install.py::"
 _DOCTOR = "tests/contract/test_doctor.py::"
@@ -806,6 +807,34 @@ MUTATIONS = (
     Mutation("view-proposals-open", "admin", "proposals are shown without the gate", "engine/view/review.py",
              "await list_proposals(ports) if gated else []", "await list_proposals(ports)",
              ("tests/contract/test_view.py::test_behind_the_gate_there_are_more_acts_and_what_waits",)),
+    # A memory in a database, and several servers of it.
+    Mutation("group-overlaps", "fleet", "two changes of one note go together", "store/rows/commits.py",
+             "(later if rests & changed else led).append(each)", "led.append(each)",
+             (f"{_COMMITS}test_of_two_changes_of_one_note_that_come_at_once_the_second_is_refused",)),
+    Mutation("group-fails-whole", "fleet", "one change that is refused fails those beside it", "store/rows/commits.py",
+             "if len(group) == 1 or not is_of_one(error):", "if True:",
+             (f"{_COMMITS}test_one_that_fails_fails_alone",)),
+    Mutation("group-of-one", "fleet", "every change is a transaction of its own", "store/rows/commits.py",
+             "MOST_TOGETHER: Final = 64", "MOST_TOGETHER: Final = 1",
+             (f"{_COMMITS}test_all_that_wait_are_one_transaction_and_each_is_found_through_another_server",)),
+    Mutation("purge-leaves-vectors", "fleet", "other servers keep the vector of a purged note", "engine/sync/follow.py",
+             "        await self.ports.forget_all()\n", "",
+             (f"{_TRACES}test_a_purge_takes_the_vector_from_the_disk_of_every_server_that_runs",)),
+    Mutation("purge-missed-while-away", "fleet", "who was not running never hears of a purge", "engine/sync/follow.py",
+             "elif await self._was_purged():", "elif False:",
+             (f"{_TRACES}test_a_server_that_was_away_while_a_note_was_purged_has_nothing_of_it_when_it_is_back",)),
+    Mutation("purge-passed-over", "fleet", "an index knows of a purge that nobody heard of", "engine/sync/follow.py",
+             'await follow(self.ports, until=int(self._followed.place.partition(":")[0] or 0))',
+             "await follow(self.ports)",
+             (f"{_TRACES}test_a_server_that_ends_before_it_heard_of_a_purge_hears_of_it_when_it_is_back",)),
+    Mutation("metrics-open", "fleet", "anybody reads /metrics", "http/metrics.py",
+             'return hmac.compare_digest(given.encode("latin-1"), b"Bearer " + self._token)', "return True",
+             (("tests/contract/test_metrics.py::"
+               "test_there_is_none_unless_a_token_is_set_and_then_for_its_bearer_alone"),)),
+    Mutation("ready-to-the-end", "fleet", "/ready does not say that the server is to end", "running.py",
+             "                leaving.begin()\n", "",
+             (("tests/contract/test_draining.py::"
+               "test_who_is_told_to_end_is_not_ready_and_answers_until_the_time_is_over_or_it_is_told_again[TERM]"),)),
 )
 # fmt: on
 

@@ -30,7 +30,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["TERM", "INT"])
 def test_who_is_told_to_end_is_not_ready_and_answers_until_the_time_is_over_or_it_is_told_again(
     environment: dict[str, str], number: signal.Signals
 ) -> None:
