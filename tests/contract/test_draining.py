@@ -51,7 +51,8 @@ def test_who_is_told_to_end_is_not_ready_and_answers_until_the_time_is_over_or_i
 def test_what_is_under_way_when_the_time_is_over_is_answered(environment: dict[str, str]) -> None:
     body = json.dumps(STORE).encode()
     lines = [f"{name}: {value}" for name, value in HEADERS.items()]
-    with http(environment | {"HOLDFAST_DRAIN_SECONDS": "8"}) as (server, port):
+    patient = {"HOLDFAST_DRAIN_SECONDS": "15", "HOLDFAST_REQUEST_SECONDS": "3600"}
+    with http(environment | patient) as (server, port):
         head = "\r\n".join(["POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Content-Length: {len(body)}", *lines])
         with socket.create_connection(("127.0.0.1", port), PATIENCE) as line:
             line.sendall(head.encode() + b"\r\n\r\n" + body[:20])
