@@ -1,9 +1,10 @@
-"""One flush for everybody who waits: many callers, one trip to the disk."""
+"""One flush for many: of callers who wait for it, or of items that nobody waits for."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -67,6 +68,66 @@ class Batcher(Generic[Item, Result]):
             return
         for ticket, result in zip(batch, results, strict=True):
             ticket.results.append(result)
+
+
+class WriteBehind(Generic[Item]):
+    """Items that are written a moment after they came, with all that came meanwhile; nobody waits for the write.
+
+    Args:
+        write: takes the items that wait and returns whether it wrote them. Those that it did not write are tried
+            again with the next, the latest `most` of them.
+        most: how many wait at the most before whoever adds one waits for the write.
+        seconds: from an item to its write.
+        still_wanted: those of the items that are still to be written; the others are let go of. Unless given, all.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Sequence[Item]], Awaitable[bool]],
+        most: int,
+        seconds: float,
+        still_wanted: Callable[[list[Item]], list[Item]] = list,
+    ) -> None:
+        self._write = write
+        self._still_wanted = still_wanted
+        self._most = most
+        self._seconds = seconds
+        self._waiting: list[Item] = []
+        self._turn = anyio.Lock()
+        self._news = anyio.Event()
+        self._works = True
+
+    async def add(self, item: Item) -> bool:
+        """Take an item, to be written with the next `flush`; returns whether the last one worked."""
+        self._waiting.append(item)
+        self._news.set()
+        if self._works and len(self._waiting) < self._most:
+            return True
+        return await self.flush()
+
+    async def run(self) -> None:
+        """Write what is added soon after it was; until cancelled."""
+        while True:
+            await self._news.wait()
+            await anyio.sleep(self._seconds)
+            self._news = anyio.Event()
+            await self.flush()
+
+    async def flush(self) -> bool:
+        """Write what waits; returns whether that worked."""
+        async with self._turn:
+            self._waiting = self._still_wanted(self._waiting)
+            items = list(self._waiting)
+            self._works = not items or await self._write(items)
+            del self._waiting[: len(items) if self._works else max(0, len(items) - self._most)]
+        return self._works
+
+    @asynccontextmanager
+    async def dropped(self) -> AsyncIterator[None]:
+        """Let go of what waits; nothing is written while the block runs."""
+        async with self._turn:
+            self._waiting.clear()
+            yield
 
 
 async def together(*calls: Callable[[], Awaitable[object]]) -> None:

@@ -4,7 +4,8 @@ Clients give up, or begin without tools, when a server takes long to start. What
 change: who the server is, and its lists of tools, resources and prompts. `early.json` holds these as the framework
 writes them; a test keeps them equal to the byte. A thread reads what comes in and answers from there. The first prompt
 of a session often comes while its server is being started, and its hook waits: `whisper` is answered from the index
-alone (`holdfast.from_index`) as soon as that is imported, and where the index does not tell it, by the framework.
+alone (`holdfast.from_index`) as soon as that is imported, and where the index does not tell it, or not in time, by the
+framework.
 
 Everything else that was read is handed to the framework afterwards, as if it came in then, so that it knows the session
 exactly as it would have; what it answers to requests that were answered already is held back (see `holdfast.running`).
@@ -20,6 +21,7 @@ import select
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -44,6 +46,9 @@ DEFINING: Final = (
     "engine/presence/distilling.py", "engine/view/graph.py", "engine/view/inspect.py", "engine/view/recent.py",
     "engine/view/timeline.py", "model/maintenance.py", "model/moving.py", "model/note.py", "model/omi.py",
 )  # whose values stand in definitions, besides all of tools/  # fmt: skip
+HOOK_SECONDS: Final = 6.0  # for the index to tell what a hook asks: clients wait ten
+LAST_SECONDS: Final = 1.0  # of these once the framework is there: until then nothing else is answered
+_LOOK_SECONDS: Final = 0.05
 MOST_HEARD: Final = 1 << 20  # bytes: what a client says beyond that waits in the pipe
 
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -60,6 +65,7 @@ _LONGEST_ID: Final = 100
 
 Id = int | str
 Given = dict[str, str]
+Claim = Callable[[], bool]  # whether an answer is still waited for; once it is claimed it is
 
 
 class Client(NamedTuple):
@@ -182,6 +188,42 @@ def _is_pipe(number: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
+class _Question:
+    """A hook's question that is answered in a thread of its own, so that nothing waits longer for it than it should."""
+
+    def __init__(self, answer: Callable[[Given, Claim], str | None], given: Given) -> None:
+        self._answer, self._given = answer, given
+        self._lock = threading.Lock()
+        self._claimed = self._given_up = False
+        self._text: str | None = None
+        self._done = threading.Event()
+
+    def answered(self, until: Callable[[], float]) -> str | None:
+        """The answer; None where there is none by a time that may come nearer meanwhile."""
+        threading.Thread(target=self._work, daemon=True).start()
+        while not self._done.wait(_LOOK_SECONDS):
+            if time.monotonic() > until() and self._give_up():
+                return None
+        return self._text
+
+    def _work(self) -> None:
+        try:
+            self._text = self._answer(self._given, self._claim)
+        finally:
+            self._done.set()
+
+    def _claim(self) -> bool:
+        with self._lock:
+            self._claimed = not self._given_up
+            return self._claimed
+
+    def _give_up(self) -> bool:
+        """Wait no longer, unless the answer is about to be counted as given: then it comes at once."""
+        with self._lock:
+            self._given_up = not self._claimed
+            return self._given_up
+
+
 class Opening:
     """A thread that reads lines and answers those it knows, until `finish`. It imports nothing: imports have locks.
 
@@ -195,7 +237,8 @@ class Opening:
         self._answered: dict[Id, str] = {}
         self._seen: set[Id] = set()
         self._version, self._client = "", Client("", shows_apps=False)  # of the handshake, once there was one
-        self._by: Callable[[Given], str | None] | None = None
+        self._by: Callable[[Given, Claim], str | None] | None = None
+        self._ends = float("inf")  # when no hook is waited for any more
         self._known = threading.Event()  # who answers hooks, if anybody
         self._handed = bytearray()  # what was read but for hooks that were answered: nobody is to answer them again
         self._wake, self._woken = os.pipe()
@@ -206,14 +249,15 @@ class Opening:
 
     def finish(self) -> Heard:
         """Stop reading; what came in and what was answered. From now on the input is the caller's."""
+        self._ends = time.monotonic() + LAST_SECONDS
         self._known.set()
         os.close(self._woken)
         self._thread.join()
         os.close(self._wake)
         return Heard(bytes(self._handed), self._answered)
 
-    def hooks_by(self, answer: Callable[[Given], str | None]) -> None:
-        """From now on answer hooks by this; what it answers None to is left to the framework."""
+    def hooks_by(self, answer: Callable[[Given, Claim], str | None]) -> None:
+        """From now on answer hooks by this; what it answers None to, or not in time, is left to the framework."""
         self._by = answer
         self._known.set()
 
@@ -283,8 +327,11 @@ class Opening:
         modern = isinstance(meta, dict) and meta.get(_VERSION) == MODERN
         if not modern and not self._version:
             return None
+        until = time.monotonic() + HOOK_SECONDS
         self._known.wait()
-        text = self._by(given) if self._by is not None else None
+        text = None
+        if self._by is not None:
+            text = _Question(self._by, given).answered(lambda: min(until, self._ends))
         if text is None:
             return None
         result: dict[str, Any] = {"content": [{"text": text or "{}", "type": "text"}], "isError": False}

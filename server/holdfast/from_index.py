@@ -46,7 +46,7 @@ from holdfast.engine.presence.prompting import (
 )
 from holdfast.errors import HoldfastError
 from holdfast.index.current import short_ids, standing
-from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, open_index
+from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
 from holdfast.index.shown import (
     NOTHING_YET,
     Shown,
@@ -68,6 +68,7 @@ from holdfast.tools.fitting import new_mark
 from holdfast.tools.whispered import hook_answer, text_of
 
 LONGEST_PAGE: Final = 1 << 20  # bytes of a NOW page
+MOST_COMPARED: Final = 2_000  # files that are compared with the index one by one
 LOG_SECONDS: Final = 0.5  # for another process that writes into the sessions' log
 PRINCIPAL: Final = "local"  # of whoever is alone in a folder
 
@@ -92,23 +93,33 @@ class _Asking:
     is_blank: bool = False
 
 
-def answering(settings: Settings) -> Callable[[Mapping[str, str]], str | None]:
+def _always() -> bool:
+    return True
+
+
+def answering(settings: Settings) -> Callable[[Mapping[str, str], Callable[[], bool]], str | None]:
     """What answers hooks with these settings, and None to those that the whole engine has to answer."""
 
-    def answer(given: Mapping[str, str]) -> str | None:
+    def answer(given: Mapping[str, str], claim: Callable[[], bool]) -> str | None:
         try:
-            return by_words(given, settings)
+            return by_words(given, settings, claim)
         except (NotFromIndexError, HoldfastError, sqlite3.Error, OSError, ValueError):
             return None
 
     return answer
 
 
-def by_words(given: Mapping[str, str], settings: Settings) -> str:
+def by_words(given: Mapping[str, str], settings: Settings, claim: Callable[[], bool] = _always) -> str:
     """The answer to a hook; empty where there is nothing to say.
 
+    Args:
+        given: what the hook tells.
+        settings: the memory's.
+        claim: asked before what is told counts as shown: whether the answer is still waited for.
+
     Raises:
-        NotFromIndexError: the index is not of this version or not whole, or a note was changed behind it.
+        NotFromIndexError: the index is not of this version or not whole, or a note was changed behind it, or nobody
+            waits for the answer any more.
         HoldfastError: the package's own files cannot be read.
         sqlite3.Error: the index cannot be read.
     """
@@ -129,6 +140,8 @@ def by_words(given: Mapping[str, str], settings: Settings) -> str:
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
         asking = _Asking(settings, space, prompt, session.shown(), now)
         sections = _told(asking)
+        if not claim():
+            raise NotFromIndexError("it took too long")
         if not asking.is_blank:
             session.add(asking.told, now)
     text = text_of(sections, new_mark())
@@ -140,13 +153,43 @@ def _told(asking: _Asking) -> tuple[Section, ...]:
     if connection is None:
         raise NotFromIndexError
     with closing(connection):
-        _check_folders(connection, asking.settings.home)
+        _check_files(connection, asking.settings.home)
         asking.is_blank = not has_notes(connection)
         return (_later if asking.seen.begun else _first)(connection, asking)
 
 
+def _check_files(connection: sqlite3.Connection, home: Path) -> None:
+    """See that no note was put there or changed by hand after the index was written.
+
+    To look at each file takes a hundredth of a second for a thousand, so that of a larger memory only the folders that
+    have changed are looked at: see `_check_folders`.
+
+    Raises:
+        NotFromIndexError: one was.
+    """
+    known = known_marks(connection, MOST_COMPARED)
+    if known is None:
+        _check_folders(connection, home)
+    elif any(known.get(path) != mark for path, mark in _marks(home / "memories")):
+        raise NotFromIndexError
+
+
+def _marks(memories: Path) -> Iterator[tuple[str, str]]:
+    """Each note's file below a folder, as the index names it, and which version of it is there."""
+    given, folders = len(str(memories)) + 1, [str(memories)]
+    while folders:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.name.endswith(".md"):
+                    yield entry.path[given:].replace(os.sep, "/"), _mark_of(entry.path)
+
+
 def _check_folders(connection: sqlite3.Connection, home: Path) -> None:
-    """See that no note was put by hand into a folder after the index was written.
+    """See that no note was put by hand into `memories/` or a folder directly below it after the index was written.
 
     Only folders that have changed since are listed. A note that was changed in place changes no folder: that is seen
     where it is told.
@@ -241,10 +284,10 @@ def _keep(asking: _Asking, sections: tuple[Section, ...], notes: Mapping[str, In
         asking.told[entry.id] = entry.digest
 
 
-def _mark_of(path: Path) -> str:
+def _mark_of(path: Path | str) -> str:
     """As `holdfast.store.filesystem.Signature.mark` has it; empty where there is no such file."""
     try:
-        seen = path.lstat()
+        seen = os.lstat(path)
     except OSError:
         return ""
     return f"{seen.st_mtime_ns}.{seen.st_ctime_ns}.{seen.st_size}.{seen.st_ino}"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
-from holdfast.early import LISTS, made_for, stored_answers
+from holdfast import early
+from holdfast.early import LISTS, Opening, made_for, stored_answers
 from holdfast.settings import load_settings
 from processes import INITIALIZE, MODERN, Stdio, stdio, until
 from served import ERAS
@@ -126,6 +130,96 @@ def test_a_hook_that_the_index_does_not_answer_waits_for_the_framework(environme
         assert answer["id"] == asked
         assert LAMP in answer["result"]["content"][0]["text"]
         assert server.end() == (0, [])
+
+
+NEVER = """
+import threading, holdfast.from_index
+holdfast.from_index.by_words = lambda *_: threading.Event().wait()
+"""
+
+
+def test_a_hook_that_the_index_does_not_answer_in_time_is_answered_by_the_framework(
+    environment: dict[str, str], gate: Path
+) -> None:
+    presence = environment | {"HOLDFAST_PRESENCE": "on"}
+    with stdio(presence) as earlier:
+        earlier.begin()
+        earlier.tool("remember", content=LAMP, space="harbour")
+        assert earlier.end()[0] == 0
+    with gated(presence, gate, ERAS[0], NEVER) as server:
+        server.begin()
+        asked = server.send("tools/call", name="whisper", arguments={"prompt": LAMP, "cwd": "/srv/harbour"})
+        listed = server.send("tools/list")
+        gate.touch()
+        answers = {answer["id"]: answer for answer in (server.read() for _ in range(2))}
+        assert LAMP in answers[asked]["result"]["content"][0]["text"]
+        assert answers[listed]["result"]["tools"]
+        assert server.end() == (0, [])
+
+
+@dataclass
+class Slowly:
+    """What answers a hook, but not before it may."""
+
+    before_claim: threading.Event = field(default_factory=threading.Event)
+    behind_claim: threading.Event = field(default_factory=threading.Event)
+    claimed: list[bool] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, _given: dict[str, str], claim: Callable[[], bool]) -> str:
+        assert self.before_claim.wait(60)
+        self.claimed.append(claim())
+        assert self.behind_claim.wait(60)
+        self.ended.set()
+        return "told"
+
+
+@contextmanager
+def opened(environment: dict[str, str], answer: Slowly) -> Iterator[tuple[Opening, BinaryIO]]:
+    """What answers early, in this process, and what it said; a hook asked it."""
+    answers = stored_answers(load_settings(environment | {"HOLDFAST_PRESENCE": "on"}), admin=False, environ={})
+    assert answers is not None
+    source, sink = os.pipe(), os.pipe()
+    opening = Opening(answers, source[0], sink[1])
+    opening.hooks_by(answer)
+    whisper = line(1, "tools/call", {"name": "whisper", "arguments": {"prompt": LAMP}})
+    os.write(source[1], b"".join(json.dumps(each).encode() + b"\n" for each in (hello(), whisper)))
+    opening.start()
+    with open(sink[0], "rb") as told:  # noqa: PTH123 - a file that is open already
+        assert json.loads(told.readline())["id"] == 0
+        yield opening, told
+    for number in (source[0], source[1], sink[1]):
+        os.close(number)
+
+
+@pytest.mark.parametrize("by", ["HOOK_SECONDS", "LAST_SECONDS"])
+def test_what_was_not_answered_in_time_does_not_count_as_shown(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    monkeypatch.setattr(early, "HOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(early, by, 0.0)
+    slowly = Slowly()
+    with opened(environment, slowly) as (opening, _):
+        heard = opening.finish()
+        assert b"whisper" in heard.data, "the framework answers it"
+        slowly.before_claim.set()
+        slowly.behind_claim.set()
+        assert slowly.ended.wait(60)
+        assert slowly.claimed == [False]
+
+
+def test_what_counts_as_shown_already_is_told_though_its_time_is_over(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(early, "LAST_SECONDS", 0.0)
+    slowly = Slowly()
+    slowly.before_claim.set()
+    with opened(environment, slowly) as (opening, told):
+        until(lambda: bool(slowly.claimed))
+        threading.Timer(0.5, slowly.behind_claim.set).start()
+        assert b"whisper" not in opening.finish().data
+        assert json.loads(told.readline())["result"]["content"][0]["text"] == "told"
+        assert slowly.claimed == [True]
 
 
 def test_each_kind_of_client_gets_its_own_list(environment: dict[str, str], gate: Path) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from unittest.mock import patch
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 import holdfast.app
 from holdfast.app import build_memory
@@ -21,6 +26,7 @@ from holdfast.engine.presence.keeping import tidy
 from holdfast.engine.runtime import Memory
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.settings import load_settings
+from holdfast.store.transcripts import reading
 from holdfast.store.transcripts.queue import TranscriptQueue
 from holdfast.store.transcripts.reading import Chunk
 from holdfast.store.transcripts.roots import Located
@@ -142,8 +148,8 @@ async def test_a_broken_transcript_gives_what_is_whole_in_it(tmp_path: Path) -> 
 
 
 @contextmanager
-def writing_late(memory: Memory, session: Session, *texts: str) -> Iterator[None]:
-    """The client writes this down after it was looked for."""
+def just_waiting(memory: Memory, then: Callable[[], Awaitable[None]]) -> Iterator[None]:
+    """This happens once the transcript was looked into."""
     queue = memory.ports.transcripts
     assert isinstance(queue, TranscriptQueue)
     read, looked = queue.read, itertools.count()
@@ -153,9 +159,22 @@ def writing_late(memory: Memory, session: Session, *texts: str) -> Iterator[None
             return await read(found)
         finally:
             if next(looked) == 1:
-                session.say(*texts)
+                await then()
 
     with patch.object(queue, "read", late):
+        yield
+
+
+@contextmanager
+def writing_late(memory: Memory, session: Session, *texts: str, answer: str = "") -> Iterator[None]:
+    """The client writes this down after it was looked for."""
+
+    async def write() -> None:
+        session.say(*texts)
+        if answer:
+            session.write(session.line("assistant", answer) + "\n")
+
+    with just_waiting(memory, write):
         yield
 
 
@@ -193,6 +212,130 @@ async def test_what_is_written_down_when_no_hook_is_called_any_more_is_taken_wit
         told = await said(memory)
     assert len(told) == 6
     assert {"Where is the crane?", "At the north quay.", "Where is the oar?", "In the boathouse."} <= set(told)
+
+
+@contextmanager
+def unreadable(*sessions: Session) -> Iterator[None]:
+    """The system refuses to open these transcripts."""
+    really = reading.opened
+
+    def refuse(found: Located) -> AbstractContextManager[BinaryIO]:
+        if found.name in {str(session.path) for session in sessions}:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return really(found)
+
+    with patch.object(reading, "opened", refuse):
+        yield
+
+
+async def test_a_transcript_that_cannot_be_read_keeps_no_other_from_being_taken_and_is_taken_later(
+    tmp_path: Path,
+) -> None:
+    bad, late, session, following = (claude_session(tmp_path, number) for number in range(4))
+    async with remembering(tmp_path) as memory:
+        for each in (bad, late):
+            each.say("Hello.")
+            assert (await handed(memory, each)).turns == 1
+        for each in (bad, late):
+            each.say("Written late.")
+        with unreadable(bad), capture_logs() as logs:
+            session.say("Where is the lamp?")
+            assert (await handed(memory, session)).turns == 2
+        assert "transcript_put_off" in {line["event"] for line in logs}
+        following.say("Where is the crane?")
+        assert (await handed(memory, following)).turns == 2
+        assert len(await said(memory)) == 6
+
+
+async def test_a_session_whose_own_transcript_cannot_be_read_takes_the_others_and_is_taken_with_the_next(
+    tmp_path: Path,
+) -> None:
+    bad, late, following = (claude_session(tmp_path, number) for number in range(3))
+    async with remembering(tmp_path) as memory:
+        late.say("Hello.")
+        await handed(memory, late)
+        late.say("Written late.")
+        bad.say("Where is the lamp?", "In the tower.")
+        with unreadable(bad):
+            assert (await handed(memory, bad, last="In the tower.")).turns == 1
+            told = await handed(memory, bad, "PreCompact")
+            assert (told.status, told.reason) == ("refused", "The transcript cannot be read now: Permission denied.")
+        assert (await handed(memory, following)).turns == 2
+        assert len(await said(memory)) == 4
+
+
+async def test_a_folder_that_is_gone_keeps_no_other_transcript_from_being_taken(tmp_path: Path) -> None:
+    gone, session = claude_session(tmp_path, 1), claude_session(tmp_path, 2, "/home/ada/harbour")
+    gone.path = gone.path.parents[1] / "-home-ada-gone" / gone.path.name
+    async with remembering(tmp_path) as memory:
+        gone.say("Hello.")
+        await handed(memory, gone)
+        shutil.rmtree(gone.path.parent)
+        session.say("Where is the lamp?")
+        assert (await handed(memory, session)).turns == 1
+        gone.path.parent.touch()
+        session.say("And the oar?")
+        assert (await handed(memory, session)).turns == 1
+
+
+async def test_a_path_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.path = session.path.with_name(os.fsdecode(b"\xff\xfe.jsonl"))
+    session.say("Hello.")
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, session)).status == "refused"
+
+
+async def test_an_answer_that_another_hook_or_process_has_taken_is_not_waited_for(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.say("Where?", "There.")
+    async with remembering(tmp_path) as memory, remembering(tmp_path) as other:
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 3600):
+            assert (await handed(memory, session, last="There.")).turns == 2
+            with anyio.fail_after(60):
+                assert (await handed(memory, session, last="There.")).turns == 0
+            session.say("And the oar?")
+
+            async def taken_elsewhere() -> None:
+                session.write(session.line("assistant", "In the boathouse.") + "\n")
+                assert (await handed(other, session)).turns == 1
+
+            with anyio.fail_after(60), just_waiting(memory, taken_elsewhere):
+                assert (await handed(memory, session, last="In the boathouse.")).turns == 1
+        assert await said(memory) == ["Where?", "There.", "And the oar?", "In the boathouse."]
+
+
+async def test_the_same_answer_to_an_earlier_question_is_not_taken_for_the_one_that_is_awaited(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.say("First?", "Done.")
+    async with remembering(tmp_path) as memory:
+        await handed(memory, session, last="Done.")
+        session.say("Second?")
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 60), writing_late(memory, session, answer="Done."):
+            assert (await handed(memory, session, last="Done.")).turns == 2
+
+
+async def test_an_answer_of_signs_alone_which_is_no_turn_is_not_waited_for(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.say("Go on.", "👍")
+    async with remembering(tmp_path) as memory:
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 3600), anyio.fail_after(60):
+            assert (await handed(memory, session, last="👍")).turns == 1
+
+
+async def test_a_session_that_is_resumed_after_days_is_taken_whole_though_its_last_answer_comes_late(
+    tmp_path: Path,
+) -> None:
+    session, following, clock = claude_session(tmp_path, 1), claude_session(tmp_path, 2), Clock()
+    session.say("Hello.", "Hi.")
+    async with remembering(tmp_path, clock) as memory:
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 0):
+            assert (await handed(memory, session, last="Hi.")).turns == 2
+            clock.forward(days=5)
+            assert (await handed(memory, session, last="In the tower.")).turns == 0
+        session.say("Where is the lamp?", "In the tower.")
+        following.say("Good morning.")
+        assert (await handed(memory, following)).turns == 3
 
 
 async def test_without_a_transcript_the_last_answer_alone_is_kept(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
 import os
 import subprocess
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from unittest.mock import patch
 
 import anyio
@@ -17,6 +20,8 @@ import pytest
 from holdfast.cli.sessions import hours_in
 from holdfast.engine.presence import sessions as looking
 from holdfast.errors import InvalidArgumentError
+from holdfast.store.transcripts import reading
+from holdfast.store.transcripts.roots import Located
 from processes import HOLDFAST
 from sessions import claude_session
 from transcripts_worker import built, take
@@ -59,6 +64,50 @@ def test_a_path_elsewhere_is_named_and_nothing_is_read(environment: dict[str, st
     told = command(environment, str(tmp_path / "secrets.jsonl"))
     assert "no folder in which a client keeps transcripts" in told["sessions"][0]["refused"]
     assert told["waiting"] == 0
+
+
+def test_a_file_whose_name_is_no_utf_8_keeps_no_session_from_being_taken_in(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    session, strange = claude_session(tmp_path, 1), claude_session(tmp_path, 2)
+    strange.path = strange.path.with_name(os.fsdecode(b"\xff\xfe.jsonl"))
+    for each in (session, strange):
+        for number in range(5):
+            each.say(f"Question {number}?", "Answer.")
+    assert command(environment)["waiting"] == 10
+    assert "UTF-8" in command(environment, "--latest")["sessions"][0]["refused"]
+
+
+@pytest.mark.parametrize("reads_before", [0, 1])
+async def test_a_session_that_cannot_be_read_keeps_no_other_from_being_taken_in_and_is_looked_at_again(
+    reads_before: int, tmp_path: Path
+) -> None:
+    bad, session = claude_session(tmp_path, 1), claude_session(tmp_path, 2)
+    for each in (bad, session):
+        for number in range(5):
+            each.say(f"Question {number}?", "Answer.")
+    memory, seen, reads = built(tmp_path), dict[Path, tuple[float, int]](), itertools.count()
+    really = reading.opened
+
+    def refuse(found: Located) -> AbstractContextManager[BinaryIO]:
+        if found.name == str(bad.path) and next(reads) >= reads_before:  # its turns may have been counted
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return really(found)
+
+    async with memory.running():
+        queue = memory.ports.transcripts
+        assert queue is not None
+
+        async def take_all() -> int:
+            taken = await memory.attend_folder(
+                lambda ports: looking.take_sessions(ports, queue, looking.Wanted(), seen=seen)
+            )
+            return sum(each.took.turns for each in taken)
+
+        with patch.object(reading, "opened", refuse):
+            assert await take_all() == 10
+        assert await take_all() == 10
+        assert await take_all() == 0
 
 
 def test_a_span_of_time_is_hours_days_or_weeks() -> None:

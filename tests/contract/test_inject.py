@@ -115,16 +115,46 @@ def test_without_a_server_a_note_that_was_changed_behind_the_index_is_told_as_it
     assert inject(here, hook(session="two")) == ""
 
 
-def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(here: dict[str, str]) -> None:
+OF_MANY_NOTES = """
+import sys, holdfast.from_index
+holdfast.from_index.MOST_COMPARED = 0
+from holdfast.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("python", [HOLDFAST, (sys.executable, "-c", OF_MANY_NOTES)])
+def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
+    here: dict[str, str], python: tuple[str, ...]
+) -> None:
     subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
-    assert LAMP in added(inject(here, hook()))
+    assert LAMP in added(inject(here, hook(), python=python))
     folder = Path(here["HOLDFAST_HOME"]) / "memories" / "harbour"
     (folder / "oil.md").write_text("The lamp of the lighthouse burns colza oil.", "utf-8")
     (folder / "note.swp").write_text("no note", "utf-8")
     asked = hook(session="two", prompt="Which oil does the lamp of the lighthouse burn?")
-    assert "colza" in added(inject(here, asked))
+    assert "colza" in added(inject(here, asked, python=python))
     (folder / "note.swp").unlink()
     asked = hook(session="three", prompt="Which oil does the lamp of the lighthouse burn?")
+    assert not imported_for(here, asked, "colza") & {"anyio", "numpy"}, "the whole engine is started once for it"
+
+
+def test_without_a_server_a_note_is_found_by_what_was_written_into_it_by_hand_and_in_a_folder_in_a_folder(
+    here: dict[str, str],
+) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    (path,) = (Path(here["HOLDFAST_HOME"]) / "memories" / "harbour").glob("*.md")
+    path.write_text(path.read_text("utf-8").replace(LAMP, "Harriet keeps the ledger in the boathouse."), "utf-8")
+    asked = hook(session="two", prompt="Who keeps the ledger in the boathouse?")
+    assert "Harriet" in added(inject(here, asked))
+    deep = path.parent / "north" / "quay"
+    deep.mkdir(parents=True)
+    (deep / "oil.md").write_text("The lantern burns colza oil.", "utf-8")
+    (deep / "broken.md").write_text("---\nid: 1\nid: 2\n---\nNo note.", "utf-8")
+    (deep / "link.md").symlink_to(path)
+    asked = hook(session="three", prompt="Which oil does the lantern burn?")
+    assert "colza" in added(inject(here, asked))
+    asked = hook(session="four", prompt="Which oil does the lantern burn?")
     assert not imported_for(here, asked, "colza") & {"anyio", "numpy"}, "the whole engine is started once for it"
 
 

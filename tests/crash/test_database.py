@@ -211,6 +211,35 @@ async def test_a_line_that_is_cut_at_commit_neither_loses_nor_doubles_a_change(
     tally["lines cut at COMMIT"] += proxy.done
 
 
+async def test_a_line_that_is_cut_under_many_writers_neither_loses_nor_doubles_any_of_their_changes(
+    tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
+) -> None:
+    pg, writers, each = postgres.shared(), 8, effort.of(2, 40)
+    with own_port() as port:
+        proxy = CuttingProxy(port, pg.port)
+        proxy.start()
+
+        async def write(memory: Memory, name: int) -> None:
+            for number in range(each):
+                proxy.cuts.append("before" if (name + number) % 2 else "behind")
+                await keep(memory, f"Writer {name} met cut {number}.")
+
+        try:
+            url = pg.url.replace(f":{pg.port}", f":{port}")
+            async with server(tmp_path / "one", url, tenant) as memory:
+                await keep(memory, "The first note finds the line whole.")
+                async with anyio.create_task_group() as tasks:
+                    for name in range(writers):
+                        tasks.start_soon(write, memory, name)
+        finally:
+            proxy.close()
+    wanted = {f"Writer {name} met cut {number}." for name in range(writers) for number in range(each)}
+    assert texts_in(pg.owner, tenant) == Counter(dict.fromkeys(wanted | {"The first note finds the line whole."}, 1))
+    assert_whole(pg.owner, tenant)
+    assert proxy.done >= each
+    tally["lines cut at COMMIT"] += proxy.done
+
+
 async def test_a_database_that_is_killed_and_comes_back_has_all_that_was_acknowledged(
     tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
 ) -> None:

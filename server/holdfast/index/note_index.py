@@ -21,6 +21,7 @@ import anyio.to_thread
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
 from holdfast.index.aliases import matching
+from holdfast.index.coverage import MOST_TERMS, POOL
 from holdfast.index.current import SCHEMA
 from holdfast.index.database import MORE, Database, Readers, connect, file_identity, vector_extension
 from holdfast.index.history import known_journal
@@ -28,7 +29,7 @@ from holdfast.index.projection import FileRow, Update, apply_update, fill_notes,
 from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
 from holdfast.index.schema import drop_indexes, make_indexes, make_tables, version
 from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vectors, queue_again, set_rows
-from holdfast.index.view import MOST_TERMS, WIDE_POOL, IndexView
+from holdfast.index.view import IndexView
 from holdfast.model.note import Note, id_range
 from holdfast.model.ranking import Filter, Found, QueryVector
 
@@ -307,7 +308,7 @@ class NoteIndex:
         query: str,
         vector: QueryVector | None,
         wanted: Filter,
-        pool_size: int = WIDE_POOL,
+        pool_size: int = POOL,
         most_terms: int = MOST_TERMS,
     ) -> Found:
         """See `holdfast.index.search.finder.Finder.search`."""

@@ -1,33 +1,43 @@
 """Search by words with nothing but sqlite3, for a hook that is a command and runs where no server does.
 
-The same coverage as `holdfast.index.search.words`, whose sentences say how it is worked out, and the same candidates.
-That one keeps what it counted in memory and answers many questions; this one answers a single question in a process
-that is just for it, where importing numpy would cost more than the whole search.
+The same coverage as `holdfast.index.search.words`, whose sentences say how it is worked out, by the same numbers and
+rules (`holdfast.index.coverage`), and the same candidates. That one keeps what it counted in memory and answers many
+questions; this one answers a single question in a process that is just for it, where importing numpy would cost more
+than the whole search.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NamedTuple
 
+from holdfast.index.coverage import (
+    BM25,
+    MOST_CANDIDATES,
+    MOST_TERMS,
+    OWN,
+    POOL,
+    RELATED_SHARE,
+    USUAL_SHARE,
+    Term,
+    is_scored,
+    most_rare,
+    term_of,
+    weighed,
+)
 from holdfast.index.current import CURRENT, SCHEMA
 from holdfast.model.identifiers import Unit, units_of
 from holdfast.model.note import SELF_ID, Note
-from holdfast.model.ranking import Found, RankCandidate
-from holdfast.model.words import query_terms, relatives
+from holdfast.model.ranking import WEIGHTS, Found, RankCandidate
+from holdfast.model.words import query_terms
 
-_BM25: Final = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
-_OWN: Final = "{title body tags subject}"
-_FLOOR, _PRIOR_NOTES, _PASTED_TERMS = 1e-6, 50, 5
-_RELATED_SHARE, _USUAL_SHARE = 0.6, 0.8
-_RARE_AT_LEAST, _RARE_SHARE, _RARE_ROWS, _ENOUGH = 5, 100, 1500, 50
-_MOST_TERMS: Final = 32
 _LAST: Final = "\U0010ffff"  # sorts behind every name
-_MOST_LOOKED_AT: Final = 200  # of the notes that were found, those with the best words
+_ID, _CREATED = 1, 9  # of what is told of a candidate
+_AT_ONCE: Final = 200  # rows that are looked at together
 _COLUMNS: Final = (
     "id", "content", "title", "created", "updated", "type", "tier", "space", "confidence", "event_time",
 )  # fmt: skip
@@ -39,15 +49,6 @@ class Indexed(NamedTuple):
     note: Note
     path: str
     mark: str
-
-
-class _Term(NamedTuple):
-    """A word with those of its family that some note has; `found` is how many notes have one of them."""
-
-    word: str
-    found: int
-    idf: float
-    counts: dict[str, int]
 
 
 def open_index(uri: str) -> sqlite3.Connection | None:
@@ -75,6 +76,12 @@ def known_files(connection: sqlite3.Connection, folder: str) -> set[str]:
         (before, before + _LAST),
     )
     return {name for (name,) in rows}
+
+
+def known_marks(connection: sqlite3.Connection, most: int) -> dict[str, str] | None:
+    """Which version of each file the index knows, by path; None where there are more than so many."""
+    rows = connection.execute("SELECT path, mark FROM files LIMIT ?", (most + 1,)).fetchall()
+    return dict(rows) if len(rows) <= most else None
 
 
 def has_notes(connection: sqlite3.Connection) -> bool:
@@ -106,75 +113,101 @@ def found_by_words(connection: sqlite3.Connection, query: str, now: str, extraor
     (total,) = connection.execute("SELECT count(*) FROM notes").fetchone()
     rare = _rare(connection, query, total)
     whole = [item for item in rare if item[0].kind in ("identifier", "name") or item[0].label in extraordinary]
-    terms = [_term(connection, word, total) for word in query_terms(query)]
     spelt = {term: rows for unit, rows in whole for term in unit.terms}
+    terms = [term_of(word, total, lambda each: _count(connection, each)) for word in query_terms(query)]
     unknown = frozenset(term.word for term in terms if not term.found and term.word not in spelt)
-    coverage, matched = _covered(connection, terms, spelt, total)
-    best = sorted(coverage, key=lambda row: -coverage[row] - sum(row in rows for _, rows in rare))[:_MOST_LOOKED_AT]
-    held = {row: tuple(unit.label for unit, rows in rare if row in rows) for row in best}
-    rows = connection.execute(
-        "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "  # noqa: S608 - own clause
-        f"FROM notes WHERE rowid IN (SELECT value FROM json_each(:rows)) AND {CURRENT} AND superseded_by IS NULL",
-        {"rows": json.dumps(best), "now": now},
-    )
-    candidates = tuple(
+    looked_at, weight = weighed(terms, total, MOST_TERMS)
+    coverage, matched = _covered(connection, looked_at, weight, spelt, now)
+    found = coverage.keys() | {row for _, rows in rare for row in rows}
+    held = {row: tuple(unit.label for unit, rows in rare if row in rows) for row in found}
+    worth = {row: coverage.get(row, 0.0) + WEIGHTS.rare * len(held[row]) / max(1, len(rare)) for row in found}
+    candidates = [
         RankCandidate._make(
             (*row[:7], bool(row[7]), *row[8:], coverage[row[0]], None, None, tuple(matched[row[0]]), held[row[0]])
         )
-        for row in rows
+        for row in _best_current(connection, worth, now)
+    ]
+    return Found(tuple(candidates), unknown, {unit.label: len(rows) for unit, rows in rare}, total)
+
+
+def _best_current(connection: sqlite3.Connection, worth: Mapping[int, float], now: str) -> list[tuple[Any, ...]]:
+    """The rows of the current notes that are worth most; of equal ones the newest."""
+    order, found = sorted(worth, key=lambda row: (-worth[row], -row)), list[tuple[Any, ...]]()
+    for start in range(0, len(order), _AT_ONCE):
+        if len(found) < POOL:
+            found += _current(
+                connection,
+                "rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened",
+                order[start : start + _AT_ONCE],
+                now,
+            )
+    found.sort(key=lambda row: row[_ID])
+    found.sort(key=lambda row: (worth[row[0]], row[_CREATED]), reverse=True)
+    return found[:MOST_CANDIDATES]
+
+
+def _current(connection: sqlite3.Connection, columns: str, rows: Sequence[int], now: str) -> Iterator[tuple[Any, ...]]:
+    """Columns of those of these notes that are current."""
+    statement = (
+        f"SELECT {columns} FROM notes WHERE rowid IN (SELECT value FROM json_each(:rows)) AND {CURRENT} "  # noqa: S608 - own words
+        "AND superseded_by IS NULL"
     )
-    return Found(candidates, unknown, {unit.label: len(rows) for unit, rows in rare}, total)
+    yield from connection.execute(statement, {"rows": json.dumps(rows), "now": now})
 
 
 def _covered(
-    connection: sqlite3.Connection, terms: Iterable[_Term], spelt: dict[str, frozenset[int]], total: int
+    connection: sqlite3.Connection,
+    terms: Sequence[Term],
+    weight: float,
+    spelt: Mapping[str, AbstractSet[int]],
+    now: str,
 ) -> tuple[dict[int, float], dict[int, list[str]]]:
     """By row the share of the question's weight that a note carries, and the words that were found in it."""
-    known = sorted((term for term in terms if term.found or term.word in spelt), key=lambda term: term.found)
-    weight = sum(term.idf for term in terms) or 1.0
-    if len(known) > _MOST_TERMS:
-        known = known[:_MOST_TERMS]
-        weight = max(_PASTED_TERMS * _idf(total, 0), sum(term.idf for term in known))
     coverage: dict[int, float] = defaultdict(float)
     matched: dict[int, list[str]] = defaultdict(list)
-    budget = _RARE_ROWS
-    scored: list[_Term] = []
-    for term in known:
-        if scored and budget < term.found and len(coverage) >= _ENOUGH:
-            break
-        budget -= term.found
+    for term in terms:
+        if not term.found:  # an identifier that is spelt in another way
+            for row in spelt.get(term.word, ()):
+                coverage[row] += term.idf / weight
+    common, scored, rows = [term for term in terms if term.found], list[Term](), 0
+
+    def reached() -> int:
+        return sum(1 for _ in _current(connection, "1", list(matched), now))
+
+    while common and is_scored(common[0], rows, reached):
+        term = common.pop(0)
+        rows += term.found
         scored.append(term)
-        shares = _shares(connection, term, total)
-        shares |= dict.fromkeys(spelt.get(term.word, ()), 1.0)
-        for row, share in shares.items():
-            coverage[row] += term.idf / weight * share
+        here = spelt.get(term.word, frozenset())
+        for row, share in _shares(connection, term).items():
+            coverage[row] += term.idf / weight * (1.0 if row in here else share)
             matched[row].append(term.word)
-    either = " OR ".join(f'"{word}"' for term in scored for word in term.counts)
-    for term in known[len(scored) :] if either else ():
-        expression = f"({either}) AND {_OWN} : ({' OR '.join(map(_quoted, term.counts))})"
-        for (row,) in connection.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (expression,)):
-            coverage[row] += term.idf / weight * _USUAL_SHARE
+    either = " OR ".join(term.either for term in scored)
+    for term in common if scored else ():
+        if term.tells:
+            expression = f"({either}) AND {OWN} : ({term.either})"
+            for (row,) in connection.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (expression,)):
+                coverage[row] += term.idf / weight * USUAL_SHARE
     return coverage, matched
 
 
-def _shares(connection: sqlite3.Connection, term: _Term, total: int) -> dict[int, float]:
+def _shares(connection: sqlite3.Connection, term: Term) -> dict[int, float]:
     """By row which share of its weight a word scores; another of its family scores less."""
-    shares: dict[int, float] = {}
-    for word, count in term.counts.items():
-        most = max(_FLOOR, math.log((max(total, count) - count + 0.5) / (count + 0.5)))
-        part = 1.0 if word == term.word else _RELATED_SHARE
-        statement = f"SELECT rowid, -{_BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
-        for row, score in connection.execute(statement, (_quoted(word),)):
-            shares[row] = max(shares.get(row, 0.0), part * min(1.0, score / most))
+    statement = f"SELECT rowid, -{BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
+    found = connection.execute(statement, (term.phrase,))
+    shares = {row: min(1.0, score / term.fts_idf) for row, score in found}
+    for other in term.related:
+        for row, share in _shares(connection, other).items():
+            shares[row] = max(shares.get(row, 0.0), RELATED_SHARE * share)
     return shares
 
 
 def _rare(connection: sqlite3.Connection, query: str, total: int) -> list[tuple[Unit, frozenset[int]]]:
     """The identifiers and words of a question that few notes hold in their own text, each with their rows."""
-    most, found = _RARE_AT_LEAST + total // _RARE_SHARE, []
+    most, found = most_rare(total), []
     for unit in units_of(query):
         if unit.kind in ("identifier", "name") or 0 < _count(connection, unit.label) <= most:
-            expression = f"{_OWN} : ({' OR '.join(map(_quoted, unit.phrases))})"
+            expression = f"{OWN} : ({' OR '.join(map(_quoted, unit.phrases))})"
             rows = connection.execute("SELECT rowid FROM texts WHERE texts MATCH ? LIMIT ?", (expression, most + 1))
             places = frozenset(row for (row,) in rows)
             if 0 < len(places) <= most:
@@ -182,19 +215,9 @@ def _rare(connection: sqlite3.Connection, query: str, total: int) -> list[tuple[
     return found
 
 
-def _term(connection: sqlite3.Connection, word: str, total: int) -> _Term:
-    counts = {each: _count(connection, each) for each in (word, *relatives(word))}
-    known = {each: count for each, count in counts.items() if count}
-    found = min(total, sum(known.values()))
-    return _Term(word, found, _idf(total, found), known)
-
-
 def _count(connection: sqlite3.Connection, word: str) -> int:
+    """How many notes have a word, in whatever column."""
     return int(connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (_quoted(word),)).fetchone()[0])
-
-
-def _idf(total: int, found: int) -> float:
-    return math.log(1 + (_PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
 
 
 def _quoted(word: str) -> str:

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 
+from holdfast.batching import WriteBehind
 from holdfast.errors import StorageError
 from holdfast.index.aliases import aliases_of
 from holdfast.index.database import Database, connect, file_identity
@@ -150,6 +152,7 @@ _LATEST = (
     "ORDER BY server = ? DESC, at DESC, id DESC LIMIT 1"
 )
 _RECENT = f"{_FOUND} WHERE principal = ? ORDER BY at DESC, id DESC LIMIT ?"
+_Waiting: TypeAlias = tuple[RecallEvent, tuple[int, int] | None]  # and the log that was there when it came
 
 
 class RecallLog:
@@ -164,39 +167,26 @@ class RecallLog:
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
         self._opening = anyio.Lock()
-        self._waiting: list[tuple[RecallEvent, tuple[int, int] | None]] = []  # and the log that was there then
-        self._flushing = anyio.Lock()
-        self._news = anyio.Event()
-        self._works = True
+        self._behind = WriteBehind[_Waiting](self._write, MOST_WAITING, BEHIND_SECONDS, self._not_erased)
 
     async def add(self, event: RecallEvent) -> bool:
         """Take an event, to be kept with the next `flush`; returns whether the last one worked.
 
         An answer does not wait for this: a process that is killed loses the events of its last moment.
         """
-        self._waiting.append((event, self._there()))
-        self._news.set()
-        if self._works and len(self._waiting) < MOST_WAITING:
-            return True
-        return await self.flush()
+        return await self._behind.add((event, self._there()))
 
     async def write_behind(self) -> None:
         """Write what is added soon after it was; until cancelled."""
-        while True:
-            await self._news.wait()
-            await anyio.sleep(BEHIND_SECONDS)
-            self._news = anyio.Event()
-            await self.flush()
+        await self._behind.run()
 
     async def flush(self) -> bool:
         """Write what waits in one transaction, not flushed to the disk; returns whether that worked."""
-        async with self._flushing:
-            here = self._there()
-            self._waiting = [(event, log) for event, log in self._waiting if log in (None, here)]  # others were erased
-            rows = [self._row(event) for event, _ in self._waiting]
-            self._works = not rows or await self._write(rows)
-            del self._waiting[: len(rows) if self._works else max(0, len(rows) - MOST_WAITING)]
-        return self._works
+        return await self._behind.flush()
+
+    def _not_erased(self, waiting: list[_Waiting]) -> list[_Waiting]:
+        here = self._there()
+        return [(event, log) for event, log in waiting if log in (None, here)]
 
     def _there(self) -> tuple[int, int] | None:
         """Which log is there now, as far as that can be seen."""
@@ -204,7 +194,8 @@ class RecallLog:
             return file_identity(self._path)
         return None
 
-    async def _write(self, rows: Sequence[tuple[object, ...]]) -> bool:
+    async def _write(self, waiting: Sequence[_Waiting]) -> bool:
+        rows = [self._row(event) for event, _ in waiting]
         for _ in range(2):
             try:
                 database = await self._open()
@@ -292,8 +283,7 @@ class RecallLog:
 
     async def erase(self) -> None:
         """Take the log away with all that was ever in it, and what waits to be written."""
-        async with self._flushing:
-            self._waiting.clear()
+        async with self._behind.dropped():
             await self._close()
             self._discard()
 

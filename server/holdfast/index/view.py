@@ -12,6 +12,7 @@ from holdfast.index import maintenance as lifecycle
 from holdfast.index import queries as listings
 from holdfast.index import queries as topology
 from holdfast.index.aliases import aliases_of, meant
+from holdfast.index.coverage import MOST_CANDIDATES, MOST_TERMS, POOL
 from holdfast.index.current import Standing
 from holdfast.index.history import Known, known_journal
 from holdfast.index.journal import LineRow, LinesWanted
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from holdfast.index.search.feedback import FeedbackIndex
     from holdfast.index.search.finder import Finder
 
-WIDE_POOL = 150  # candidates of each leg
-MOST_TERMS = 32  # words of a query that are looked at
-MOST_CANDIDATES = 64
-
 
 class IndexView:
     """What can be asked of an open index without waiting."""
@@ -49,7 +46,7 @@ class IndexView:
         query: str,
         vector: QueryVector | None,
         wanted: Filter,
-        pool_size: int = WIDE_POOL,
+        pool_size: int = POOL,
         most_terms: int = MOST_TERMS,
         most: int = MOST_CANDIDATES,
         extraordinary: frozenset[str] = frozenset(),
@@ -69,8 +66,8 @@ class IndexView:
     def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]:
         """Id, title and confidence of the current beliefs of some spaces, those held most firmly first."""
         return self._connection.execute(
-            "SELECT id, title, confidence FROM notes WHERE type = 'belief' AND NOT outdated "
-            "AND superseded_by IS NULL AND space IN (SELECT value FROM json_each(?)) "
+            f"SELECT id, title, confidence FROM notes WHERE type = 'belief' AND {current.NOT_RETIRED} "  # noqa: S608 - own words
+            "AND space IN (SELECT value FROM json_each(?)) "
             "ORDER BY confidence DESC, updated DESC, id LIMIT ?",
             (json.dumps(list(spaces)), count),
         ).fetchall()

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import anyio
+import structlog
 
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.presence.queueing import Transcripts
-from holdfast.engine.presence.taking import Took, take_in, without_secrets
+from holdfast.engine.presence.taking import Took, take_in, was_taken, without_secrets
 from holdfast.model.transcripts.turns import LONGEST_NAME, Setting, only_turn, shown_of
 
 SECONDS: Final = 2.0  # of reading in one call; the rest comes with the next one
@@ -27,6 +28,8 @@ _OF_SUBAGENTS: Final = "Subagent"
 _NAMED: Final = "HOLDFAST_SPACE"  # who sets this means it for all that the server stores
 
 Status = Literal["kept", "nothing", "refused", "off"]
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ async def hand_over(
         last: the last answer.
 
     Raises:
-        StorageError: it cannot be kept; the next call begins where this one did.
+        StorageError: the queue cannot be written; the next call begins where this one did.
     """
     queue = ports.transcripts
     if queue is None:
@@ -76,16 +79,23 @@ async def hand_over(
 
 
 async def _take_until(ports: Ports, queue: Transcripts, path: str, space: str, cwd: str, answer: str) -> Took:
-    """What is new in a transcript, up to an answer that the client has told; without it after a while."""
+    """What is new in a transcript, up to an answer that the client has told; without it after a while.
+
+    It is not waited for where another hook of this turn, or another process, has taken it.
+    """
     deadline = anyio.current_time() + WRITTEN_SECONDS
     took = await take_in(ports, queue, path, space, SECONDS)
     while answer and took.answer != answer and (took.is_missing or not took.refused):
+        if await was_taken(queue, path, answer):
+            break
         if anyio.current_time() >= deadline:
             await queue.expect(path, cwd, ports.now)
             break
         await anyio.sleep(_AGAIN)
         new = await take_in(ports, queue, path, space, SECONDS)
         took = replace(new, turns=took.turns + new.turns, answer=new.answer or took.answer)
+    if took.is_unreadable:
+        await queue.expect(path, cwd, ports.now)
     return took
 
 
@@ -98,7 +108,10 @@ async def _take_rest(ports: Ports, queue: Transcripts, path: str, space: str, cw
     deadline = anyio.current_time() + SECONDS
     for other, its_cwd in await queue.behind(path, ports.now):
         if anyio.current_time() < deadline:
-            kept += (await take_in(ports, queue, other, space if cwd and its_cwd == cwd else "", 0)).turns
+            took = await take_in(ports, queue, other, space if cwd and its_cwd == cwd else "", 0)
+            kept += took.turns
+            if took.is_unreadable:  # it is behind at the next call too
+                log.warning("transcript_put_off", reason=took.refused)
     return kept
 
 

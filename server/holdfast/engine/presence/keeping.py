@@ -20,20 +20,20 @@ _CONFIDENCE: Final = 0.5
 _MOST: Final = 200  # pieces of one run
 
 
-async def tidy(house: JobContext) -> int:
+async def tidy(context: JobContext) -> int:
     """Let go of what waited too long; returns how many turns or notes that were."""
-    queue = house.ports.transcripts
+    queue = context.ports.transcripts
     if queue is None:
         return 0
     kept = 0
-    if house.ports.raw_turns:
-        before = instant(house.ports.clock() - timedelta(days=queue.days) + _BEFORE)
-        pieces = await queue.old(before, _MOST, lambda: PIECE_PREFIX + house.ports.new_id().partition("_")[2])
+    if context.ports.raw_turns:
+        before = instant(context.ports.clock() - timedelta(days=queue.days) + _BEFORE)
+        pieces = await queue.old(before, _MOST, lambda: PIECE_PREFIX + context.ports.new_id().partition("_")[2])
         for piece in pieces:
-            await house.step(lambda ports, piece=piece: keep_raw(ports, piece))  # type: ignore[misc]
+            await context.step(lambda ports, piece=piece: keep_raw(ports, piece))  # type: ignore[misc]
             await queue.finish(piece.id)
         kept = len(pieces)
-    return kept + await queue.tidy(house.ports.now)
+    return kept + await queue.tidy(context.ports.now)
 
 
 async def keep_raw(ports: Ports, piece: Piece) -> None:

@@ -75,10 +75,13 @@ async def take_sessions(
     for number, (path, changed, size) in enumerate(files, 1):
         if now - changed < wanted.still:
             continue
+        told(number, len(files))
         if await _is_wanted(queue, path, wanted, is_old=oldest is not None and changed < oldest):
             taken.append(Session(str(path), await take_in(ports, queue, str(path))))
+            if taken[-1].took.is_unreadable:  # it is looked at again, though it looks the same
+                log.warning("session_put_off", reason=taken[-1].took.refused)
+                continue
         seen[path] = (changed, size)
-        told(number, len(files))
     return taken
 
 
@@ -89,9 +92,10 @@ async def _is_wanted(queue: Transcripts, path: Path, wanted: Wanted, *, is_old: 
         if (await queue.place(found)).version:
             return True
         return not is_old and await queue.asked(found, wanted.asked) >= wanted.asked
-    except (NoTranscriptError, OSError) as error:
-        log.info("session_not_read", error=type(error).__name__)
+    except NoTranscriptError:
         return False
+    except OSError:  # what takes it in says why it cannot
+        return not is_old
 
 
 class SessionWatcher:

@@ -13,7 +13,6 @@ import anyio
 
 from holdfast.engine.ports import Ports
 from holdfast.engine.presence.queueing import Transcripts
-from holdfast.errors import StorageError
 from holdfast.model.transcripts.turns import Turn
 from holdfast.store.transcripts.roots import Located, MissingTranscriptError, NoTranscriptError
 
@@ -24,13 +23,15 @@ PRINCIPAL = "transcripts"  # whose turn it is where texts are freed of secrets
 class Took:
     """What became of a transcript: turns that were kept, whether all of it was read, and why it was not taken.
 
-    `answer` is the last thing that the agent said in what was read.
+    `answer` is the last thing that the agent said in what was read. `is_unreadable`: the file is there, and cannot be
+    read now.
     """
 
     turns: int = 0
     is_whole: bool = True
     refused: str = ""
     is_missing: bool = False
+    is_unreadable: bool = False
     answer: str = ""
 
 
@@ -45,7 +46,7 @@ async def take_in(ports: Ports, queue: Transcripts, path: str, space: str = "", 
         seconds: after which no more is begun; the rest is read at the next call.
 
     Raises:
-        StorageError: it cannot be read, or the queue not be written; the cursor stays where it was.
+        StorageError: the queue cannot be written; the cursor stays where it was.
     """
     deadline, took = anyio.current_time() + seconds, Took()
     try:
@@ -59,7 +60,20 @@ async def take_in(ports: Ports, queue: Transcripts, path: str, space: str = "", 
         reason = f"Not taken for a transcript: {error}."
         return replace(took, refused=reason, is_missing=isinstance(error, MissingTranscriptError))
     except OSError as error:
-        raise StorageError(f"The transcript cannot be read: {error.strerror or type(error).__name__}.") from error
+        reason = f"The transcript cannot be read now: {error.strerror or type(error).__name__}."
+        return replace(took, refused=reason, is_unreadable=True)
+
+
+async def was_taken(queue: Transcripts, path: str, answer: str) -> bool:
+    """Whether this answer is the last that was taken from a transcript, by whatever hook or process.
+
+    Raises:
+        StorageError: the queue cannot be read.
+    """
+    try:
+        return await queue.last_said(queue.locate(path)) == answer
+    except (NoTranscriptError, OSError):
+        return False
 
 
 async def _take_chunk(ports: Ports, queue: Transcripts, found: Located, space: str) -> Took:

@@ -75,7 +75,7 @@ class Hippocampus:
 
     def __init__(self, memory: Memory, folders: WatchedFolders) -> None:
         self._memory = memory
-        self._house = JobContext(memory)
+        self._context = JobContext(memory)
         self.folders = folders
         self._missing: dict[str, float] = {}  # since when, by key
         self._behind: dict[Watched, _Work] = {}
@@ -144,23 +144,23 @@ class Hippocampus:
             notes = ()
         left = [note for note in named.notes if note not in notes]
         if left:
-            await self._house.step(lambda ports: retire(ports, left, _LEFT))
+            await self._context.step(lambda ports: retire(ports, left, _LEFT))
         await self.folders.put(replace(row, notes=tuple(notes)), before)
 
     async def _store(self, item: ArrivedDocument, row: Row) -> tuple[str, ...]:
         in_sections = item.is_long or len(row.notes) > 1
         arrivals = item.parts if in_sections else (item.whole,)
-        ports, threads = self._house.ports, LastInSpace()
+        ports, threads = self._context.ports, LastInSpace()
         size = sum(len(arrival.content) for arrival in arrivals)
         ready = await ports.computing.run(
             HOUSE.principal, size, lambda: [made_ready(ports, arrival, threads) for arrival in arrivals]
         )
-        await self._house.step(lambda ports: bring_back(ports, [part.note.id for part in ready]))
-        await self._house.step(lambda ports: _write(ports, ready, item.whole.content))
+        await self._context.step(lambda ports: bring_back(ports, [part.note.id for part in ready]))
+        await self._context.step(lambda ports: _write(ports, ready, item.whole.content))
         return tuple(part.note.id for part in ready)
 
     async def _let_go(self, row: Row) -> int:
-        await self._house.step(lambda ports: retire(ports, row.notes, _GONE))
+        await self._context.step(lambda ports: retire(ports, row.notes, _GONE))
         await self.folders.drop(row)
         self._missing.pop(row.key, None)
         return 1

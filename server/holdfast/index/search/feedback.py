@@ -11,9 +11,10 @@ from datetime import datetime
 import numpy as np
 
 from holdfast.index.aliases import all_aliases
+from holdfast.index.coverage import idf
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, feedback_since, pending_questions, vectors_of
 from holdfast.index.search.snapshot import Floats
-from holdfast.index.search.words import document_count, idf
+from holdfast.index.search.words import document_count
 from holdfast.model.ranking import QueryVector, Signal, affinity, by_meaning, by_words, numbered, question_key
 from holdfast.model.times import moment
 from holdfast.model.words import query_terms

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from holdfast.index.coverage import (
+    BM25,
+    OWN,
+    RELATED_SHARE,
+    USUAL_SHARE,
+    Term,
+    is_scored,
+    most_rare,
+    term_of,
+    weighed,
+)
 from holdfast.index.search.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.model.identifiers import Unit, units_of
-from holdfast.model.words import relatives
 
-# Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
-_BM25 = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
 _PART = 1e-10  # of a score, which is told in whole numbers of it; the least that a word can score is about 1e-6
 # Many rows are told as one: a row each would cost up to five times as much, and other threads would wait for each.
 _SCORED = (  # bm25 works in no aggregate: the LIMIT keeps the inner query apart
-    f"SELECT group_concat(rowid), group_concat(score) FROM (SELECT rowid, CAST(-{_BM25} / {_PART} AS INTEGER) AS score "  # noqa: S608 - own words
+    f"SELECT group_concat(rowid), group_concat(score) FROM (SELECT rowid, CAST(-{BM25} / {_PART} AS INTEGER) AS score "  # noqa: S608 - own words
     "FROM texts WHERE texts MATCH ? LIMIT -1)"
 )
 _PRESENT = "SELECT group_concat(rowid) FROM texts WHERE texts MATCH ?"
-_FLOOR = 1e-6  # FTS5's own idf never falls below this
-_PRIOR_NOTES = 50  # a small store is taken as part of a larger one, or a word in two of three notes would say nothing
-_PASTED_TERMS = 5  # a paste counts as a query of at least so many words, however few of its own are known
-_ENOUGH = 50  # notes in reach that a rare term must have found
-_RELATED_SHARE = 0.6  # of its weight a word scores where only another of its family stands
-_USUAL_SHARE = 0.8  # of its weight a common word scores where it stands in a note's own text
-_RARE_AT_LEAST, _RARE_SHARE = 5, 100  # a word of so many notes, and of one in so many more, is rare
-_OWN = "{title body tags subject}"  # columns of a note's own words
-_RARE_ROWS = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +61,10 @@ class Rare:
     positions: Positions
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    word: str
-    found: int
-    idf: float
-    fts_idf: float
-    related: tuple[_Term, ...] = ()
-
-    @property
-    def phrase(self) -> str:
-        return f'"{self.word}"'
-
-    @property
-    def either(self) -> str:
-        """The word or another of its family."""
-        return " OR ".join(term.phrase for term in (self, *self.related))
-
-
 def rare_words(connection: sqlite3.Connection, snapshot: Snapshot, query: str, passes: Mask) -> list[Rare]:
     """The identifiers and words of a query that few notes hold in their own text, each with those that pass."""
     total = snapshot.count
-    most = _RARE_AT_LEAST + total // _RARE_SHARE
+    most = most_rare(total)
     found: list[Rare] = []
     for unit in units_of(query):
         if unit.kind in ("identifier", "name") or 0 < _count(connection, snapshot, unit.label) <= most:
@@ -98,7 +78,7 @@ def _holding(connection: sqlite3.Connection, snapshot: Snapshot, unit: Unit, mos
     """Positions of the notes that have one of the spellings in their own text; of many only some, more than `most`."""
     either = " OR ".join(f'"{phrase}"' for phrase in unit.phrases)
     statement = "SELECT group_concat(rowid) FROM (SELECT rowid FROM texts WHERE texts MATCH ? LIMIT ?)"
-    (rowids,) = connection.execute(statement, (f"{_OWN} : ({either})", most + 1)).fetchone()
+    (rowids,) = connection.execute(statement, (f"{OWN} : ({either})", most + 1)).fetchone()
     places, known = snapshot.places(_numbers(rowids))
     return places[known]
 
@@ -120,24 +100,20 @@ def search_words(
     """
     whole = {term: rare.positions for rare in rare_ones for term in rare.unit.terms}
     total = snapshot.count
-    terms = sorted((_term(connection, snapshot, word, total) for word in words), key=lambda term: term.found)
+    terms = [term_of(word, total, lambda each: _count(connection, snapshot, each)) for word in words]
     unknown = frozenset(term.word for term in terms if not term.found and term.word not in whole)
-    least = 0.0
-    if len(terms) > most:  # a pasted log: its rarest words that are known at all; a few of them say little
-        least = _PASTED_TERMS * idf(total, 0)
-        terms = [term for term in terms if term.found][:most]
-    weight = max(least, sum(term.idf for term in terms)) or 1.0
+    terms, weight = weighed(terms, total, most)
     coverage = np.zeros(snapshot.size, np.float32)
     for term in terms:
         if not term.found and term.word in whole:  # an identifier that is spelt in another way
             coverage[whole[term.word]] += term.idf / weight
     matched = np.zeros(snapshot.size, np.uint32)
-    rare: list[_Term] = []
+    rare: list[Term] = []
     common = [term for term in terms if term.found]
-    budget = _RARE_ROWS
-    while common and (budget >= common[0].found or np.count_nonzero(matched) < _ENOUGH):
+    rows = 0
+    while common and is_scored(common[0], rows, lambda: int(np.count_nonzero(matched))):
         term = common.pop(0)
-        budget -= term.found
+        rows += term.found
         positions, share = _shares(connection, snapshot, term, passes)
         place = len(rare)
         rare.append(term)
@@ -150,7 +126,7 @@ def search_words(
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
 
 
-def _shares(connection: sqlite3.Connection, snapshot: Snapshot, term: _Term, passes: Mask) -> tuple[Positions, Floats]:
+def _shares(connection: sqlite3.Connection, snapshot: Snapshot, term: Term, passes: Mask) -> tuple[Positions, Floats]:
     """Where a word stands, or another of its family, and which share of its weight it scores there."""
     positions, scores = _of_term(connection, snapshot, term, passes)
     share = np.minimum(np.float32(1.0), scores / np.float32(term.fts_idf))
@@ -160,7 +136,7 @@ def _shares(connection: sqlite3.Connection, snapshot: Snapshot, term: _Term, pas
     everywhere[positions] = share
     for other in term.related:
         places, theirs = _shares(connection, snapshot, other, passes)
-        everywhere[places] = np.maximum(everywhere[places], np.float32(_RELATED_SHARE) * theirs)
+        everywhere[places] = np.maximum(everywhere[places], np.float32(RELATED_SHARE) * theirs)
     positions = np.flatnonzero(everywhere)
     return positions, everywhere[positions]
 
@@ -175,35 +151,12 @@ def _count(connection: sqlite3.Connection, snapshot: Snapshot, word: str) -> int
     return found
 
 
-def _term(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
-    """A word with those of its family that some note has; it counts as found wherever one of them is."""
-    own = _single(connection, snapshot, word, total)
-    others = (_single(connection, snapshot, other, total) for other in relatives(word))
-    related = tuple(other for other in others if other.found)
-    if not related:
-        return own
-    found = min(total, own.found + sum(other.found for other in related))
-    return replace(own, found=found, idf=idf(total, found), related=related)
-
-
-def _single(connection: sqlite3.Connection, snapshot: Snapshot, word: str, total: int) -> _Term:
-    found = _count(connection, snapshot, word)
-    return _Term(
-        word, found, idf(total, found), max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))
-    )
-
-
 def document_count(connection: sqlite3.Connection, word: str) -> int:
     """How many notes have a word, in whatever column."""
     return int(connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',)).fetchone()[0])
 
 
-def idf(total: int, found: int) -> float:
-    """What a word tells that `found` of `total` notes have, as in BM25, in a store that is larger by `_PRIOR_NOTES`."""
-    return math.log(1 + (_PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
-
-
-def _of_term(connection: sqlite3.Connection, snapshot: Snapshot, term: _Term, passes: Mask) -> tuple[Positions, Floats]:
+def _of_term(connection: sqlite3.Connection, snapshot: Snapshot, term: Term, passes: Mask) -> tuple[Positions, Floats]:
     """As `_scored`, for one word."""
     known = snapshot.word_scores.of(term.word)
     if known is None:
@@ -228,8 +181,8 @@ def _numbers(told: str | None) -> npt.NDArray[np.int64]:
 def _add_common(
     connection: sqlite3.Connection,
     snapshot: Snapshot,
-    rare: list[_Term],
-    common: list[_Term],
+    rare: list[Term],
+    common: list[Term],
     weight: float,
     passes: Mask,
     coverage: Floats,
@@ -241,9 +194,9 @@ def _add_common(
     """
     either = " OR ".join(term.either for term in rare)
     for term in common:
-        if term.fts_idf > _FLOOR:  # a word of every other note says nothing here
-            expression = f"({either}) AND {{title body tags subject}} : ({term.either})"
+        if term.tells:
+            expression = f"({either}) AND {OWN} : ({term.either})"
             (found,) = connection.execute(_PRESENT, (expression,)).fetchone()
             places, known = snapshot.places(_numbers(found))
             places = places[known]
-            coverage[places[passes[places]]] += term.idf / weight * _USUAL_SHARE
+            coverage[places[passes[places]]] += term.idf / weight * USUAL_SHARE

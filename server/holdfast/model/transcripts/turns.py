@@ -85,8 +85,9 @@ def only_turn(text: str, setting: Setting, at: str) -> Turn | None:
 
 
 def shown_of(text: str) -> str:
-    """What is kept of a text as the text of a turn."""
-    return _shortened(said(text))
+    """What is kept of a text as the text of a turn; empty where it says nothing."""
+    shown = _shortened(said(text))
+    return shown if any(letter.isalnum() for letter in shown) else ""
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
@@ -160,7 +161,7 @@ def spoken(role: Role, whole: str, own: str, at: str, setting: Setting, told: st
         told: the time as it was written down, which tells turns without a name apart.
     """
     text = shown_of(whole)
-    if not any(letter.isalnum() for letter in text):
+    if not text:
         return None
     key = _key("uuid", own) if own else _key(told or at or setting.session, role, text)
     return Turn(key, role, text, at, *_where(setting))

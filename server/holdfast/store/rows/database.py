@@ -40,6 +40,7 @@ _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn 
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
 _LOCK_TIMEOUT: Final = "10s"
 _PASSING: Final = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+_TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
 log = structlog.get_logger()
 _hurried: ContextVar[bool] = ContextVar("hurried", default=False)
@@ -61,6 +62,18 @@ class Question:
 
     statement: str
     values: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How connections are used now: of at most so many; `awaited` is what waits for one."""
+
+    most: int
+    used: int
+    idle: int
+    awaited: int
+    tries_again: int
+    is_away: bool
 
 
 class Asked:
@@ -129,8 +142,22 @@ class Database:
         self._lock = threading.Lock()
         self._checked = False
         self._closed = False
+        self._tries_again = 0
         self._abandoned = 0  # looks that nobody waits for any more, and that have not ended yet
         self.away_since: datetime | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """How it is used."""
+        tokens = self._limit.statistics()
+        return Pool(
+            most=int(tokens.total_tokens),
+            used=tokens.borrowed_tokens,
+            idle=len(self._idle),
+            awaited=tokens.tasks_waiting,
+            tries_again=self._tries_again,
+            is_away=self.away_since is not None,
+        )
 
     async def run(self, tenant: str, work: Callable[[Transaction], Answer], *, flush: bool = True) -> Answer:
         """Do some work in a transaction, in a thread; returns when that is committed.
@@ -235,12 +262,13 @@ class Database:
                     self._let_go()  # whatever cut this one off has done so with the others
                 if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
                     self._is_away()
-                if not isinstance(error, _PASSING) or lasted >= patience:
+                if not _is_passing(error) or lasted >= patience:
                     raise refused(error) from error
             else:
                 return answer
             pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
             tries += 1
+            self._tries_again += 1
             log.info("database_tried_again", tries=tries)
             time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
 
@@ -318,6 +346,17 @@ def _away() -> StorageError:
     )
 
 
+def _is_passing(error: psycopg.Error) -> bool:
+    """Whether it may go well the next time; what is too long or too large stays so."""
+    return isinstance(error, _PASSING) and (error.sqlstate or "")[:2] != _TOO_LARGE
+
+
+def is_of_one(error: StorageError) -> bool:
+    """Whether the database refused something that it was given, so that without that the rest would have gone well."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.Error) and not _is_passing(cause)
+
+
 def _is_absence(error: psycopg.Error) -> bool:
     """Whether nobody answered, or who did said that the server is not to be had."""
     return error.sqlstate is None or error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P"
@@ -364,3 +403,16 @@ def _transacted(tenant: str, work: Callable[[Transaction], Answer], flush: bool,
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+class TenantRows:
+    """What the database holds of one tenant.
+
+    Args:
+        database: where it is.
+        tenant: whose.
+    """
+
+    def __init__(self, database: Database, tenant: str) -> None:
+        self._database = database
+        self._tenant = tenant

@@ -14,7 +14,7 @@ from typing import Final
 from holdfast.model.records import JournalRecord
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.records import as_line, read_record
-from holdfast.store.rows.database import Asked, Database, Question, Row, Transaction
+from holdfast.store.rows.database import Asked, Question, Row, TenantRows, Transaction
 
 START: Final = "0:"
 _UNREADABLE = JournalRecord()
@@ -48,9 +48,10 @@ def take_number(transaction: Transaction, tenant: str) -> Asked:
     return transaction.ask("UPDATE holdfast.tenants SET seq = seq + 1 WHERE tenant = %s RETURNING seq, loading", tenant)
 
 
-def take_back_number(transaction: Transaction, tenant: str) -> None:
-    """Give the number back of a change whose earlier try turned out to be committed: numbers have no gaps."""
-    transaction.ask("UPDATE holdfast.tenants SET seq = seq - 1 WHERE tenant = %s", tenant)
+def add_numbers(transaction: Transaction, tenant: str, more: int) -> None:
+    """Take so many numbers more than the one that was taken; -1 gives that back: numbers have no gaps."""
+    if more:
+        transaction.ask("UPDATE holdfast.tenants SET seq = seq + %s WHERE tenant = %s", more, tenant)
 
 
 def make_tenant(transaction: Transaction, tenant: str) -> None:
@@ -77,12 +78,8 @@ def write_line(transaction: Transaction, tenant: str, tag: str, record: JournalR
     return written
 
 
-class RowJournal:
+class RowJournal(TenantRows):
     """Reads the journal of one tenant."""
-
-    def __init__(self, database: Database, tenant: str) -> None:
-        self._database = database
-        self._tenant = tenant
 
     async def since(self, known: str, most: int) -> Sequence[Told] | None:
         """The next lines behind a place; None where the journal does not go on from there."""

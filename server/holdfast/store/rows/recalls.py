@@ -12,12 +12,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
-import anyio
-
+from holdfast.batching import WriteBehind
 from holdfast.errors import StorageError
 from holdfast.model.records import RecallEvent
 from holdfast.model.times import instant
-from holdfast.store.rows.database import Database, Question, Row, Transaction, hurried
+from holdfast.store.rows.database import Database, Question, Row, TenantRows, Transaction, hurried
 
 KEPT_DAYS: Final = 14
 MOST_KEPT: Final = 20_000
@@ -32,48 +31,28 @@ _INSERT: Final = (
 )
 
 
-class RowRecalls:
-    """See `holdfast.engine.ports.Recalls`, and `holdfast.index.recalls.RecallLog`, which keeps them beside an index.
-
-    Args:
-        database: where they are.
-        tenant: whose.
-    """
+class RowRecalls(TenantRows):
+    """See `holdfast.engine.ports.Recalls`, and `holdfast.index.recalls.RecallLog`, which keeps them beside an index."""
 
     def __init__(self, database: Database, tenant: str) -> None:
-        self._database = database
-        self._tenant = tenant
+        super().__init__(database, tenant)
         self._server = secrets.token_hex(8)
-        self._waiting: list[RecallEvent] = []
-        self._flushing = anyio.Lock()
-        self._news = anyio.Event()
-        self._works = True
+        self._behind = WriteBehind(self._write, MOST_WAITING, BEHIND_SECONDS)
 
     async def add(self, event: RecallEvent) -> bool:
         """Take an event, to be kept in a moment; returns whether the last one worked."""
-        self._waiting.append(event)
-        self._news.set()
-        if self._works and len(self._waiting) < MOST_WAITING:
-            return True
-        return await self.flush()
+        return await self._behind.add(event)
 
     async def write_behind(self) -> None:
         """Write what is added soon after it was; until cancelled."""
-        while True:
-            await self._news.wait()
-            await anyio.sleep(BEHIND_SECONDS)
-            self._news = anyio.Event()
-            await self.flush()
+        await self._behind.run()
 
     async def flush(self) -> bool:
         """Write what waits, without waiting for a database that is away; returns whether that worked."""
-        async with self._flushing:
-            rows = [_row(self._tenant, self._server, event) for event in self._waiting]
-            self._works = not rows or await self._write(rows)
-            del self._waiting[: len(rows) if self._works else max(0, len(rows) - MOST_WAITING)]
-        return self._works
+        return await self._behind.flush()
 
-    async def _write(self, rows: Sequence[Sequence[object]]) -> bool:
+    async def _write(self, events: Sequence[RecallEvent]) -> bool:
+        rows = [_row(self._tenant, self._server, event) for event in events]
         try:
             with hurried():
                 await self._database.run(self._tenant, lambda tx: tx.each(_INSERT, rows), flush=False)
@@ -130,8 +109,7 @@ class RowRecalls:
         Raises:
             StorageError: the database refused.
         """
-        async with self._flushing:
-            self._waiting.clear()
+        async with self._behind.dropped():
             await self._database.run(
                 self._tenant,
                 lambda tx: tx.ask("DELETE FROM holdfast.recalls WHERE tenant = %s", self._tenant),

@@ -9,22 +9,13 @@ from functools import partial
 from hashlib import sha256
 from typing import Final
 
-from holdfast.store.rows.database import Database, Transaction
+from holdfast.store.rows.database import TenantRows, Transaction
 
 MOST_OPEN: Final = 100  # of one principal; the oldest go
 
 
-class RowTokens:
-    """See `holdfast.engine.ports.Tokens`.
-
-    Args:
-        database: where they are.
-        tenant: whose.
-    """
-
-    def __init__(self, database: Database, tenant: str) -> None:
-        self._database = database
-        self._tenant = tenant
+class RowTokens(TenantRows):
+    """See `holdfast.engine.ports.Tokens`."""
 
     async def keep(self, token: str, about: tuple[str, ...], until: str) -> None:
         """Have a token taken for what `about` says (principal first), before an instant.

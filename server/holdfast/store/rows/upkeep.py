@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 
 from holdfast.errors import StorageError
-from holdfast.store.rows.database import Database, Question, Transaction
+from holdfast.store.rows.database import Database, Question, TenantRows, Transaction
 from holdfast.store.rows.locks import LEASE, Lease
 
 JOBS: Final = "jobs"
@@ -21,17 +21,13 @@ _SIZE: Final = "SELECT coalesce(sum(octet_length({})), 0) FROM holdfast.{} WHERE
 _TRASH: Final = "trash"
 
 
-class RowUpkeep:
-    """The rows of a tenant as the jobs see them; see `holdfast.store.upkeep.FolderUpkeep`.
+class RowUpkeep(TenantRows):
+    """The rows of a tenant as the jobs see them; see `holdfast.store.upkeep.FolderUpkeep`."""
 
-    Args:
-        database: where they are.
-        tenant: whose.
-    """
+    has_others = True
 
     def __init__(self, database: Database, tenant: str) -> None:
-        self._database = database
-        self._tenant = tenant
+        super().__init__(database, tenant)
         self._holder = secrets.token_hex(8)
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from holdfast.errors import StorageError
-from holdfast.store.rows.database import Database, Question, Transaction, hurried
+from holdfast.store.rows.database import Question, TenantRows, Transaction, hurried
 
 _INSERT: Final = (
     "INSERT INTO holdfast.encodings (tenant, vector_set, content, chunk, vector) VALUES (%s, %s, %s, %s, %s)"
@@ -23,17 +23,8 @@ _INSERT: Final = (
 log = structlog.get_logger()
 
 
-class RowVectors:
-    """See `holdfast.encode.shared.SharedVectors`.
-
-    Args:
-        database: where they are.
-        tenant: whose.
-    """
-
-    def __init__(self, database: Database, tenant: str) -> None:
-        self._database = database
-        self._tenant = tenant
+class RowVectors(TenantRows):
+    """See `holdfast.encode.shared.SharedVectors`."""
 
     async def known(self, vector_set: str, contents: Sequence[str]) -> dict[str, list[bytes]]:
         """The chunks of those of these contents that anybody encoded; none where the database is away."""

@@ -22,7 +22,7 @@ from holdfast.model.transcripts.pieces import Kept, Piece, first_piece
 from holdfast.model.transcripts.repeating import SaidTexts
 from holdfast.model.transcripts.turns import Setting, Turn
 from holdfast.store.locks import Lock
-from holdfast.store.transcripts.reading import Chunk, Place, read_chunk
+from holdfast.store.transcripts.reading import Chunk, Place, last_said, read_chunk
 from holdfast.store.transcripts.roots import Located, NoTranscriptError, list_transcripts, locate
 from holdfast.store.transcripts.schema import connected, writing
 
@@ -31,7 +31,7 @@ Fits: TypeAlias = Callable[[Sequence[Piece]], bool]  # whether pieces are not to
 KNOWN_DAYS: Final = 400  # for which a turn is remembered once it was taken
 MOST_TRANSCRIPTS: Final = 20_000
 WRITTEN_DAYS: Final = 2  # that a transcript may be written on after its last turn was handed over
-MOST_BEHIND: Final = 200  # that are looked at for that
+MOST_BEHIND: Final = 2_000  # that are looked at for that
 _WITHOUT_TURNS: Final = "DELETE FROM pieces WHERE id NOT IN (SELECT piece FROM turns WHERE piece IS NOT NULL)"
 _TOGETHER: Final = 400  # turns that are looked at together, as for one piece of a session
 
@@ -97,6 +97,15 @@ class TranscriptQueue:
         """
         return await run_sync(self._read, found)
 
+    async def last_said(self, found: Located) -> str:
+        """What the agent said last in what was read of a transcript; empty where that is not known.
+
+        Raises:
+            NoTranscriptError, OSError: it cannot be read.
+            StorageError: the queue cannot be read.
+        """
+        return await run_sync(self._last_said, found)
+
     async def place(self, found: Located) -> Place:
         """How far a transcript was read."""
         return await run_sync(self._place_of, found.name)
@@ -106,7 +115,7 @@ class TranscriptQueue:
         return await run_sync(self._asked, found, most)
 
     async def expect(self, path: str, cwd: str, now: str) -> None:
-        """Know of a transcript that is not written yet, so that it is behind once it is."""
+        """Know of a transcript that is written on later, so that it is behind once it is."""
         await run_sync(self._expect, path, cwd, now)
 
     async def behind(self, path: str, now: str) -> list[tuple[str, str]]:
@@ -210,6 +219,9 @@ class TranscriptQueue:
     def _read(self, found: Located) -> Chunk:
         return read_chunk(found, self._place_of(found.name))
 
+    def _last_said(self, found: Located) -> str:
+        return last_said(found, self._place_of(found.name))
+
     def _asked(self, found: Located, most: int) -> int:
         place, asked = self._place_of(found.name), 0
         while asked < most:
@@ -252,7 +264,10 @@ class TranscriptQueue:
         found = locate(path, self._roots)
         with writing(self._path) as connection:
             row = (found.name, 0, "", "", "", "", cwd, 0, now[:10])
-            connection.execute("INSERT OR IGNORE INTO cursors VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(
+                "INSERT INTO cursors VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET day = excluded.day",
+                row,
+            )
 
     def _behind(self, path: str, now: str) -> list[tuple[str, str]]:
         if not self._path.exists():

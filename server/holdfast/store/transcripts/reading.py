@@ -17,6 +17,7 @@ from holdfast.store.transcripts.roots import Located, opened
 CHUNK: Final = 2 * 1024 * 1024
 LONGEST_LINE: Final = 24 * 1024 * 1024  # a longer one is passed over: no turn is that long
 _HEAD, _TAIL = 1024, 4096
+_LOOKED_BACK: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,20 @@ def read_chunk(found: Located, place: Place) -> Chunk:
         turns, setting = read_turns(data.split(b"\n"), start.setting)
         after = Place(end, *_marks(file, end), setting, place.version)
         return Chunk(place, after, tuple(turns), start is not place, end >= size or end == start.offset)
+
+
+def last_said(found: Located, place: Place) -> str:
+    """What the agent said last before a place; empty where the user spoke behind it, or it stands too far back.
+
+    Raises:
+        NoTranscriptError: it is none, or there is none.
+        OSError: it cannot be read.
+    """
+    start = max(0, place.offset - _LOOKED_BACK)
+    with opened(found) as file:
+        data = _read(file, start, place.offset - start)
+    turns, _ = read_turns(data.split(b"\n")[1 if start else 0 :], place.setting)
+    return turns[-1].text if turns and turns[-1].role == "assistant" else ""
 
 
 def _is_same(file: BinaryIO, place: Place, size: int) -> bool:

@@ -62,6 +62,10 @@ def locate(path: str, roots: Sequence[Path]) -> Located:
     """
     if "\0" in path or not Path(path).is_absolute() or ".." in Path(path).parts:
         raise NoTranscriptError("the path is not a whole one")
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise NoTranscriptError("the path is no text in UTF-8") from error
     if not path.endswith(SUFFIX):
         raise NoTranscriptError(f"the file's name does not end in {SUFFIX}")
     for root in roots:
