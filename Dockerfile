@@ -5,6 +5,8 @@
 # HOLDFAST_PUBLIC_URL or HOLDFAST_ALLOWED_HOSTS gives it, see docs/security.md:
 #   docker build --target http -t holdfast-http .
 #   docker run --rm -p 8765:8765 -v holdfast:/data -e HOLDFAST_AUTH_TOKENS -e HOLDFAST_PUBLIC_URL holdfast-http
+# The same with the driver of PostgreSQL in it, see docs/fleet.md and deploy/:
+#   docker build --target http --build-arg EXTRA=postgres -t holdfast-fleet .
 # The digest is of 2026-09; docs/development.md says how to take a newer one.
 ARG BASE=python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 FROM ${BASE} AS base
@@ -14,8 +16,9 @@ ENV PYTHONUNBUFFERED=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 
 WORKDIR /app
-COPY requirements.txt ./
-RUN pip install --require-hashes -r requirements.txt
+ARG EXTRA=
+COPY requirements.txt requirements-postgres.txt ./
+RUN pip install --require-hashes -r requirements.txt ${EXTRA:+-r requirements-$EXTRA.txt}
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY server ./server
 RUN pip install --no-deps --no-build-isolation . \

@@ -32,6 +32,7 @@ TRUTHFUL = (
     "tests/crash/test_answer_faults.py::"
     "test_no_answer_says_that_nothing_happened_when_something_did_nor_the_other_way_round"
 )
+CUT_OFF = "tests/crash/test_failover.py::test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_nothing"
 _CALLS = "tests/contract/test_admin_calls.py::"
 REAL_CUT = (
     "tests/crash/test_real_power_cuts.py::"
@@ -58,6 +59,7 @@ _UNDO, _PURGE = "tests/contract/test_admin_undo.py::", "tests/contract/test_admi
 _OWN, _SECTIONS = "tests/contract/test_own_undo.py::", "tests/contract/test_ingest_sections.py::"
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _MAINTENANCE = "tests/contract/test_maintenance.py::"
+_COMMITS, _TRACES = "tests/crash/test_fleet_commits.py::", "tests/crash/test_fleet_traces.py::"
 _COMMANDS = "tests/contract/test_command_line.py::"
 _INSTALL = "tests/contract/test_install.py::"
 _DOCTOR = "tests/contract/test_doctor.py::"
@@ -76,7 +78,6 @@ _LIMITS = "tests/unit/test_limits.py::"
 _KNOWN = "tests/contract/test_known_lists.py::"
 _GOLDEN = "tests/house/test_tools_golden.py::"
 LEFT_OUT = f"{_OUTDATED}test_a_note_leaves_recall_and_stays_readable"
-SUPERSEDED = f"{_RECALL}test_a_superseded_note_comes_behind_its_successor_however_well_it_fits"
 ENCODER_TROUBLE = f"{_ENCODING}test_a_note_is_kept_and_found_by_its_words_whatever_the_encoder_does"
 CLEAN_END = f"{_RUNNING}test_the_end_of_input_is_the_end_of_the_server"
 
@@ -141,7 +142,7 @@ MUTATIONS = (
              "for field in FIELDS}\n", 'for field in FIELDS if field.name != "outdated_reason"}\n',
              (f"{_OUTDATED}test_the_same_call_again_changes_nothing_and_has_nothing_to_undo",)),
     Mutation("vectors-not-kept", 1, "a new index encodes everything again", "encode/cache.py",
-             "await self._on_thread(self._keep, made_with, fresh)", "pass",
+             "await self._on_thread(self._keep, made_with, fresh, state)", "pass",
              (f"{_DELETED}test_vectors_come_back_without_encoding_anything_again",)),
     Mutation("judged-only-in-index", 1, "a new index knows no verdict", "index/journal.py",
              "        if record.judged or record.batch", "        if record.batch",
@@ -373,7 +374,7 @@ MUTATIONS = (
              "                if not await self._reads_only():\n                    raise\n                return\n",
              "                raise\n",
              (("tests/crash/test_reading_only.py::"
-              "test_what_an_administrator_reads_is_answered_too_and_health_says_why_nothing_is_stored"),)),
+              "test_a_request_about_the_folder_that_is_the_first_of_all_is_answered"),)),
     Mutation("read-only-written", 4, "while the folder is only read an id is written into a file", "store/notes.py",
              "        self.check_writing()\n        path = self._folder.absolute(stored.path)\n",
              "        path = self._folder.absolute(stored.path)\n",
@@ -397,8 +398,12 @@ MUTATIONS = (
     # 5. Corrections win.
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/agent/outdate.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
-    Mutation("correction-behind", 5, "a replaced note stands before the one that replaced it", "engine/agent/answer.py",
-             "    return _newest_first(view, ranked, chains, asking.question)", "    return ranked", (SUPERSEDED,)),
+    Mutation("correction-behind", 5, "a corrected note stands before what corrects it", "engine/agent/answer.py",
+             "    return _newest_first(view, ranked, chains, asking.question)", "    return ranked",
+             ("tests/contract/test_recall_corrections.py::test_what_evolved_from_a_note_is_not_ranked_below_it",)),
+    Mutation("replaced-shown", 5, "what was replaced stands where its successor should", "engine/agent/answer.py",
+             "        ranked = _replaced(view, ranked, chains, wanted)\n", "        pass\n",
+             ("tests/contract/test_omi_memory.py::test_what_is_no_longer_true_is_absent",)),
     Mutation("replaced-current", 5, "a replaced note does not say until when it held", "engine/agent/remember.py",
              "        valid_until=old.note.valid_until or note.event_time or now,\n", "",
              (f"{_REMEMBER}test_a_superseded_note_is_closed_in_the_same_step",)),
@@ -416,8 +421,8 @@ MUTATIONS = (
     Mutation("no-gate", 6, "something is always returned", "model/ranking.py",
              "GATE = 0.31", "GATE = 0.0",
              (f"{_RECALL}test_explain_shows_the_nearest_when_nothing_is_relevant",)),
-    Mutation("dislike-silences", 6, "what is disliked takes a whole answer away", "model/ranking.py",
-             "for item in shown) else []", "for item in shown[:limit]) else []",
+    Mutation("dislike-silences", 6, "what is disliked takes a whole answer away", "engine/agent/answer.py",
+             "gated(ranked, max(most, LOOKED), passing)", "gated(ranked[:most], most, passing)",
              (f"{_FEEDBACK}test_dislikes_do_not_silence_an_answer_that_has_room_for_one_note_only",)),
     Mutation("rare-word-silenced", 2, "a rare word that a note holds counts as any other", "model/ranking.py",
              "    worth = max(likely, floor) * ", "    worth = likely * ",
@@ -482,7 +487,7 @@ MUTATIONS = (
              "        if speaker.encoder.backlog > DEEP_BACKLOG:", "        if False:",
              (f"{_ENCODING}test_a_note_does_not_stand_in_line_behind_a_deep_backlog",)),
     Mutation("signal-waits", 8, "a signal waits for a memory that does not close", "running.py",
-             "                    threading.Timer(STOP_SECONDS, os._exit, [0]).start()\n", "",
+             "                threading.Timer(last, os._exit, [0]).start()\n", "",
              (f"{_RUNNING}test_a_memory_that_does_not_close_does_not_keep_the_server",)),
     Mutation("stays-behind", 8, "a server outlives its client", "running.py",
              "            tasks.cancel_scope.cancel()\n", "            pass\n", (CLEAN_END,)),
@@ -806,6 +811,39 @@ MUTATIONS = (
     Mutation("view-proposals-open", "admin", "proposals are shown without the gate", "engine/view/review.py",
              "await list_proposals(ports) if gated else []", "await list_proposals(ports)",
              ("tests/contract/test_view.py::test_behind_the_gate_there_are_more_acts_and_what_waits",)),
+    Mutation("silent-database", 2, "a database that says nothing is waited for without end", "store/rows/heard.py",
+             "now - last >= UNANSWERED_SECONDS", "now - last >= UNANSWERED_SECONDS * 1000", (CUT_OFF,)),
+    Mutation("cut-off-for-good", 2, "a server that was cut off never asks its database again", "store/rows/database.py",
+             "given_up = int(under_way)", "given_up = 1",
+             ("tests/crash/test_failover.py::test_a_look_that_never_had_its_turn_keeps_nobody_from_looking_later",)),
+    # A memory in a database, and several servers of it.
+    Mutation("group-overlaps", "fleet", "two changes of one note go together", "store/rows/commits.py",
+             "(later if rests & changed else led).append(each)", "led.append(each)",
+             (f"{_COMMITS}test_of_two_changes_of_one_note_that_come_at_once_the_second_is_refused",)),
+    Mutation("group-fails-whole", "fleet", "one change that is refused fails those beside it", "store/rows/commits.py",
+             "if len(group) == 1 or not is_of_one(error):", "if True:",
+             (f"{_COMMITS}test_one_that_fails_fails_alone",)),
+    Mutation("group-of-one", "fleet", "every change is a transaction of its own", "store/rows/commits.py",
+             "MOST_TOGETHER: Final = 64", "MOST_TOGETHER: Final = 1",
+             (f"{_COMMITS}test_all_that_wait_are_one_transaction_and_each_is_found_through_another_server",)),
+    Mutation("purge-leaves-vectors", "fleet", "other servers keep the vector of a purged note", "engine/sync/follow.py",
+             "        await self.ports.forget_all()\n", "",
+             (f"{_TRACES}test_a_purge_takes_the_vector_from_the_disk_of_every_server_that_runs",)),
+    Mutation("purge-missed-while-away", "fleet", "who was not running never hears of a purge", "engine/sync/follow.py",
+             "elif await self._was_purged():", "elif False:",
+             (f"{_TRACES}test_a_server_that_was_away_while_a_note_was_purged_has_nothing_of_it_when_it_is_back",)),
+    Mutation("purge-passed-over", "fleet", "an index knows of a purge that nobody heard of", "engine/sync/follow.py",
+             'await follow(self.ports, until=int(self._followed.place.partition(":")[0] or 0))',
+             "await follow(self.ports)",
+             (f"{_TRACES}test_a_server_that_ends_before_it_heard_of_a_purge_hears_of_it_when_it_is_back",)),
+    Mutation("metrics-open", "fleet", "anybody reads /metrics", "http/metrics.py",
+             'return hmac.compare_digest(given.encode("latin-1"), b"Bearer " + self._token)', "return True",
+             (("tests/contract/test_metrics.py::"
+               "test_there_is_none_unless_a_token_is_set_and_then_for_its_bearer_alone"),)),
+    Mutation("ready-to-the-end", "fleet", "/ready does not say that the server is to end", "running.py",
+             "                leaving.begin()\n", "",
+             (("tests/contract/test_draining.py::"
+               "test_who_is_told_to_end_is_not_ready_and_answers_until_the_time_is_over_or_it_is_told_again[TERM]"),)),
 )
 # fmt: on
 

@@ -49,6 +49,7 @@ from holdfast.settings import Settings, quieten_framework, share_processor, spar
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
+from holdfast.store.room import LocalIndexes
 from holdfast.store.transcripts.queue import Bounds, TranscriptQueue
 from holdfast.store.transcripts.roots import client_roots
 from holdfast.store.upkeep import FolderUpkeep
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
     from holdfast.store.rows.database import Database
     from holdfast.tools.agent import ServedMemory
+    from holdfast.tools.log import Counts
 
 INSTRUCTIONS = """Holdfast is the user's long-term memory, kept as markdown files. Start a session with now_read. \
 Recall before you answer anything that earlier sessions may have settled, and when you start on a task. Remember what \
@@ -99,7 +101,12 @@ class Storage:
 
 
 def build_memory(
-    settings: Settings, events: EventBus | None = None, storage: Storage | None = None, *, local: bool = True
+    settings: Settings,
+    events: EventBus | None = None,
+    storage: Storage | None = None,
+    *,
+    local: bool = True,
+    database: Database | None = None,
 ) -> Memory:
     """A memory on the folder that the settings name. Nothing is opened before the first request.
 
@@ -108,6 +115,7 @@ def build_memory(
         events: the bus that is told what happens; by default one of its own.
         storage: what keeps the notes in place of that folder, which then has only what is derived from them.
         local: only a user of this machine asks: not so over HTTP.
+        database: that of the settings, where it is open already.
 
     Raises:
         SettingsError: the settings ask for a memory for each principal; see `build_tenants`.
@@ -119,17 +127,20 @@ def build_memory(
         )
     provider = _provider(settings)
     if storage is None and settings.store:
-        storage = row_storage(open_database(settings), tenant_key(settings.tenant))
+        storage = row_storage(database or open_database(settings), tenant_key(settings.tenant))
     return _memory(settings, provider, partial(_kept, settings), events, storage=storage, local=local)
 
 
-def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:
+def build_tenants(
+    settings: Settings, who: Callable[[], str] | None = None, database: Database | None = None
+) -> Tenants:
     """A memory for each principal, in a folder of its own below the one that the settings name.
 
     Args:
         settings: of all of them.
         who: the principal of the request under way, by default that of its token. It raises a HoldfastError where
             there is none.
+        database: that of the settings, where it is open already.
 
     Raises:
         SettingsError: nobody would have to say who they are.
@@ -142,7 +153,8 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
     quieten_framework(os.environ)
     from holdfast.tools.auth import known_principal  # noqa: PLC0415 - brings the framework
 
-    database = open_database(settings) if settings.store else None
+    if database is None and settings.store:
+        database = open_database(settings)
     own, kept, computing = _provider(settings), KeptEncoders(partial(_kept, settings)), Computing()
 
     def lent(vector_set: VectorSet) -> Provider | None:
@@ -162,13 +174,21 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
         if own is not None:
             await own.aclose()
 
-    return Tenants(
+    tenants = Tenants(
         build,
         who or known_principal,
         most_open=settings.tenants_open,
         idle_seconds=settings.tenant_idle_seconds,
         aclose=aclose,
     )
+    if database is not None:
+        in_use = partial(_derived_of, settings.home, tenants)
+        tenants.beside(LocalIndexes(settings.home.parent, settings.local_gib << 30, in_use, tenants.let_one_go).run)
+    return tenants
+
+
+def _derived_of(home: Path, tenants: Tenants) -> list[Path]:
+    return [Folder(tenant_home(home, principal)).derived for principal in tenants.principals]
 
 
 def tenant_home(home: Path, principal: str) -> Path:
@@ -224,6 +244,7 @@ def _memory(
             kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if provider is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(_forget, cache, kept_in.vectors),
+            forget_all=partial(forget, cache),
             tokens=kept_in.tokens,
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
@@ -322,6 +343,9 @@ def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool
     memory.beside(Housekeeper(memory, (*JOBS, TIDY) if local else JOBS).run)
     if memory.ports.presence is not None:
         memory.beside(memory.ports.presence.warmth.run)
+    if settings.store and alone:
+        own = [Folder(settings.home).derived]
+        memory.beside(LocalIndexes(settings.home.parent, settings.local_gib << 30, lambda: own).run)
     if settings.watch and alone and not settings.store:  # many servers would each keep their folder in step
         memory.beside(Hippocampus(memory, _watched(settings)).run)
     if settings.sessions and local:
@@ -370,7 +394,9 @@ def build_server(settings: Settings, memory: Memories, *, http: bool = False, ad
     return build_servers(settings, memory, http=http, admin=admin).main
 
 
-def build_servers(settings: Settings, memory: Memories, *, http: bool = False, admin: bool = False) -> Servers:
+def build_servers(
+    settings: Settings, memory: Memories, *, http: bool = False, admin: bool = False, counts: Counts | None = None
+) -> Servers:
     """The MCP servers of a memory, which runs (`Memory.running`) for as long as they are served.
 
     Args:
@@ -379,6 +405,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
         http: they are served over HTTP. Then each request needs a token, if the settings know of any; with one of
             the scope `memory:admin` the admin namespace is there.
         admin: without HTTP, the admin namespace is to be there.
+        counts: what counts requests.
     """
     quieten_framework(os.environ)  # before it is imported, which is when it reads them
     from holdfast.tools.agent import ServedMemory, add_agent_tools  # noqa: PLC0415
@@ -418,7 +445,7 @@ def build_servers(settings: Settings, memory: Memories, *, http: bool = False, a
     add_later(server, served, behind)
     for each, shown in ((server, behind), (behind, None)):
         if each is not None:
-            observe(each, principal)
+            observe(each, principal, counts)
             spare_listing(each)
             KnownLists([each, *([shown] if shown else [])], settings.answers, settings.view).serve()
     return Servers(server, behind)

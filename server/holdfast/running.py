@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.engine.tenants import Memories
+    from holdfast.http.metrics import Metrics
+    from holdfast.store.rows.database import Database
 
 HEARS_SIGNALS = sys.platform != "win32"  # there a signal ends the process at once, by the handlers set at the start
 STOP_SECONDS = 0.8  # for what is under way when a signal comes; what was acknowledged is on the disk anyway
@@ -97,19 +100,42 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         reason = "over HTTP it is there for tokens with the scope memory:admin, and for nobody without tokens"
         structlog.get_logger().warning("admin_not_served", reason=reason)
     with _listen(host, port) as listener:
+        database = open_database(settings) if settings.store else None
         memory: Memories = (
-            build_tenants(settings) if settings.tenancy == "user" else build_memory(settings, local=False)
+            build_tenants(settings, database=database)
+            if settings.tenancy == "user"
+            else build_memory(settings, local=False, database=database)
         )
-        servers = build_servers(settings, memory, http=True)
+        metrics = _metrics(settings, memory, database)
+        servers = build_servers(settings, memory, http=True, counts=metrics)
         from holdfast.http.server import Web  # noqa: PLC0415 - a stdio server does not need it
 
         looking = open_database(settings, 1) if settings.store else None  # not of those that requests wait for
-        web = Web(settings, servers, host, looking.answers if looking is not None else None)
+        web = Web(settings, servers, host, looking.answers if looking is not None else None, metrics)
         _collect_from_here()
         if sys.stderr.isatty():
             shown = f"[{host}]" if ":" in host else host
             sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}/mcp; Ctrl-C ends it.\n")
-        anyio.run(_until_signal, lambda: web.serve(listener), memory, web.ended)
+        anyio.run(
+            _until_signal, lambda: web.serve(listener), memory, Leaving(web.ended, web.leave, settings.drain_seconds)
+        )
+
+
+def _metrics(settings: Settings, memory: Memories, database: Database | None) -> Metrics | None:
+    """What counts for Prometheus, where somebody may read it.
+
+    Raises:
+        SettingsError: its library is not installed.
+    """
+    if not settings.metrics_token:
+        return None
+    try:
+        from holdfast.http.metrics import Metrics  # noqa: PLC0415 - most servers have none
+    except ImportError as error:
+        raise SettingsError(
+            "HOLDFAST_METRICS_TOKEN needs the library of Prometheus.", "Install holdfast[metrics]."
+        ) from error
+    return Metrics(settings.metrics_token, memory, None if database is None else lambda: database.pool)
 
 
 def serve_view(settings: Settings, port: int, key: str, *, admin: bool, listening: Callable[[int, str], None]) -> None:
@@ -131,7 +157,7 @@ def serve_view(settings: Settings, port: int, key: str, *, admin: bool, listenin
         site = Site(server, key, port)
         _collect_from_here()
         listening(port, key)
-        anyio.run(_until_signal, lambda: site.serve(listener), memory, site.ended)
+        anyio.run(_until_signal, lambda: site.serve(listener), memory, Leaving(site.ended))
 
 
 def _collect_from_here() -> None:
@@ -159,9 +185,20 @@ async def _nothing() -> None:
     """What is under way over stdio ends with the memory."""
 
 
-async def _until_signal(
-    serve: Callable[[], Awaitable[None]], memory: Memories, ended: Callable[[], Awaitable[None]] = _nothing
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How a transport ends.
+
+    At a signal `begin` is called, and requests are taken for so many `seconds` more; then `ended` takes no more, and
+    returns when those under way are answered.
+    """
+
+    ended: Callable[[], Awaitable[None]] = _nothing
+    begin: Callable[[], None] = lambda: None
+    seconds: int = 0
+
+
+async def _until_signal(serve: Callable[[], Awaitable[None]], memory: Memories, leaving: Leaving = Leaving()) -> None:
     """Run a transport; a signal lets what is under way end, closes the memory and ends the process.
 
     The transport's reader may sit in a read that nothing can interrupt, so the process does not wait for it.
@@ -172,13 +209,24 @@ async def _until_signal(
         return
     async with anyio.create_task_group() as tasks:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            heard, hurried = aiter(signals), anyio.Event()
+
+            async def hurry_on_signal() -> None:
+                await anext(heard)
+                threading.Timer(STOP_SECONDS, os._exit, [0]).start()
+                hurried.set()
 
             async def stop_on_signal() -> None:
-                async for _ in signals:
-                    threading.Timer(STOP_SECONDS, os._exit, [0]).start()
-                    await ended()
-                    await memory.stop()
-                    os._exit(0)
+                await anext(heard)
+                last = leaving.seconds + max(STOP_SECONDS, leaving.seconds)
+                threading.Timer(last, os._exit, [0]).start()
+                tasks.start_soon(hurry_on_signal)  # who asks twice does not want to wait
+                leaving.begin()
+                with anyio.move_on_after(leaving.seconds):
+                    await hurried.wait()
+                await leaving.ended()
+                await memory.stop()
+                os._exit(0)
 
             tasks.start_soon(stop_on_signal)
             async with memory.running():

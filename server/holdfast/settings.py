@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.errors import SettingsError
-from holdfast.model.access import Answers, StaticToken, origin_of, read_tokens
+from holdfast.model.access import SHORTEST_TOKEN, Answers, StaticToken, origin_of, read_tokens
 from holdfast.model.configured import folder_of_store, remarks_on
 from holdfast.model.note import space_name
 
@@ -247,6 +247,12 @@ def _store(text: str) -> object:
     return text
 
 
+def _metrics_token(text: str) -> object:
+    if text and (len(text) < SHORTEST_TOKEN or not text.isascii() or not text.isprintable() or " " in text):
+        raise ValueError(f"use {SHORTEST_TOKEN} or more random letters and digits")
+    return text
+
+
 def _web_address(text: str) -> object:
     """An http or https address, without a slash at its end; empty where there is none."""
     address = text.strip().rstrip("/")
@@ -303,6 +309,10 @@ SETTINGS: tuple[Setting, ...] = (
             _whole(1, 3600)),
     Setting("stateless", "false", "Keep no HTTP sessions, so that any of several servers may answer any request.",
             _switch),
+    Setting("drain_seconds", "0", "How long a server told to end still takes requests; /ready says no meanwhile.",
+            _whole(0, 3600)),
+    Setting("metrics_token", "", "What a request for /metrics must bring as its bearer token; empty for no /metrics.",
+            _metrics_token, nested="metrics.token"),
     Setting("max_now_tokens", "1000", "How long a NOW file may be, in tokens of four characters.",
             _whole(100, 100_000), "storage.max_now_tokens"),
     Setting("recency_half_life_days", "30", "memory_recall's days in exp(-age / days): a time constant.",
@@ -339,6 +349,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("tenants_open", "64", "How many principals' memories are open at a time.", _whole(1, 10_000)),
     Setting("tenant_idle_seconds", "300", "After how long without a request a principal's memory is closed.",
             _whole(1, 86_400)),
+    Setting("local_gib", "20", "How many GiB indexes of memories in databases may take here; the least used go.",
+            _whole(1, 1_000_000)),
     Setting("max_notes", "0", "How many notes a memory may hold, each principal's by itself; 0 for no limit.",
             _whole(0, 10_000_000)),
     Setting("max_notes_mib", "0", "How many MiB the notes of a memory may take; 0 for no limit.",
@@ -418,9 +430,12 @@ class Settings:
     max_connections: int = 2000
     request_seconds: int = 20
     stateless: bool = False
+    drain_seconds: int = 0
+    metrics_token: str = field(default="", repr=False)
     tenancy: Tenancy = "single"
     tenants_open: int = 64
     tenant_idle_seconds: int = 300
+    local_gib: int = 20
     max_notes: int = 0
     max_notes_mib: int = 0
     review: bool = False

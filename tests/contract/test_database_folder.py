@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import postgres
 from conftest import Effort
 from holdfast.app import build_memory, tenant_key
+from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
@@ -140,7 +142,10 @@ async def test_a_memory_of_the_database_is_a_folder_like_any_other_afterwards(
 async def test_answers_about_devmem_are_those_of_the_folder_id_for_id_and_score_for_score(
     environment: dict[str, str], tmp_path: Path, effort: Effort
 ) -> None:
-    """With the embedded encoder: what is derived, and vectors, is made anew from the same bytes."""
+    """With the embedded encoder: what is derived, and vectors, is made anew from the same bytes.
+
+    A second server reads the vectors that the first has made, and answers as it does to the last digit.
+    """
     told = json.loads(DEVMEM.read_text("utf-8"))
     home = tmp_path / "old"
     folder = {"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "builtin", "HOLDFAST_NOW": "2026-12-01T00:00:00+00:00"}
@@ -159,14 +164,22 @@ async def test_answers_about_devmem_are_those_of_the_folder_id_for_id_and_score_
         await _answer(from_rows, asked[0])
         await from_rows.catch_up()
         assert [await _answer(from_rows, query) for query in asked] == answers
+        exact = [await _answer(from_rows, query, 17) for query in asked]
     assert any(answers)
+    another = memory_on(fleet | {"HOLDFAST_HOME": str(tmp_path / "another")})
+    with patch.object(BuiltinEncoder, "encode_documents", side_effect=AssertionError("it was encoded before")):
+        async with another.running():
+            await _answer(another, asked[0])
+            await another.catch_up()
+            assert [await _answer(another, query, 17) for query in asked] == exact
 
 
-async def _answer(memory: Memory, query: dict[str, Any]) -> list[tuple[str, float, float]]:
+async def _answer(memory: Memory, query: dict[str, Any], digits: int = 4) -> list[tuple[str, float, float]]:
     """Ids with score and relevance, as finely as a person could tell them apart."""
     caller = Caller(query["space"], "a test", "pytest")
     answer = await memory.attend(lambda ports: recall(ports, caller, Recall(query["query"])))
-    return [(hit.note.id, round(hit.ranked.score, 4), round(hit.ranked.relevance, 4)) for hit in answer.hits]
+    ranked = [(hit.note.id, hit.ranked) for hit in answer.hits]
+    return [(note, round(each.score, digits), round(each.relevance, digits)) for note, each in ranked]
 
 
 def test_the_tables_are_made_once_and_looked_at(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import postgres
 from commands import ran
 from holdfast.index import database
 from processes import environment_in
@@ -179,3 +180,24 @@ def test_a_damaged_line_of_the_journal_is_told_with_its_place_and_never_its_text
     assert found["status"] == "warn"
     assert found["said"] == f"1 cannot be read: journal/{month.name} line 1"
     assert "backup" in found["remedy"]
+
+
+@pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)
+def test_doctor_looks_at_the_database_and_not_for_what_only_a_folder_has(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    with postgres.postgres() as pg:
+        given = environment | {"HOLDFAST_STORE": pg.url, "HOLDFAST_TENANT": str(tmp_path)}
+        seen = checks(given)
+        assert seen["database"]["status"] == "ok"
+        assert seen["durability"]["status"] == "warn"  # the tests' server flushes nothing
+        ran(given, "remember", "The doctor came by boat.")
+        seen = checks(given)
+        assert seen["notes"]["said"].startswith("2 notes ")  # Self is one
+        assert not {"backup", "journal"} & seen.keys()
+        above = checks(given | {"HOLDFAST_STORE": pg.owner}, code=1)["database"]
+        assert (above["status"], "row-level security" in above["said"]) == ("fail", True)
+        pg.stop()
+        away = checks(given, code=1)
+        assert (away["database"]["status"], "notes" in away) == ("fail", False)
+        assert pg.url not in json.dumps(away)

@@ -331,6 +331,18 @@ async def test_a_database_that_is_harmed_in_place_ends_no_server_and_is_rebuilt(
         assert len(await results(client, "harbour light replaced")) == 1
 
 
+async def test_a_note_that_the_index_lost_without_a_sign_is_answered_from_its_file(
+    tmp_path: Path, anyio_backend: str
+) -> None:
+    """SQLite keeps no checksums: a page that a disk loses can leave a database that reads well and holds less."""
+    async with serving(tmp_path) as client:
+        note = await call(client, "remember", content="The crane lifts forty tonnes.")
+        with closing(sqlite3.connect(tmp_path / ".holdfast" / "index.db")) as connection, connection:
+            connection.execute("DELETE FROM notes WHERE id = ?", (note["id"],))
+        assert (await call(client, "recall_node", node_id=note["id"]))["content"] == "The crane lifts forty tonnes."
+        assert len(await results(client, "crane tonnes")) == 1
+
+
 def owned(home: Path) -> dict[str, tuple[bytes, int, int]]:
     """Bytes, time and inode of every file that is the user's."""
     return {

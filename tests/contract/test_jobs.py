@@ -190,7 +190,8 @@ async def test_core_is_bounded_self_counted(tended: Agent) -> None:
     tiers = [await tier(tended, note) for note in core]
     assert tiers.count("working") == 1
     assert tiers[0] == await tier(tended, last["id"]) == await tier(tended, SELF) == "core"
-    tended.write_by_hand("harbour/mine.md", "---\ntier: core\n---\nA rule by hand.\n")
+    by_hand = tended.write_by_hand("harbour/mine.md", "---\ntier: core\n---\nA rule by hand.\n")
+    await until_true(lambda: "\nid:" in by_hand.read_text("utf-8"))  # until then it is left to who edits it
     await a_day_passes(tended)
     files = [file.read_text("utf-8") for file in (tended.home / "memories").rglob("*.md")]
     assert len([text for text in files if "tier: core" in text.replace('"', "")]) == 5

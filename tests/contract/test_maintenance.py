@@ -102,6 +102,7 @@ async def test_what_was_changed_last_comes_first_and_what_was_offered_comes_last
         assert ids_in(await work(agent, limit=1), "conflicts") == [pairs[3]]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_pair_that_was_judged_and_has_changed_since_comes_before_what_nobody_judged(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     await judge(agent, edges=[edge(one, other, "none")])
@@ -166,6 +167,7 @@ async def test_an_edge_is_drawn_with_a_real_weight_once(agent: Agent) -> None:
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_pair_that_was_judged_comes_back_only_when_a_text_changes(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     batch = await work(agent)
@@ -213,6 +215,7 @@ async def test_what_evolved_retires_the_older_note_whichever_is_named_first(agen
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_merge_keeps_the_note_that_was_asked_for_with_all_that_the_other_had(agent: Agent) -> None:
     third, fourth = await keep(agent, "Grease is in shed four.", "Mondays are quiet.")
     [keeper] = await keep(agent, TWINS[0], tags=["crane"])
@@ -236,6 +239,7 @@ async def test_a_merge_keeps_the_note_that_was_asked_for_with_all_that_the_other
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_the_id_of_a_merged_note_means_the_kept_one_everywhere_and_without_the_index(
     era: str, tmp_path: Path
 ) -> None:
@@ -371,6 +375,7 @@ async def test_every_item_has_its_own_outcome(agent: Agent) -> None:
     assert "not shown" in outcomes[1]["reason"]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_note_that_changed_since_the_batch_is_a_conflict(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     batch = await work(agent)
@@ -404,6 +409,7 @@ async def test_wrong_batches_and_shapes_are_errors_and_nothing_is_done(era: str,
         assert (await work(agent, results={}))["outcomes"] == []
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied(agent: Agent) -> None:
     one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
     batch = await work(agent)
@@ -516,6 +522,7 @@ async def test_notes_are_found_by_their_stored_vectors(era: str, tmp_path: Path,
         assert "weight 1.0" in done["reason"] or "weight 0.9" in done["reason"]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_no_verdict_makes_a_file_that_is_too_long_to_be_read_again(agent: Agent) -> None:
     kept = [
         (await agent.omi("memory_store", content=f"The {name} is safe.", memory_type="belief"))["memory_id"]
@@ -569,6 +576,7 @@ async def test_a_verdict_that_is_another_than_before_is_a_conflict_once_a_text_h
     assert agent.notes_on_disk() == before
 
 
+@pytest.mark.files("it looks into the files")
 async def test_the_same_verdicts_through_two_servers_at_once_are_applied_once(era: str, tmp_path: Path) -> None:
     home, answers = tmp_path / "home", []
     async with serving(home, era) as one, serving(home, era) as other:

@@ -198,6 +198,7 @@ async def test_what_is_said_overrides_what_is_inferred_in_whatever_order(
     assert bool(answers[1]["notices"]) is (first == "explicit")
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("source", ["explicit", "implicit"])
 async def test_the_same_signal_again_changes_nothing(agent: Agent, source: str) -> None:
     stored = await agent.remember(CRANE)
@@ -211,6 +212,7 @@ async def test_the_same_signal_again_changes_nothing(agent: Agent, source: str) 
     assert len(lines(agent)) == 1
 
 
+@pytest.mark.files("it looks into the files")
 async def test_the_last_word_that_was_said_counts(agent: Agent) -> None:
     stored = await agent.remember(CRANE)
     event = (await agent.recall(QUESTION))["event_id"]
@@ -365,6 +367,7 @@ async def test_a_bad_argument_is_refused_and_its_value_is_not_repeated(agent: Ag
 # --- how it is kept -------------------------------------------------------------------------------
 
 
+@pytest.mark.files("it looks into the files")
 async def test_it_is_no_change_of_the_note(agent: Agent) -> None:
     stored = await agent.remember(CRANE)
     before = agent.notes_on_disk()
@@ -377,6 +380,7 @@ async def test_it_is_no_change_of_the_note(agent: Agent) -> None:
     assert all(len(json.dumps(line)) < 600 for line in lines(agent))
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_long_question_is_cut_and_is_still_the_same_question(agent: Agent) -> None:
     stored = await agent.remember(CRANE)
     query = QUESTION + " " + " ".join(f"at line{number} of the trace" for number in range(400))
@@ -386,6 +390,7 @@ async def test_a_long_question_is_cut_and_is_still_the_same_question(agent: Agen
     assert await moved(agent, stored["id"], query, before) == pytest.approx(given, abs=0.001)
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("mode", ["redact", "refuse"])
 async def test_a_secret_in_the_question_never_reaches_the_disk(
     anyio_backend: str, era: str, tmp_path: Path, mode: str
@@ -400,6 +405,7 @@ async def test_a_secret_in_the_question_never_reaches_the_disk(
         assert agent.holding(secret[4:]) == []
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_secret_that_another_server_let_through_is_not_let_into_the_journal(
     anyio_backend: str, era: str, tmp_path: Path
 ) -> None:
@@ -469,6 +475,7 @@ async def test_a_deleted_index_forgets_nothing_of_it(
             assert [(await agent.recall(query))["results"] for query in asked] == before
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_lines_that_nobody_of_ours_wrote_do_no_harm(anyio_backend: str, era: str, tmp_path: Path) -> None:
     from holdfast.store.journal import line_of  # noqa: PLC0415 - as a stranger would write one
 

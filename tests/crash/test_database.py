@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import anyio
 import psycopg
@@ -30,6 +29,7 @@ from holdfast.settings import load_settings
 from holdfast.store.rows.database import Asked, Database, Transaction
 from holdfast.store.rows.journal import record_of
 from processes import environment_in, own_port, stdio
+from tables import assert_whole, rows, texts_in
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
@@ -57,28 +57,6 @@ async def server(home: Path, url: str, tenant: str) -> AsyncIterator[Memory]:
 async def two_servers(tmp_path: Path, url: str, tenant: str) -> AsyncIterator[tuple[Memory, Memory]]:
     async with server(tmp_path / "one", url, tenant) as one, server(tmp_path / "other", url, tenant) as other:
         yield one, other
-
-
-def rows(owner: str, statement: str, tenant: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(owner, autocommit=True) as connection:
-        return connection.execute(statement.encode(), (tenant_key(tenant),)).fetchall()
-
-
-def texts_in(owner: str, tenant: str) -> Counter[str]:
-    """The bodies of all notes, Self aside."""
-    told = rows(owner, "SELECT data FROM holdfast.notes WHERE tenant = %s AND note <> 'mem_0000000000000000'", tenant)
-    return Counter(bytes(data).decode().rpartition("---\n")[2].strip() for (data,) in told)
-
-
-def assert_whole(owner: str, tenant: str) -> None:
-    """The journal has every number once, each change once, and the counter is where it ends."""
-    lines = rows(owner, "SELECT seq, line FROM holdfast.journal WHERE tenant = %s ORDER BY seq", tenant)
-    assert [seq for seq, _ in lines] == list(range(1, len(lines) + 1))
-    records = [record_of(line) for _, line in lines]
-    assert [record.seq for record in records] == [seq for seq, _ in lines]
-    changes = [record.change for record in records if record.change]
-    assert len(changes) == len(set(changes))
-    assert rows(owner, "SELECT seq FROM holdfast.tenants WHERE tenant = %s", tenant) == [(len(lines),)]
 
 
 async def test_what_one_server_acknowledges_is_found_at_once_through_the_other(tmp_path: Path, tenant: str) -> None:
@@ -230,6 +208,35 @@ async def test_a_line_that_is_cut_at_commit_neither_loses_nor_doubles_a_change(
     assert texts_in(pg.owner, tenant) == Counter(dict.fromkeys(wanted, 1))
     assert_whole(pg.owner, tenant)
     assert proxy.done == cuts
+    tally["lines cut at COMMIT"] += proxy.done
+
+
+async def test_a_line_that_is_cut_under_many_writers_neither_loses_nor_doubles_any_of_their_changes(
+    tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
+) -> None:
+    pg, writers, each = postgres.shared(), 8, effort.of(2, 40)
+    with own_port() as port:
+        proxy = CuttingProxy(port, pg.port)
+        proxy.start()
+
+        async def write(memory: Memory, name: int) -> None:
+            for number in range(each):
+                proxy.cuts.append("before" if (name + number) % 2 else "behind")
+                await keep(memory, f"Writer {name} met cut {number}.")
+
+        try:
+            url = pg.url.replace(f":{pg.port}", f":{port}")
+            async with server(tmp_path / "one", url, tenant) as memory:
+                await keep(memory, "The first note finds the line whole.")
+                async with anyio.create_task_group() as tasks:
+                    for name in range(writers):
+                        tasks.start_soon(write, memory, name)
+        finally:
+            proxy.close()
+    wanted = {f"Writer {name} met cut {number}." for name in range(writers) for number in range(each)}
+    assert texts_in(pg.owner, tenant) == Counter(dict.fromkeys(wanted | {"The first note finds the line whole."}, 1))
+    assert_whole(pg.owner, tenant)
+    assert proxy.done >= each
     tally["lines cut at COMMIT"] += proxy.done
 
 

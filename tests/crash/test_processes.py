@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
-from crowd import Piped, cleared
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.rows import Place
 from holdfast.store.codec import Surroundings, note_of
@@ -196,30 +196,38 @@ def numbers_in(home: Path) -> list[int]:
     return sorted(note.seq for note in notes_on(home).values() if note.seq is not None)
 
 
-def test_a_number_that_a_killed_process_gave_to_a_note_is_not_given_again(environment: dict[str, str]) -> None:
-    home = Path(environment["HOLDFAST_HOME"])
-    with cleared() as servers:
-        worker = subprocess.Popen(
-            [sys.executable, "-c", HALTING, str(home)],
-            env={"PYTHONPATH": f"{SERVER}:{SUPPORT}", "PATH": ""},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        with worker:
-            assert worker.stdin is not None
-            assert worker.stdout is not None
-            assert worker.stdout.readline() == "numbered\n"
-            servers.append(Piped(environment))
-            servers[0].ask("recall", query="first")
-            waiting = servers[0].call("remember", content="The third of them", session="the tide", space="work")
-            time.sleep(0.5)  # for it to come as far as to wait for its number
+def halting_worker(home: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", HALTING, str(home)],
+        env={"PYTHONPATH": f"{SERVER}:{SUPPORT}", "PATH": ""},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+async def test_a_number_that_a_killed_process_gave_to_a_note_is_not_given_again(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with halting_worker(tmp_path) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        assert await anyio.to_thread.run_sync(worker.stdout.readline) == "numbered\n"
+        hold, waits = NoteFiles.hold, anyio.Event()
+
+        def holding(self: NoteFiles, keys: Iterable[str]) -> AbstractAsyncContextManager[frozenset[str]]:
+            waits.set()
+            return hold(self, keys)
+
+        async with living(tmp_path) as memory, anyio.create_task_group() as tasks:
+            await ask(memory, "first")
+            monkeypatch.setattr(NoteFiles, "hold", holding)
+            tasks.start_soon(partial(keep, memory, "The third of them", session="the tide", space="work"))
+            await waits.wait()  # it has looked at the folder, and waits for whoever numbers notes of this session
             print(file=worker.stdin, flush=True)
-            assert worker.stdout.readline() == "written\n"
+            assert await anyio.to_thread.run_sync(worker.stdout.readline) == "written\n"
             worker.kill()
-        waiting.result()
-        servers[0].end()
-    assert numbers_in(home) == [1, 2, 3]
+    assert numbers_in(tmp_path) == [1, 2, 3]
 
 
 async def test_a_number_is_not_taken_from_an_index_that_is_being_made(

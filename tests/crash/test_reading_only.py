@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -15,8 +16,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.engine.ports import Ports
+from holdfast.store.filesystem import FileSystem
 from mounts import MOUNTING, UNPRIVILEGED, can_mount, fill
 from processes import Stdio, stdio, until
+from worlds import ask, found, memory_on
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="disks can be made read-only on Linux")
 
@@ -164,6 +168,35 @@ def test_what_an_administrator_reads_is_answered_too_and_health_says_why_nothing
         for tool in ("admin_backup", "admin_export"):
             assert server.tool(tool).get("isError"), tool
         server.end()
+
+
+class ReadOnly(FileSystem):
+    """A disk on which nothing can be made or written."""
+
+
+def refuse(_disk: FileSystem, path: Path, *_: object, **__: object) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+
+for step in ("create", "begin", "append", "make_folder"):
+    setattr(ReadOnly, step, refuse)
+
+
+@pytest.mark.anyio
+async def test_a_request_about_the_folder_that_is_the_first_of_all_is_answered(
+    anyio_backend: str, environment: dict[str, str], note: str
+) -> None:
+    """Before anything in the background has found out that the folder can only be read."""
+
+    async def reason(ports: Ports) -> str:
+        return ports.store.reading_only
+
+    memory = memory_on(Path(environment["HOLDFAST_HOME"]), files=ReadOnly())
+    try:
+        assert "cannot be written" in await memory.attend_folder(reason)
+        assert found(await ask(memory, "which pier has the ferry")) == ["The ferry leaves from pier seven."]
+    finally:
+        await memory.aclose()
 
 
 @mounted

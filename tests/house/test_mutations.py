@@ -12,7 +12,7 @@ from mutate import PACKAGE, ROOT, Mutation
 from mutations import MUTATIONS
 
 PROMISES = 8
-OTHERS = {"hostile", "fuzz", "soak", "clients", "admin"}
+OTHERS = {"hostile", "fuzz", "soak", "clients", "admin", "fleet"}
 
 each = pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 

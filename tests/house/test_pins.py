@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "requirements.txt"
 DEVELOPMENT = ROOT / "requirements-dev.txt"
+EXTRA = ROOT / "requirements-postgres.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 PIN = re.compile(
@@ -30,6 +31,7 @@ HOSTS |= {"claude.ai", "chatgpt.com"}  # where a conversation can be read again;
 HOSTS |= {"hs.burrow.example.", "hooks.slack", "me"}
 # What real sessions of a client hold of the client's own texts (tests/real_sessions).
 HOSTS |= {"claude.com", "json-schema.org"}
+HOSTS |= {"topology.kubernetes.io"}  # a label of machines, and no address
 HOSTS |= {"agent-plugins.org"}  # names the schemas of its manifests; nothing asks it
 RESERVED = re.compile(r"(^|\.)(example|test|invalid|localhost|example\.(com|net|org))$")
 URL = re.compile(r"\bhttps?://(?:[^\s/@'\"`]*@)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)")
@@ -96,7 +98,7 @@ def allowed(host: str) -> bool:
     return host in HOSTS or RESERVED.search(host) is not None
 
 
-@pytest.mark.parametrize("path", [RUNTIME, DEVELOPMENT], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [RUNTIME, DEVELOPMENT, EXTRA], ids=lambda path: path.name)
 def test_every_line_is_a_pin_with_its_hashes(path: Path) -> None:
     lines = logical_lines(path)
     assert lines
@@ -129,6 +131,13 @@ def test_every_development_tool_is_pinned() -> None:
 
 def test_development_runs_on_the_versions_that_users_get() -> None:
     assert pins(RUNTIME) <= pins(DEVELOPMENT)
+
+
+def test_the_extra_of_an_image_is_what_is_tested() -> None:
+    extra = names(PROJECT["project"]["optional-dependencies"]["postgres"])
+    assert extra <= {name for name, _ in pins(EXTRA)}
+    assert pins(EXTRA) <= pins(DEVELOPMENT)
+    assert set(logical_lines(EXTRA)) <= set(logical_lines(DEVELOPMENT))
 
 
 def test_no_text_holds_a_path_of_this_machine() -> None:

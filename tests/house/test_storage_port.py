@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import runpy
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "server" / "holdfast"
+CONTRACT = Path(__file__).parents[1] / "contract"
 SYNC = ("engine/sync/",)  # the folder's synchroniser
 NEUTRAL = [
     path
@@ -68,3 +70,11 @@ def test_a_version_is_an_opaque_mark_outside_of_the_store(path: Path) -> None:
 def test_nothing_is_listed_that_the_engine_does_without() -> None:
     used = {name.removeprefix("holdfast.store.") for path in NEUTRAL for name in imported(path)}
     assert used >= TAKEN
+
+
+def test_every_module_of_the_contract_runs_on_every_storage_or_says_why_not() -> None:
+    told = runpy.run_path(str(CONTRACT / "conftest.py"))
+    everywhere, on_the_folder = told["ON_EVERY_STORAGE"], told["ON_THE_FOLDER"]
+    assert not {path.stem for path in CONTRACT.glob("test_*.py")} - everywhere - on_the_folder.keys()
+    assert not everywhere & on_the_folder.keys()
+    assert all(on_the_folder.values())

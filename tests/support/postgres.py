@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from holdfast.store.rows import schema
-from processes import own_port
+from processes import own_port, until
 
 PATIENCE = 60.0
 OWNER, ROLE = "owner", "holdfast_server"
@@ -42,7 +42,7 @@ def is_there() -> bool:
     return program("initdb") is not None and program("postgres") is not None
 
 
-def _user() -> dict[str, Any]:
+def unprivileged() -> dict[str, Any]:
     """Whom the server runs as: it refuses to be root."""
     if os.geteuid() != 0:
         return {}
@@ -79,7 +79,7 @@ class Postgres:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [str(program("postgres")), "-D", str(self.folder / "data"), *flags],
-                stdout=log, stderr=log, cwd=self.folder, start_new_session=True, **_user(),
+                stdout=log, stderr=log, cwd=self.folder, start_new_session=True, **unprivileged(),
             )  # fmt: skip
         self.await_answer()
 
@@ -102,6 +102,11 @@ class Postgres:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
+    def promote(self) -> None:
+        """Make a standby the primary; returns when it is."""
+        command = [str(program("pg_ctl")), "promote", "-D", str(self.folder / "data"), "-w", "-t", str(int(PATIENCE))]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder, **unprivileged())
+
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)  # it ends connections and shuts down
@@ -116,19 +121,39 @@ def postgres(*options: str) -> Iterator[Postgres]:
     """A server of one's own with the tables in it."""
     if not is_there():
         pytest.skip(MISSING)
+    with _served("initdb", "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", options=options) as server:
+        make_tables(server)
+        yield server
+
+
+@contextmanager
+def standby_of(primary: Postgres) -> Iterator[Postgres]:
+    """A streaming replica; from here on the primary acknowledges only what is on both."""
+    source = ("-h", "127.0.0.1", "-p", str(primary.port), "-U", OWNER)
+    copying = ("pg_basebackup", *source, "--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast")
+    with _served(*copying, options=primary.options) as standby:
+        with psycopg.connect(primary.owner, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
+            connection.execute("SELECT pg_reload_conf()")
+            asked = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'quorum'"
+            until(lambda: connection.execute(asked).fetchone() is not None)
+        yield standby
+
+
+@contextmanager
+def _served(maker: str, *arguments: str, options: tuple[str, ...]) -> Iterator[Postgres]:
+    """A server on the data that a program makes."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
-    user = _user()
+    user = unprivileged()
     if user:
         os.chown(folder, user["user"], user["group"])
-    command = [str(program("initdb")), "-D", str(folder / "data"), "-U", OWNER, "-A", "trust", "-E", "UTF8",
-               "--locale=C", "--no-sync"]  # fmt: skip
+    command = [str(program(maker)), "-D", str(folder / "data"), "--no-sync", *arguments]
     try:
         subprocess.run(command, check=True, capture_output=True, cwd=folder, **user)
         with own_port() as port:
             server = Postgres(folder, port, options)
             server.start()
             try:
-                make_tables(server)
                 yield server
             finally:
                 server.stop()

@@ -13,7 +13,7 @@ import anyio
 import numpy as np
 import pytest
 
-from holdfast.encode.cache import CachedEncoder
+from holdfast.encode.cache import CachedEncoder, forget
 from holdfast.encode.provider import VectorSet
 from holdfast.engine import encoding
 from holdfast.engine import runtime as memory
@@ -487,3 +487,27 @@ async def test_many_recalls_at_once_open_one_log(tmp_path: Path) -> None:
             for _ in range(20):
                 tasks.start_soon(recall_it)
         assert answers == [True] * 20
+
+
+@pytest.mark.parametrize("texts", [["the text that goes"], None])
+async def test_what_is_encoded_while_texts_are_forgotten_is_not_kept(tmp_path: Path, texts: list[str] | None) -> None:
+    path = tmp_path / "encodings.db"
+
+    class Forgetting(Fake):
+        async def encode_documents(self, given: Sequence[str]) -> list[list[bytes]]:
+            made = await super().encode_documents(given)
+            await forget(path, texts)
+            return made
+
+    forgetting = Forgetting()
+    cached = CachedEncoder(forgetting, path)
+    for _ in range(2):
+        await cached.encode_documents(["the text that goes"])
+    await cached.aclose()
+    assert forgetting.encoded == ["the text that goes"] * 2
+    key = hashlib.sha256(b"the text that goes").hexdigest().encode()
+    assert not holds(tmp_path, key)
+
+
+def holds(folder: Path, key: bytes) -> bool:
+    return any(key in file.read_bytes() for file in folder.iterdir())

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -19,9 +19,10 @@ import anyio
 from holdfast.app import build_memory
 from holdfast.cli import install as entries
 from holdfast.cli.install import START_SECONDS, Client, clients
+from holdfast.cli.store import connected
 from holdfast.errors import EncoderError, HoldfastError
 from holdfast.index.database import vector_extension
-from holdfast.settings import Settings
+from holdfast.settings import Late, Settings
 from holdfast.store.watch import is_local
 
 Status = Literal["ok", "warn", "fail"]
@@ -69,6 +70,25 @@ def _not_there(home: Path) -> CheckResult:
     return CheckResult("folder", "fail", f"{home} cannot be made: nothing can be put into {above}", remedy)
 
 
+def check_store(settings: Settings) -> Iterator[CheckResult]:
+    """The database that keeps the notes: as `holdfast store check` looks at it."""
+    try:
+        from holdfast.store.rows.schema import check  # noqa: PLC0415 - most have no driver for it
+
+        found = connected(settings, check)
+    except ImportError:
+        yield CheckResult("database", "fail", "the driver of PostgreSQL is missing", "Install holdfast[postgres].")
+        return
+    except HoldfastError as error:
+        yield CheckResult("database", "fail", error.sentence, error.remedy)
+        return
+    if found.works:
+        yield CheckResult("database", "ok", f"schema {found.version}: servers can work with it")
+    for number, problem in enumerate(found.problems):
+        is_fatal = not found.works and number == 0
+        yield CheckResult("database" if is_fatal else "durability", "fail" if is_fatal else "warn", problem)
+
+
 def check_sqlite() -> Iterator[CheckResult]:
     """What SQLite can do here."""
     try:
@@ -89,7 +109,7 @@ def check_sqlite() -> Iterator[CheckResult]:
 
 async def check_encoder(settings: Settings) -> CheckResult:
     """One text encoded for real: by a loaded model, or by the provider over the network."""
-    encoder = build_memory(settings).ports.encoder
+    encoder = build_memory(replace(settings, store=Late("HOLDFAST_STORE"))).ports.encoder  # the same, without it
     if encoder is None:
         return CheckResult("encoder", "ok", "none: notes are found by their words alone")
     try:

@@ -13,7 +13,15 @@ from typing import Final
 import anyio
 
 from holdfast import __version__
-from holdfast.cli.checks import CheckResult, check_clients, check_encoder, check_folder, check_settings, check_sqlite
+from holdfast.cli.checks import (
+    CheckResult,
+    check_clients,
+    check_encoder,
+    check_folder,
+    check_settings,
+    check_sqlite,
+    check_store,
+)
 from holdfast.cli.hook_checks import check_presence
 from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
@@ -74,8 +82,10 @@ def _all(*, accept: bool) -> Iterator[CheckResult]:
         yield CheckResult("settings", "fail", error.sentence, error.remedy)
     else:
         yield from check_settings(settings)
+        kept = list(check_store(settings)) if settings.store else []
+        yield from kept
         yield from check_folder(settings.home)
-        if settings.home.is_dir():
+        if settings.home.is_dir() and not any(each.status == "fail" for each in kept):
             yield from _memory(settings, accept=accept)
         yield anyio.run(check_encoder, settings)
     yield from check_clients(os.environ, Path.home())
@@ -97,14 +107,20 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[CheckResult]:
     yield from _pages(looked.report)
     yield from _files(looked)
     yield _vectors(looked.vectors)
-    yield from _left_open(looked.open_changes, settings.home)
+    if not settings.store:  # a database knows no change without an outcome, and makes backups by its own means
+        yield from _of_the_folder(looked, settings)
     if looked.damaged:
         places = ", ".join(f"journal/{place}" for place in looked.damaged_at)
         more = " and more" if looked.damaged > len(looked.damaged_at) else ""
         yield CheckResult("journal lines", "warn", f"{looked.damaged:,} cannot be read: {places}{more}", DAMAGED_REMEDY)
     else:
         yield CheckResult("journal lines", "ok", "every line can be read")
-    if settings.vault_enabled and numbers.notes and numbers.last_backup is None:
+
+
+def _of_the_folder(looked: _Looked, settings: Settings) -> Iterator[CheckResult]:
+    """What only a folder has."""
+    yield from _left_open(looked.open_changes, settings.home)
+    if settings.vault_enabled and looked.numbers.notes and looked.numbers.last_backup is None:
         yield CheckResult("backup", "warn", "there is none yet", "A running server makes one each day.")
 
 

@@ -48,7 +48,7 @@ def run_store(options: argparse.Namespace) -> int:
             return _dump(settings, options)
 
 
-def _connected(settings: Settings, work: Callable[[Connection], Answer]) -> Answer:
+def connected(settings: Settings, work: Callable[[Connection], Answer]) -> Answer:
     """Work on one connection, of the role that HOLDFAST_STORE names.
 
     Raises:
@@ -69,7 +69,7 @@ def _connected(settings: Settings, work: Callable[[Connection], Answer]) -> Answ
 def _migrate(settings: Settings, options: argparse.Namespace) -> int:
     from holdfast.store.rows.schema import migrate  # noqa: PLC0415 - as above
 
-    before, after = _connected(settings, lambda connection: migrate(connection, options.role or ""))
+    before, after = connected(settings, lambda connection: migrate(connection, options.role or ""))
     if options.json:
         out().say(as_json({"before": before, "schema": after}))
     elif before == after:
@@ -82,7 +82,7 @@ def _migrate(settings: Settings, options: argparse.Namespace) -> int:
 def _check(settings: Settings, options: argparse.Namespace) -> int:
     from holdfast.store.rows.schema import check  # noqa: PLC0415 - as above
 
-    found = _connected(settings, check)
+    found = connected(settings, check)
     if options.json:
         out().say(as_json({"schema": found.version, "problems": found.problems}))
     else:

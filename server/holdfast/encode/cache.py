@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -26,6 +27,7 @@ MOST_BYTES = 1 << 30
 _TRIMMED = 0.75  # of that is left when it is too much
 _TRIM_EVERY = 4096  # texts
 MOST_QUERIES = 256
+_ANOTHER_STATE = "PRAGMA user_version = {}"
 _KEEP = "INSERT OR REPLACE INTO encodings (vector_set, content, chunk, vector) VALUES (?, ?, ?, ?)"
 
 
@@ -54,14 +56,14 @@ class CachedEncoder(WrappedProvider):
         """
         keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
         made_with = await self._identified()
-        known = await self._on_thread(self._look_up, made_with, keys)
+        known, state = await self._on_thread(self._look_up, made_with, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             made = await self._provider.encode_documents(list(missing.values()))
             if self.vector_set.key != made_with.key:
                 raise EncoderError("The embedding model changed while it encoded.")
             fresh = dict(zip(missing, made, strict=True))
-            await self._on_thread(self._keep, made_with, fresh)
+            await self._on_thread(self._keep, made_with, fresh, state)
             known |= fresh
         return [known[key] for key in keys]
 
@@ -97,10 +99,14 @@ class CachedEncoder(WrappedProvider):
         await self._on_thread(self._close)
         await self._provider.aclose()
 
-    def _look_up(self, made_with: VectorSet, keys: Sequence[str]) -> dict[str, list[bytes]]:
+    def _look_up(self, made_with: VectorSet, keys: Sequence[str]) -> tuple[dict[str, list[bytes]], int]:
+        """What is known, and the number that the cache has until something is forgotten; 0 where it cannot be used."""
         found: dict[str, list[bytes]] = {}
+        state = 0
 
         def work(connection: sqlite3.Connection) -> None:
+            nonlocal state
+            state = _state(connection)
             for key in keys:
                 rows = connection.execute(
                     "SELECT chunk, vector FROM encodings WHERE vector_set = ? AND content = ? ORDER BY chunk",
@@ -110,12 +116,14 @@ class CachedEncoder(WrappedProvider):
                     found[key] = [bytes(vector) for _, vector in rows]
 
         self._attempt(work)
-        return found
+        return found, state
 
-    def _keep(self, made_with: VectorSet, fresh: dict[str, list[bytes]]) -> None:
+    def _keep(self, made_with: VectorSet, fresh: dict[str, list[bytes]], state: int) -> None:
         def work(connection: sqlite3.Connection) -> None:
             with connection:  # all chunks of a text, or none
                 connection.execute("BEGIN IMMEDIATE")
+                if _state(connection) != state:
+                    return  # a text was forgotten meanwhile: it may be one of these
                 for key, chunks in fresh.items():
                     rows = [(made_with.key, key, number, chunk) for number, chunk in enumerate(chunks)]
                     connection.executemany(_KEEP, rows)
@@ -174,11 +182,22 @@ def _connect(path: Path) -> sqlite3.Connection:
             "CREATE TABLE IF NOT EXISTS encodings (vector_set TEXT NOT NULL, content TEXT NOT NULL, "
             "chunk INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (vector_set, content, chunk))"
         )
+        if not _state(connection):
+            connection.execute(_ANOTHER_STATE.format(_drawn()))
         _trim(connection)
     except (sqlite3.Error, UnicodeDecodeError):
         connection.close()
         raise
     return connection
+
+
+def _state(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(number)
+
+
+def _drawn() -> int:
+    return secrets.randbelow((1 << 31) - 1) + 1
 
 
 def _trim(connection: sqlite3.Connection) -> None:
@@ -207,12 +226,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
 _STATEMENTS = ("PRAGMA busy_timeout = 5000", "PRAGMA secure_delete = ON")
 
 
-async def forget(path: Path, texts: Sequence[str]) -> None:
+async def forget(path: Path, texts: Sequence[str] | None = None) -> None:
     """Take the vectors of documents out of a cache file; all of it where that cannot be done, for it is derived.
+
+    What was being encoded meanwhile is not kept either.
 
     Args:
         path: the cache; it may be missing.
-        texts: as they were encoded.
+        texts: as they were encoded; all where none are named.
 
     Raises:
         OSError: the file cannot be removed.
@@ -220,10 +241,10 @@ async def forget(path: Path, texts: Sequence[str]) -> None:
     await anyio.to_thread.run_sync(_forget, path, texts)
 
 
-def _forget(path: Path, texts: Sequence[str]) -> None:
+def _forget(path: Path, texts: Sequence[str] | None) -> None:
     if not path.exists():
         return
-    keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    keys = None if texts is None else [hashlib.sha256(text.encode()).hexdigest() for text in texts]
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             whole = _taken_out(connection, keys)
@@ -234,10 +255,17 @@ def _forget(path: Path, texts: Sequence[str]) -> None:
             Path(f"{path}{end}").unlink(missing_ok=True)
 
 
-def _taken_out(connection: sqlite3.Connection, keys: Sequence[str]) -> bool:
+def _taken_out(connection: sqlite3.Connection, keys: Sequence[str] | None) -> bool:
     """Whether the rows are gone from the file and from the log of its writes, which others may keep from being cut."""
     for statement in _STATEMENTS:
         connection.execute(statement)
-    connection.execute("DELETE FROM encodings WHERE content IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(_ANOTHER_STATE.format(_drawn()))
+        if keys is None:
+            connection.execute("DELETE FROM encodings")
+        else:
+            named = json.dumps(keys)
+            connection.execute("DELETE FROM encodings WHERE content IN (SELECT value FROM json_each(?))", (named,))
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return bool(busy == 0)

@@ -294,8 +294,13 @@ class Sessions(Protocol):
 
 
 class Upkeep(Protocol):
-    """What keeps the storage in order apart from its notes; see `holdfast.store.upkeep.FolderUpkeep`."""
+    """What keeps the storage in order apart from its notes; see `holdfast.store.upkeep.FolderUpkeep`.
 
+    `has_others` is whether servers with indexes of their own take turns with the jobs.
+    """
+
+    @property
+    def has_others(self) -> bool: ...
     def turn(self) -> AbstractAsyncContextManager[bool]: ...
     async def sizes(self) -> dict[str, int]: ...
     async def free_bytes(self) -> int | None: ...
@@ -367,6 +372,10 @@ class Presence:
     line: float = 0.8
 
 
+async def _none_kept() -> None:
+    """As `_nothing_kept`."""
+
+
 async def _nothing_kept(_texts: Sequence[str]) -> None:
     """Where no encodings are kept there are none to forget."""
 
@@ -385,7 +394,7 @@ class Ports:
     `moving` is None where the storage is moved in and out of by its own means.
     `upkeep` is None where the storage looks after itself: no jobs run then. `forgetting` lets them put into the trash
     what nobody has used for long.
-    `forget` takes the vectors of texts out of what is kept of encodings.
+    `forget` takes the vectors of texts out of what is kept of encodings, `forget_all` all that is beside the index.
     `quota` is how much the memory may hold.
     `computing` has the threads for what takes long; memories of one process share them.
     `sleep` waits for so many seconds.
@@ -420,6 +429,7 @@ class Ports:
     kept: EncodingCache | None = None
     moving: Transfers | None = None
     forget: Callable[[Sequence[str]], Awaitable[None]] = _nothing_kept
+    forget_all: Callable[[], Awaitable[None]] = _none_kept
     nearby: Callable[[], Awaitable[str]] | None = None
     upkeep: Upkeep | None = None
     jobs: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -57,11 +57,20 @@ class Memory:
         self._beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._opened = ""  # the vector set that this process has made known
         self._again = ELSEWHERE_SECONDS  # at the most until the queue is looked at again
+        self._caught_up: Callable[[float], None] = _unheard
         self._ailing = ""  # how the report of an encoder began that fails since
 
     def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have this run in the background too, as long as the memory does. It must not fail."""
         self._beside.append(work)
+
+    def tell_catching_up(self, told: Callable[[float], None]) -> None:
+        """Have this told how many seconds the index took to know all notes, at each request."""
+        self._caught_up = told
+
+    def those_open(self) -> Sequence[Memory]:
+        """This memory; see `holdfast.engine.tenants` for others."""
+        return (self,)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -194,7 +203,7 @@ class Memory:
                 stages = Stages()
                 await self._reconciler.fresh(force=attempt > UNFORCED, anew=anew)
                 self._report_conflicts()
-                stages.ended("fresh")
+                self._caught_up(stages.ended("fresh"))
                 stages.tell("index_is_fresh")
                 return await self._run(verb, ports)
             except IndexLostError as error:
@@ -313,6 +322,10 @@ class Memory:
     async def _look_around(self) -> None:
         if self.ports.nearby is not None and (found := await self.ports.nearby()):
             self.ports.tips.add(Tip("nearby", found))
+
+
+def _unheard(_seconds: float) -> None:
+    """Where nobody counts."""
 
 
 def _lost_again(error: IndexLostError) -> StorageError:

@@ -198,11 +198,12 @@ class Stages:
         self._began = self._last = time.perf_counter()
         self._spent: dict[str, float] = {}
 
-    def ended(self, stage: str) -> None:
-        """What was done since the last stage ended was this one."""
+    def ended(self, stage: str) -> float:
+        """What was done since the last stage ended was this one; returns its seconds."""
         now = time.perf_counter()
-        self._spent[f"{stage}_ms"] = round((now - self._last) * 1000, 2)
-        self._last = now
+        spent, self._last = now - self._last, now
+        self._spent[f"{stage}_ms"] = round(spent * 1000, 2)
+        return spent
 
     def tell(self, event: str, **counts: int) -> None:
         """Log all stages with their times in milliseconds, unless nobody has said yet where logs go."""

@@ -6,7 +6,7 @@ arguments, so nothing that a client may say leads into the memory of another.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -90,6 +90,7 @@ class Tenants:
         self._moved = anyio.Event()  # somebody left, or a memory was closed
         self._stopping = False
         self._beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._caught_up: Callable[[float], None] | None = None
 
     @property
     def count(self) -> int:
@@ -99,6 +100,25 @@ class Tenants:
     def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have this run in the background, once for all memories, as long as these are served. It must not fail."""
         self._beside.append(work)
+
+    def tell_catching_up(self, told: Callable[[float], None]) -> None:
+        """As `Memory.tell_catching_up`, of each memory that is opened from now on."""
+        self._caught_up = told
+
+    def those_open(self) -> Sequence[Memory]:
+        """The memories that are open."""
+        return [tenant.memory for tenant in self._open.values()]
+
+    @property
+    def principals(self) -> list[str]:
+        """Whose memories are open."""
+        return list(self._open)
+
+    def let_one_go(self) -> None:
+        """Have the memory closed that was used longest ago, if there is one that nobody uses."""
+        idle = [tenant for tenant in self._open.values() if tenant.is_idle]
+        if idle:
+            min(idle, key=lambda tenant: max(tenant.used, tenant.heard)).leave.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -201,13 +221,19 @@ class Tenants:
                     raise StorageError("The server is stopping.", "Call again when it is back.")
                 tenant = self._open.get(principal)
                 if tenant is None and len(self._open) < self._most_open:
-                    tenant = self._open[principal] = _Tenant(self._build(principal))
+                    tenant = self._open[principal] = self._made(principal)
                     self._tasks.start_soon(self._live, principal, tenant)
                 if tenant is not None and not tenant.leave.is_set():
                     tenant.leases += 1
                     return tenant
                 await self._room(tenant)
         raise ServerBusyError("As many memories as this server may open are in use.", "Call again in a few seconds.")
+
+    def _made(self, principal: str) -> _Tenant:
+        memory = self._build(principal)
+        if self._caught_up is not None:
+            memory.tell_catching_up(self._caught_up)
+        return _Tenant(memory)
 
     async def _room(self, leaving: _Tenant | None) -> None:
         """Wait until it is worth looking again whether a memory can be opened."""

@@ -234,6 +234,11 @@ class UnderWay:
         self._own: Counter[str] = Counter()
         self._none = anyio.Event()
 
+    @property
+    def count(self) -> int:
+        """How many are worked on now."""
+        return self._count
+
     async def serve(self, client: str, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Have a request answered, or refuse it with 503."""
         if self._count >= self._most or self._own[client] >= self._share:

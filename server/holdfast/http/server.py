@@ -4,7 +4,8 @@
 
 `/mcp` is for all who have a scope, `/admin/mcp` is there only for tokens with the scope `memory:admin`: for everybody
 else it is a path like any other that does not exist. `/health` says that the server lives, and `/ready`
-whether it can answer now: not while what keeps the notes is away, nor once it is to end.
+whether it can answer now: not while what keeps the notes is away, nor once it is to end. `/metrics` is there for who
+brings the token that the settings name, and for everybody else a path that does not exist.
 
 CORS headers are given to pages of allowed origins alone; a header names the space that a client asks in.
 """
@@ -17,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from socket import socket
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import uvicorn
@@ -56,6 +57,9 @@ from holdfast.model.note import space_name
 from holdfast.settings import Settings
 from holdfast.tools.auth import SPACE, has_any_scope, is_admin, principal_of, verifier_of
 from holdfast.tools.log import observed
+
+if TYPE_CHECKING:
+    from holdfast.http.metrics import Metrics
 
 SPACE_HEADER: Final = "X-Holdfast-Space"
 METHODS: Final = ("GET", "POST", "DELETE")
@@ -118,6 +122,7 @@ MCP_PATH: Final = "/mcp"
 ADMIN_PATH: Final = "/admin/mcp"
 HEALTH_PATH: Final = "/health"
 READY_PATH: Final = "/ready"
+METRICS_PATH: Final = "/metrics"
 METADATA: Final = "/.well-known/oauth-protected-resource"
 _SCOPES = f"{READ} {WRITE}"
 _SPARE_FILES = 256  # open files that are no connections
@@ -132,11 +137,18 @@ class Web:
         servers: what is served.
         host: the address that it listens on.
         reaches: whether what keeps the notes can be reached; by default it always can.
+        metrics: what counts, where anybody may read it.
     """
 
     def __init__(
-        self, settings: Settings, servers: Servers, host: str, reaches: Callable[[], Awaitable[bool]] | None = None
+        self,
+        settings: Settings,
+        servers: Servers,
+        host: str,
+        reaches: Callable[[], Awaitable[bool]] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
+        self._metrics = metrics
         self._readiness = Readiness(reaches)
         self._settings = settings
         self._main = _endpoint(servers.main, MCP_PATH, settings)
@@ -172,9 +184,13 @@ class Web:
     async def serve(self, listener: socket) -> None:
         await self._uvicorn.serve(sockets=[listener])
 
+    def leave(self) -> None:
+        """Say that no more requests are to be sent here; those that come are answered."""
+        self._readiness.ends = True
+
     async def ended(self) -> None:
         """Take no more connections, and wait until what is under way is answered."""
-        self._readiness.ends = True
+        self.leave()
         self._uvicorn.should_exit = True
         await self._under_way.ended()
 
@@ -197,11 +213,14 @@ class Web:
                 answer = PlainTextResponse("ready\n") if ready else PlainTextResponse("not ready\n", 503)
                 await answer(scope, receive, send)
                 return
+            if scope["path"] == METRICS_PATH and self._metrics is not None and self._metrics.is_asked_by(scope):
+                await self._metrics.answer(self._under_way.count, scope, receive, send)
+                return
             if not scope[CONNECTION].asked_by(address_of(scope)):
                 await _busy("Your address has too many connections.")(scope, receive, send)
                 return
             with suppress(ClientDisconnect):  # whoever hangs up in the middle of a request wants no answer
-                await observed(app, scope, receive, send)
+                await observed(app, scope, receive, send, self._metrics)
 
         return Starlette(routes=[Mount("", guarded)], lifespan=self._lifespan)
 

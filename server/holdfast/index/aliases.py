@@ -49,11 +49,25 @@ def all_aliases(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 
 
 def matching(connection: sqlite3.Connection, low: str, high: str, most: int) -> list[tuple[str, str]]:
-    """Notes whose id, or that of one merged into them, lies in a range: ids with titles, in order."""
+    """Notes whose id, or that of one merged into them, lies in a range: ids with titles, in order.
+
+    Raises:
+        sqlite3.DatabaseError: there is none, and yet a file that holds one: pages of the index were lost.
+    """
     rows = connection.execute(
         "SELECT id, title FROM notes WHERE id BETWEEN ?1 AND ?2 UNION "
         "SELECT n.id, n.title FROM aliases a JOIN notes n ON n.id = a.note WHERE a.alias BETWEEN ?1 AND ?2 "
         "AND NOT EXISTS (SELECT 1 FROM notes m WHERE m.id = a.alias) ORDER BY id LIMIT ?3",
         (low, high, most),
+    ).fetchall()
+    if not rows and _is_in_a_file(connection, low, high):
+        raise sqlite3.DatabaseError("a note is missing whose file is known")
+    return rows
+
+
+def _is_in_a_file(connection: sqlite3.Connection, low: str, high: str) -> bool:
+    """Whether a readable file holds a note of this range; its row is written in one transaction with the note's."""
+    found = connection.execute(
+        "SELECT 1 FROM files WHERE note BETWEEN ? AND ? AND problem IS NULL LIMIT 1", (low, high)
     )
-    return rows.fetchall()
+    return found.fetchone() is not None

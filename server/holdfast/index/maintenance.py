@@ -32,7 +32,7 @@ _FIND = (
     "coalesce((SELECT max(seq) FROM history h WHERE h.note = n.id), 0), "
     "coalesce((SELECT max(at) FROM history h WHERE h.note = n.id), ''), "
     "EXISTS (SELECT 1 FROM links l JOIN notes m ON m.id = l.source WHERE l.target = n.id AND l.type = 'derived_from' "
-    " AND m.id <> n.id AND m.outdated = 0), i.value "
+    f" AND m.id <> n.id AND m.{NOT_RETIRED}), i.value "
     "FROM notes n LEFT JOIN files f ON f.path = n.path LEFT JOIN importance i ON i.note = n.id WHERE"
 )
 
@@ -138,7 +138,7 @@ def without_space(connection: sqlite3.Connection, first: int, last: int) -> list
     rows = connection.execute(
         "SELECT n.id, n.path, (SELECT json_group_array(space) FROM "  # noqa: S608 - own clauses
         f" (SELECT DISTINCT m.id, m.space FROM ({_NEXT_TO}) x JOIN notes m ON m.id = x.id "
-        f"  WHERE m.id NOT IN (n.id, '{SELF_ID}') AND m.outdated = 0)) AS votes FROM notes n "
+        f"  WHERE m.id NOT IN (n.id, '{SELF_ID}') AND m.{NOT_RETIRED})) AS votes FROM notes n "
         f"WHERE n.rowid > ? AND n.rowid <= ? AND n.space = 'global' AND {_LIVING} AND votes <> '[]' "
         "AND NOT EXISTS (SELECT 1 FROM history h WHERE h.note = n.id AND h.op = 'cluster') ORDER BY n.rowid",
         (first, last),

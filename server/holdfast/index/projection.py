@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from holdfast.index.aliases import drop_aliases, put_aliases
+from holdfast.index.current import NOT_RETIRED
 from holdfast.index.history import Advance, advance
 from holdfast.index.journal import put_lines, put_records
 from holdfast.index.maintenance import UseRow, put_importance, put_uses
@@ -287,7 +288,7 @@ def _adjacent(
     """Current notes next to a place in a session, nearest first, as rowid and content."""
     sign, order = (">", "ASC") if later else ("<", "DESC")
     return connection.execute(
-        "SELECT rowid, content FROM notes WHERE space = ? AND session = ? AND outdated = 0 "  # noqa: S608 - fixed words
+        f"SELECT rowid, content FROM notes WHERE space = ? AND session = ? AND {NOT_RETIRED} "  # noqa: S608 - own words
         f"AND (coalesce(seq, -1), created, id) {sign} (?, ?, ?) "
         f"ORDER BY coalesce(seq, -1) {order}, created {order}, id {order} LIMIT ?",
         (*place, count),

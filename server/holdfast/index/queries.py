@@ -65,7 +65,8 @@ def completing(connection: sqlite3.Connection, typed: str, only_type: str | None
         ids.update(dict.fromkeys(note_id for (note_id,) in found))
     words = [] if typed.strip().lower() in ("m", "me", "mem", "mem_") else typed.casefold().split()
     titles = connection.execute(
-        "SELECT id, title FROM notes WHERE outdated = 0 AND (?1 IS NULL OR type = ?1) ORDER BY updated DESC, id DESC",
+        f"SELECT id, title FROM notes WHERE {NOT_RETIRED} AND (?1 IS NULL OR type = ?1) "  # noqa: S608 - own clause
+        "ORDER BY updated DESC, id DESC",
         (only_type,),
     )
     for note_id, title in titles:

@@ -66,8 +66,8 @@ class IndexView:
     def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]:
         """Id, title and confidence of the current beliefs of some spaces, those held most firmly first."""
         return self._connection.execute(
-            "SELECT id, title, confidence FROM notes WHERE type = 'belief' AND NOT outdated "
-            "AND superseded_by IS NULL AND space IN (SELECT value FROM json_each(?)) "
+            f"SELECT id, title, confidence FROM notes WHERE type = 'belief' AND {current.NOT_RETIRED} "  # noqa: S608 - own words
+            "AND space IN (SELECT value FROM json_each(?)) "
             "ORDER BY confidence DESC, updated DESC, id LIMIT ?",
             (json.dumps(list(spaces)), count),
         ).fetchall()

@@ -26,6 +26,8 @@ class FolderUpkeep:
         alone: whether nobody else, of whom it must not tell, has a folder beside it.
     """
 
+    has_others = False  # whoever uses the folder uses its index too
+
     def __init__(self, folder: Folder, files: FileSystem, *, alone: bool = True) -> None:
         self._folder = folder
         self._files = files

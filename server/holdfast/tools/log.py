@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import structlog
@@ -43,17 +43,25 @@ class RequestLogged:
     done: bool = False
 
 
+class Counts(Protocol):
+    """Counts what is logged; see `holdfast.http.metrics.Metrics`."""
+
+    def request(self, method: str, tool: str, outcome: str, seconds: float) -> None: ...
+    def refused(self, status: int) -> None: ...
+
+
 _told: ContextVar[RequestLogged | None] = ContextVar("told", default=None)
 
 
-def observe(server: FastMCP[Any], who: Callable[[], str]) -> None:
+def observe(server: FastMCP[Any], who: Callable[[], str], counts: Counts | None = None) -> None:
     """Have every request of a server logged at level info, and give what is logged meanwhile the same id.
 
     Args:
         server: the server.
         who: the principal of the request under way; its hash alone is logged.
+        counts: what counts them, at every level.
     """
-    server._mcp_server.middleware.insert(0, _Observer(server, who))  # noqa: SLF001 - the framework's own see less
+    server._mcp_server.middleware.insert(0, _Observer(server, who, counts))  # noqa: SLF001 - the framework's own see less
 
 
 def hashed(principal: str) -> str:
@@ -72,9 +80,9 @@ def noticing() -> Iterator[RequestLogged]:
         _told.reset(token)
 
 
-async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send, counts: Counts | None = None) -> None:
     """Answer an HTTP request. One that is refused before it is a request of the protocol has a line of its own."""
-    if not log.is_enabled_for(logging.INFO):
+    if counts is None and not log.is_enabled_for(logging.INFO):
         await app(scope, receive, send)
         return
     began, status = time.perf_counter(), 0
@@ -90,22 +98,25 @@ async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> 
     if status >= HTTPStatus.BAD_REQUEST and not told.done:
         milliseconds = round((time.perf_counter() - began) * 1000, 1)
         outcome = f"http {status}"
+        if counts is not None:
+            counts.refused(status)
         log.info("request", request=secrets.token_hex(8), method="http", milliseconds=milliseconds, outcome=outcome)
 
 
 class _Observer:
     """Sees every message that a server gets, before anything else does."""
 
-    def __init__(self, server: FastMCP[Any], who: Callable[[], str]) -> None:
+    def __init__(self, server: FastMCP[Any], who: Callable[[], str], counts: Counts | None) -> None:
         self._server = server
         self._low = server._mcp_server  # noqa: SLF001 - as above
         self._who = who
+        self._counts = counts
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.request_id is None:  # a notification
             return await call_next(ctx)
         with structlog.contextvars.bound_contextvars(request=secrets.token_hex(8)):
-            if not log.is_enabled_for(logging.INFO):
+            if self._counts is None and not log.is_enabled_for(logging.INFO):
                 return await call_next(ctx)
             return await self._observed(ctx, call_next)
 
@@ -127,7 +138,10 @@ class _Observer:
         else:
             return result
         finally:
-            milliseconds = round((time.perf_counter() - began) * 1000, 1)
+            seconds = time.perf_counter() - began
+            if self._counts is not None:
+                self._counts.request(called["method"], called.get("tool", ""), outcome, seconds)
+            milliseconds = round(seconds * 1000, 1)
             era = context.protocol_version if _DATE.fullmatch(context.protocol_version) else OTHER
             log.info("request", **called, era=era, who=hashed(self._who()), milliseconds=milliseconds, outcome=outcome)
             if (told := _told.get()) is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from holdfast.engine.history import look_back, whole
 from holdfast.engine.jobs.changes import (
@@ -56,9 +56,13 @@ async def _slice(context: JobContext, first: int, tiers: Sequence[str]) -> list[
 
 async def score(context: JobContext) -> int:
     """Compute every note's importance anew."""
+    return await score_as_of(context, context.ports.clock())
+
+
+async def score_as_of(context: JobContext, now: datetime) -> int:
+    """Compute what every note's importance was at some time, which was not long ago."""
     changed = 0
     async for notes in slices(context):
-        now = context.ports.clock()
         fresh = [(note.id, round(life_of(note, now).importance, 4), note.importance) for note in notes]
         moved = [(note, new) for note, new, old in fresh if old is None or abs(new - old) >= _NOTEWORTHY]
         if moved:
@@ -169,7 +173,7 @@ async def forget_unused(context: JobContext) -> int:
 
 
 JOBS = (
-    Job("importance", "scores how much each note matters", score),
+    Job("importance", "scores how much each note matters", score, derive=score_as_of),
     Job("promotion", "moves archival notes that were used back to working", promote_used),
     Job("decay", "moves working notes that nobody used for long to archival", demote_faded),
     Job("core_cap", "keeps core at fifty notes", cap_core),

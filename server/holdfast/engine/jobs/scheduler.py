@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -73,12 +74,16 @@ class JobContext:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something that is done once a day: `run` returns how much it changed. `does` says what, in a line."""
+    """Something that is done once a day: `run` returns how much it changed. `does` says what, in a line.
+
+    `derive` is what a job only writes into the index, as of the time of a run: every server does it to its own.
+    """
 
     name: str
     does: str
     run: Callable[[JobContext], Awaitable[int]]
     is_on: Callable[[Ports], bool] = lambda _: True
+    derive: Callable[[JobContext, datetime], Awaitable[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +112,20 @@ class Housekeeper:
     def __init__(self, memory: Memory, jobs: tuple[Job, ...]) -> None:
         self._house = JobContext(memory)
         self._jobs = jobs
+        self._derived: dict[str, str] = {}  # when the run of a job was whose outcome this index has
 
     async def run(self) -> None:
         """Look now and then whether something is due, and do it."""
-        if self._house.ports.upkeep is None or not self._house.ports.jobs:
+        upkeep, jobs = self._house.ports.upkeep, self._house.ports.jobs
+        if upkeep is None or not (jobs or upkeep.has_others):
             return
         await anyio.sleep(START_SECONDS)
         while True:
             rest = LOOK_SECONDS
             try:
-                rest = await self._look()
+                rest = await self._look() if jobs else LOOK_SECONDS
+                if upkeep.has_others:
+                    await self.derive()
             except PASSING as error:
                 log.warning("jobs_put_off", error=type(error).__name__, reason=str(error))
             await anyio.sleep(rest)
@@ -131,6 +140,23 @@ class Housekeeper:
             for job in await self._due():  # another process may have done some meanwhile
                 await self._do(job)
         return LOOK_SECONDS
+
+    async def derive(self) -> None:
+        """Do to this server's index what another server's run of a job did to its own.
+
+        Raises:
+            HoldfastError, IndexLostError, OSError: it is done the next time.
+        """
+        if await self._house.step(lambda ports: ports.index.tell_once("jobs derived")):  # an index that was made anew
+            self._derived.clear()
+        for job in self._jobs:
+            if job.derive is None:
+                continue
+            _, runs = await self._house.read(partial(_runs, job.name))
+            at = next((run.at for run in runs if run.outcome == DONE), "")
+            if at and self._derived.get(job.name) != at:
+                await job.derive(self._house, moment(at))
+                self._derived[job.name] = at
 
     async def _due(self) -> list[Job]:
         now = self._house.ports.clock()
@@ -148,6 +174,7 @@ class Housekeeper:
         changed, outcome = 0, DONE
         try:
             changed = await job.run(self._house)
+            self._derived[job.name] = at
         except PASSING as error:
             outcome = type(error).__name__
             log.warning("job_failed", job=job.name, error=outcome, reason=str(error))
@@ -164,6 +191,10 @@ async def job_states(ports: Ports, jobs: tuple[Job, ...]) -> list[JobState]:
         _state(job, count, runs, ports.now, is_on=is_on and job.is_on(ports))
         for job, (count, runs) in zip(jobs, found, strict=True)
     ]
+
+
+def _runs(name: str, view: View) -> tuple[int, list[JobRun]]:
+    return view.job_runs(name)
 
 
 def _state(job: Job, count: int, runs: list[JobRun], now: str, *, is_on: bool) -> JobState:

@@ -15,7 +15,7 @@ from holdfast.engine.ports import MakeKeeper, Ports, Reading, Store
 from holdfast.engine.sync.replay import SLICE, follow
 from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError
-from holdfast.index.projection import Update
+from holdfast.index.projection import Update, text_to_encode
 from holdfast.model.records import PURGE
 from holdfast.store.stored import Followed, Stored
 
@@ -67,6 +67,7 @@ class Follower:
         self._hearing: Batcher[None, None] = Batcher(self._hear)
         self._looked = False
         self._erased = False  # a purge was heard of, and the index may still have what it took away
+        self._texts: set[str] = set()  # of the notes that it took away, as this server encoded them
 
     async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
         """Return with an index that knows every note as it was when this was called.
@@ -85,9 +86,13 @@ class Follower:
 
     async def tend(self) -> float | None:
         """Tell the index how far the journal is known."""
-        if not self.ports.index.lost:
-            await follow(self.ports)
+        if not self.ports.index.lost and not self._erased:
+            await self._follow()
         return None
+
+    async def _follow(self) -> None:
+        """Read the journal into the index, up to what its notes are known by: a purge behind that was not heard of."""
+        await follow(self.ports, until=int(self._followed.place.partition(":")[0] or 0))
 
     async def _freshen(self, forces: Sequence[bool]) -> Sequence[None]:
         if not self._looked:
@@ -132,9 +137,9 @@ class Follower:
     async def _open_index(self) -> None:
         async with self.ports.store.alone():
             if self._erased:
-                await self.ports.recalls.erase()
-                await self.ports.index.erase()
-                self._erased = False
+                await self._erase()
+            elif await self._was_purged():  # by another server, which took it from what all share
+                await self._erase_own()
             await self.ports.index.aclose()
             whole = False
             try:
@@ -146,12 +151,36 @@ class Follower:
                 await self._take_all()
                 if not built:
                     await self.ports.index.mark_built()
-                await follow(self.ports)
+                await self._follow()
                 whole = True
             finally:
                 if not whole:
                     with anyio.CancelScope(shield=True):
                         await self.ports.index.aclose()
+
+    async def _erase(self) -> None:
+        """Take away whatever this server derived from what was purged."""
+        if self._texts:  # this server may have shared what it made of them after they were taken from all
+            await self.ports.forget(sorted(self._texts))
+        await self.ports.recalls.erase()
+        await self._erase_own()
+        self._erased, self._texts = False, set()
+
+    async def _erase_own(self) -> None:
+        """Take away what lies on this server's disk: vectors are had again from those that servers share."""
+        await self.ports.forget_all()
+        await self.ports.index.erase()
+
+    async def _was_purged(self) -> bool:
+        """Whether a note was purged since the index was last equal to the journal; at any time, where there is none."""
+        place = await self.ports.index.last_place()
+        if not place:
+            return bool(await self._store.past.records((PURGE,)))
+        while readings := await self._store.journal_since(place, SLICE):
+            if any(each.record.op == PURGE for each in readings):
+                return True
+            place = readings[-1].place
+        return False
 
     async def _take_all(self) -> None:
         """Bring in every note whose version is another than the index knows."""
@@ -176,15 +205,19 @@ class Follower:
             self._followed.place = readings[-1].place
         if readings is None:  # the storage lost its end, or was put back: nothing is sure that was known of it
             await self._take_all()
-        if heard or readings is None:
-            await follow(self.ports)
+        if (heard or readings is None) and not self._erased:  # else it is still to be known that it has to be erased
+            await self._follow()
         return self._erased
 
     async def _of_purged(self, readings: Sequence[Reading]) -> set[str]:
         """The paths of notes that another server erased: its line names none."""
         erased = [each.record.note for each in readings if each.record.op == PURGE and each.record.note]
-        self._erased = self._erased or bool(erased)
-        return set(await self.ports.index.files_of(erased)) if erased else set()
+        if not erased:
+            return set()
+        self._erased = True
+        known = await self.ports.index.notes(erased)
+        self._texts |= {text_to_encode(each.note.title, each.note.content) for each in known.values()}
+        return set(await self.ports.index.files_of(erased))
 
     async def _of_void(self, changes: Sequence[str]) -> set[str]:
         """The paths of changes that turned out not to have happened."""

@@ -167,12 +167,13 @@ class Replay:
             self._pages_seq = record.seq
 
 
-async def follow(ports: Ports, slices: int | None = None) -> bool:
+async def follow(ports: Ports, slices: int | None = None, until: int | None = None) -> bool:
     """Bring what is new in the journal into the index; all of it where the journal is not the one that was read.
 
     Args:
         ports: the world.
         slices: how many pieces at the most. Returns whether that was the end.
+        until: the number of the last line that is read; the index is not to know more of the journal than of notes.
 
     Raises:
         IndexLostError: the index is gone.
@@ -185,7 +186,7 @@ async def follow(ports: Ports, slices: int | None = None) -> bool:
         if whole:
             known = await _begin_anew(ports)
         try:
-            end = await _read_on(ports, Replay(known, whole, outcomes), slices)
+            end = await _read_on(ports, Replay(known, whole, outcomes), slices, until)
         except ContradictedError as error:
             outcomes, end = error.outcomes, None
         if end is not None:
@@ -200,7 +201,7 @@ async def _begin_anew(ports: Ports) -> Known:
     return Known(place)
 
 
-async def _read_on(ports: Ports, replay: Replay, slices: int | None) -> bool | None:
+async def _read_on(ports: Ports, replay: Replay, slices: int | None, until: int | None) -> bool | None:
     """Read to the end, or so many slices; None where the journal does not go on from the place that is known."""
     place = replay.known.place
     harmed, _ = ports.store.damage_before(place)
@@ -208,6 +209,8 @@ async def _read_on(ports: Ports, replay: Replay, slices: int | None) -> bool | N
         readings = await ports.store.journal_since(place, SLICE)
         if readings is None:
             return None
+        if until is not None:
+            readings = [each for each in readings if each.record.seq <= until]
         if readings:
             await to_thread.run_sync(_take_all, replay, readings)
             await ports.index.apply(replay.step())

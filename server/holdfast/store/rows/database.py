@@ -24,6 +24,7 @@ import psycopg
 import structlog
 
 from holdfast.errors import HoldfastError, StorageError
+from holdfast.store.rows import heard
 from holdfast.store.rows.schema import check_schema
 
 Answer = TypeVar("Answer")
@@ -39,6 +40,7 @@ _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn 
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
 _LOCK_TIMEOUT: Final = "10s"
 _PASSING: Final = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+_TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
 log = structlog.get_logger()
 _hurried: ContextVar[bool] = ContextVar("hurried", default=False)
@@ -60,6 +62,18 @@ class Question:
 
     statement: str
     values: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How connections are used now: of at most so many; `awaited` is what waits for one."""
+
+    most: int
+    used: int
+    idle: int
+    awaited: int
+    tries_again: int
+    is_away: bool
 
 
 class Asked:
@@ -128,8 +142,22 @@ class Database:
         self._lock = threading.Lock()
         self._checked = False
         self._closed = False
+        self._tries_again = 0
         self._abandoned = 0  # looks that nobody waits for any more, and that have not ended yet
         self.away_since: datetime | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """How it is used."""
+        tokens = self._limit.statistics()
+        return Pool(
+            most=int(tokens.total_tokens),
+            used=tokens.borrowed_tokens,
+            idle=len(self._idle),
+            awaited=tokens.tasks_waiting,
+            tries_again=self._tries_again,
+            is_away=self.away_since is not None,
+        )
 
     async def run(self, tenant: str, work: Callable[[Transaction], Answer], *, flush: bool = True) -> Answer:
         """Do some work in a transaction, in a thread; returns when that is committed.
@@ -163,8 +191,12 @@ class Database:
 
     async def aclose(self) -> None:
         """Close the connections; those in use close when they are given back."""
+        self._closed = True
+        self._let_go()
+
+    def _let_go(self) -> None:
         with self._lock:
-            self._closed, idle, self._idle = True, self._idle, []
+            idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
@@ -175,23 +207,25 @@ class Database:
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         if not _hurried.get():
             return await anyio.to_thread.run_sync(call, limiter=self._limit)
-        if self._abandoned and self.away_since is not None:
+        if self.away_since is not None and (self._abandoned or not self._limit.available_tokens):
             raise _away()
-        ended = threading.Event()
+        under_way = False
 
         def work() -> Answer:
+            nonlocal under_way
+            under_way = True
             try:
                 return call()
             finally:
                 with self._lock:
-                    ended.set()
+                    under_way = False
                     self._abandoned -= given_up
 
         given_up = 0
         with anyio.move_on_after(HURRIED_SECONDS * 1.5):
             return await anyio.to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
         with self._lock:
-            given_up = int(not ended.is_set())
+            given_up = int(under_way)  # one that waited for its turn never begins
             self._abandoned += given_up
         self._is_away()
         raise _away()
@@ -224,14 +258,17 @@ class Database:
                 self._is_there()
             except psycopg.Error as error:
                 lasted = time.monotonic() - began
+                if isinstance(error, heard.SilentError):
+                    self._let_go()  # whatever cut this one off has done so with the others
                 if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
                     self._is_away()
-                if not isinstance(error, _PASSING) or lasted >= patience:
+                if not _is_passing(error) or lasted >= patience:
                     raise refused(error) from error
             else:
                 return answer
             pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
             tries += 1
+            self._tries_again += 1
             log.info("database_tried_again", tries=tries)
             time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
 
@@ -271,7 +308,7 @@ class Database:
     def _connect(self) -> Connection:
         if self._closed:
             raise StorageError("The database of the memory is closed.", "The server is stopping.")
-        connection = connect(self._url)
+        connection = connect(self._url, heard.HeardConnection)
         try:
             if not self._checked:
                 check_schema(connection)
@@ -282,14 +319,14 @@ class Database:
         return connection
 
 
-def connect(url: str) -> Connection:
+def connect(url: str, kind: type[Connection] = psycopg.Connection) -> Connection:
     """A connection whose transactions are begun by hand.
 
     Raises:
         StorageError: the address cannot be read.
     """
     try:
-        return psycopg.connect(
+        return kind.connect(
             url,
             autocommit=True,
             prepare_threshold=None,  # a pooler between gives each transaction another connection
@@ -307,6 +344,17 @@ def _away() -> StorageError:
     return StorageError(
         "The database of the memory cannot be reached.", "Nothing is known to be changed; call again in a moment."
     )
+
+
+def _is_passing(error: psycopg.Error) -> bool:
+    """Whether it may go well the next time; what is too long or too large stays so."""
+    return isinstance(error, _PASSING) and (error.sqlstate or "")[:2] != _TOO_LARGE
+
+
+def is_of_one(error: StorageError) -> bool:
+    """Whether the database refused something that it was given, so that without that the rest would have gone well."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.Error) and not _is_passing(cause)
 
 
 def _is_absence(error: psycopg.Error) -> bool:

@@ -48,9 +48,10 @@ def take_number(transaction: Transaction, tenant: str) -> Asked:
     return transaction.ask("UPDATE holdfast.tenants SET seq = seq + 1 WHERE tenant = %s RETURNING seq, loading", tenant)
 
 
-def take_back_number(transaction: Transaction, tenant: str) -> None:
-    """Give the number back of a change whose earlier try turned out to be committed: numbers have no gaps."""
-    transaction.ask("UPDATE holdfast.tenants SET seq = seq - 1 WHERE tenant = %s", tenant)
+def add_numbers(transaction: Transaction, tenant: str, more: int) -> None:
+    """Take so many numbers more than the one that was taken; -1 gives that back: numbers have no gaps."""
+    if more:
+        transaction.ask("UPDATE holdfast.tenants SET seq = seq + %s WHERE tenant = %s", more, tenant)
 
 
 def make_tenant(transaction: Transaction, tenant: str) -> None:

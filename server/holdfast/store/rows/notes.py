@@ -7,69 +7,39 @@ is written and the verb is done again on what is there now. No lock of the datab
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 import anyio
 
-from holdfast.errors import ConflictError, HoldfastError, StorageError
+from holdfast.errors import HoldfastError, StorageError
 from holdfast.model.pages import is_page
 from holdfast.model.records import FileChange, JournalRecord
 from holdfast.model.times import instant, moment
 from holdfast.store.frontmatter import parse
-from holdfast.store.planned import Planned, planned, touched_ns
-from holdfast.store.rows.database import Database, Question, Row, Transaction, hurried
+from holdfast.store.planned import planned
+from holdfast.store.rows.commits import Commits, Wanted, Written
+from holdfast.store.rows.database import Database, Question, Row, hurried
 from holdfast.store.rows.journal import (
     START,
     RowJournal,
     Told,
-    make_tenant,
     number_of,
-    place_of,
-    record_of,
-    take_back_number,
-    take_number,
-    write_line,
 )
 from holdfast.store.rows.locks import HELD, LEASE, Held, KeyLocks
 from holdfast.store.rows.past import RowPast
 from holdfast.store.rows.texts import (
     LAYOUT,
-    Text,
-    delete,
-    keep,
     note_question,
     page_question,
-    put,
     read_note,
     read_page,
     signature_of,
-    touch,
 )
-from holdfast.store.rows.upkeep import still_mine
 from holdfast.store.stored import Change, Committed, Followed, Mark, Page, PageChange, Stored, Unreadable
-
-_AGAIN_SECONDS = (0.01, 0.08)  # until a verb is done again that came second
-_NOTE = "mem_"
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A change that is decided: its id, its line, and for each text what becomes of it and what time it then has."""
-
-    change: str
-    line: JournalRecord
-    plans: tuple[Planned, ...]
-    items: tuple[Change | PageChange, ...]
-    now_ns: int
-
-    @property
-    def files(self) -> tuple[FileChange, ...]:
-        return tuple(plan.file for plan in self.plans)
 
 
 class RowNotes:
@@ -107,6 +77,7 @@ class RowNotes:
         self._journal = RowJournal(database, tenant)
         self.past = RowPast(database, tenant, self._journal, clock, change_id)
         self.followed = Followed()
+        self._commits = Commits(database, tenant, self.followed)
 
     @property
     def reading_only(self) -> str:
@@ -281,13 +252,9 @@ class RowNotes:
             ConflictError: another server changed what is held; nothing was written.
             StorageError: the database refused, or is not known to have taken it.
         """
-        tag, held = self._change_id(), self._held()
         line = replace(record, at=record.at or instant(self._clock()))
-        work = partial(_record, self._tenant, tag, line, held)
-        async with self.followed.lock:
-            seq = await self._database.run(self._tenant, work, flush=flush)
-            self._advance(seq, tag)
-        return seq
+        async with self._commits.made(Wanted(self._change_id(), line, self._held(), flush=flush)) as written:
+            return written.line.seq
 
     def commit(
         self, op: str, changes: Sequence[Change | PageChange], said: JournalRecord
@@ -302,30 +269,21 @@ class RowNotes:
         change, now = self._change_id(), instant(self._clock())
         plans = tuple(planned(item, partial(_aside, change)) for item in changes)
         line = replace(said, op=op, change=change, files=tuple(plan.file for plan in plans), at=said.at or now)
-        return self._commit(_Wanted(change, line, plans, tuple(changes), _nanoseconds(now)))
+        return self._commit(Wanted(change, line, self._held(), plans, tuple(changes), _nanoseconds(now)))
 
     @asynccontextmanager
-    async def _commit(self, wanted: _Wanted) -> AsyncIterator[Committed]:
-        held = self._held()
-        async with self.followed.lock:  # what follows the journal meets this change before or after it, not between
-            done = await self._database.run(self._tenant, partial(_commit, self._tenant, wanted, held))
+    async def _commit(self, wanted: Wanted) -> AsyncIterator[Committed]:
+        async with self._commits.made(wanted) as written:
             try:
-                yield done
+                yield _committed(wanted, written)
             except Exception as error:  # it is committed: whatever this was, the verb must not be done once more
                 raise _not_indexed(error) from error
-            if not done.gone:  # which is taken out of what is known of paths by whoever reads the journal
-                self._advance(done.seq, wanted.change)
 
     def _held(self) -> Held:
         held = HELD.get()
         if held is None or held.store is not self:
             held = Held(self, frozenset(), None)
         return replace(held, lease=LEASE.get())
-
-    def _advance(self, seq: int, tag: str) -> None:
-        """What this process wrote itself it need not read, if nobody wrote before it."""
-        if self.followed.place and number_of(self.followed.place) == seq - 1:
-            self.followed.place = place_of(seq, tag)
 
     async def _rows(self, statement: str, *values: object) -> list[Row]:
         [rows] = await self._database.read(self._tenant, Question(statement, (self._tenant, *values)))
@@ -352,114 +310,15 @@ def _read_all(rows: Iterable[Row], known_ids: Mapping[str, str]) -> list[Stored 
     return [read_note(row, known_ids) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """A change whose turn it is: its number, the texts as they are, the line of an earlier try that was committed."""
-
-    seq: int
-    before: Mapping[FileChange, Text]
-    times: Mapping[FileChange, int]
-    earlier: JournalRecord | None
-
-
-def _begin(transaction: Transaction, tenant: str, tag: str, held: Held, files: Sequence[FileChange] = ()) -> _Begun:
-    """Take the next number and look at what is there: one trip to the server.
-
-    Raises:
-        ConflictError: somebody came first.
-        StorageError: the memory is being loaded.
-    """
-    number = take_number(transaction, tenant)
-    check_lease = still_mine(transaction, tenant, held.lease) if held.lease else None
-    lines = transaction.ask("SELECT line FROM holdfast.journal WHERE tenant = %s AND tag = %s", tenant, tag)
-    newer = transaction.ask(
-        "SELECT seq FROM holdfast.touched WHERE tenant = %s AND key = ANY(%s) ORDER BY seq DESC LIMIT 1",
-        tenant, sorted(held.keys),
-    )  # fmt: skip
-    asked = [note_question(tenant, [file.path for file in files if not file.is_page])]
-    asked.append(page_question(tenant, [file.path for file in files if file.is_page]))
-    found = [transaction.ask(each.statement, *each.values) for each in asked] if files else []
-    taken = number.fetchone()
-    if taken is None:
-        make_tenant(transaction, tenant)
-        return _begin(transaction, tenant, tag, held, files)
-    if taken[1]:
-        raise StorageError(
-            "This memory is being loaded into the database.", "Let `holdfast store load` come to its end first."
-        )
-    if check_lease is not None:
-        check_lease()
-    earlier, last = lines.fetchone(), newer.fetchone()
-    if earlier is None and last is not None and held.base is not None and last[0] > held.base:
-        raise _came_second()
-    notes, pages = ({row[0]: row for row in cursor.fetchall()} for cursor in found) if found else ({}, {})
-    before: dict[FileChange, Text] = {}
-    for file in files:
-        if file.is_page and (row := pages.get(file.path)):
-            before[file] = Text(row[1], row[2], row[3])
-        elif not file.is_page and (row := notes.get(file.path)):
-            before[file] = Text(row[2], row[3], row[5])
-    times = {file: text.modified_ns for file, text in before.items()}
-    return _Begun(int(taken[0]), before, times, record_of(earlier[0]) if earlier else None)
-
-
-def _came_second() -> ConflictError:
-    return ConflictError(
-        "Another server changed the note in the meantime.",
-        "Nothing was written; repeat the call.",
-        settles_in=random.uniform(*_AGAIN_SECONDS),  # noqa: S311 - so that two do not meet again
-    )
-
-
-def _record(tenant: str, tag: str, line: JournalRecord, held: Held, transaction: Transaction) -> int:
-    begun = _begin(transaction, tenant, tag, held)
-    if begun.earlier is not None:
-        take_back_number(transaction, tenant)
-        return begun.earlier.seq
-    write_line(transaction, tenant, tag, replace(line, seq=begun.seq))
-    if held.keys:
-        touch(transaction, tenant, begun.seq, held.keys)
-    return begun.seq
-
-
-def _commit(tenant: str, wanted: _Wanted, held: Held, transaction: Transaction) -> Committed:
-    begun = _begin(transaction, tenant, wanted.change, held, wanted.files)
-    if begun.earlier is not None:  # its connection was lost at COMMIT, which had succeeded
-        take_back_number(transaction, tenant)
-        return _committed(wanted, begun.earlier, begun.times)
-    for file in wanted.files:
-        text = begun.before.get(file)
-        if (None if text is None else text.hash) != file.before:
-            raise _came_second()
-    times: dict[FileChange, int] = {}
-    for plan, item in zip(wanted.plans, wanted.items, strict=True):
-        old = begun.before.get(plan.file)
-        times[plan.file] = touched_ns(item, old.modified_ns if old else None, wanted.now_ns)
-        if old is not None:
-            keep(transaction, tenant, old)
-        if plan.data is not None:
-            put(transaction, tenant, begun.seq, plan.file, plan.data, times[plan.file])
-        elif old is not None:
-            delete(transaction, tenant, plan.file, old)
-    written = write_line(transaction, tenant, wanted.change, replace(wanted.line, seq=begun.seq))
-    touch(transaction, tenant, begun.seq, _touched(wanted, held))
-    return _committed(wanted, written, times)
-
-
-def _touched(wanted: _Wanted, held: Held) -> Collection[str]:
-    """Keys under which others must not go on with what they knew: a note that was only read stays as it was."""
-    own = {file.note for file in wanted.files}
-    return own | set(wanted.line.guards) | {key for key in held.keys if not key.startswith(_NOTE)}
-
-
-def _committed(wanted: _Wanted, line: JournalRecord, times: Mapping[FileChange, int]) -> Committed:
+def _committed(wanted: Wanted, written: Written) -> Committed:
+    line = written.line
     stored: list[Stored] = []
     for plan, item in zip(wanted.plans, wanted.items, strict=True):
         if isinstance(item, Change) and item.after is not None and plan.data is not None:
             document, hash_ = parse(plan.data), plan.file.after or ""
-            modified_ns = times.get(plan.file, wanted.now_ns)
+            modified_ns = written.times.get(plan.file, wanted.now_ns)
             signature = signature_of(modified_ns, line.seq, hash_, len(plan.data))
             stored.append(Stored(item.after, plan.file.path, hash_, signature, document, "id" in document.values))
     gone = tuple(file.note for file in wanted.files if file.after is None)
     pages = tuple(file.path for file in wanted.files if file.is_page)
-    return Committed(wanted.change, line.seq, line.op, tuple(stored), gone, pages, line)
+    return Committed(wanted.tag, line.seq, line.op, tuple(stored), gone, pages, line)

@@ -89,10 +89,14 @@ VERSION: Final = len(STEPS)
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What `check` found: the schema's number (0 for none), and sentences on what is wrong."""
+    """What `check` found: the schema's number (0 for none), and sentences on what is wrong.
+
+    `works` is whether servers can work with it; then what is wrong is how long it keeps what was acknowledged.
+    """
 
     version: int
     problems: tuple[str, ...]
+    works: bool = True
 
 
 def migrate(connection: Connection, role: str = "") -> tuple[int, int]:
@@ -156,9 +160,11 @@ def check(connection: Connection) -> Checked:
     """Everything that `check_schema` refuses, and what makes an acknowledged change less than durable."""
     version, _ = _version(connection)
     problems: list[str] = []
+    works = True
     try:
         check_schema(connection)
     except StorageError as error:
+        works = False
         problems.append(str(error))
     told: dict[str, str] = dict(
         connection.execute(
@@ -173,7 +179,7 @@ def check(connection: Connection) -> Checked:
         problems.append(
             "synchronous_standby_names is empty: if the server's disk is lost, the latest changes are lost with it."
         )
-    return Checked(version, tuple(problems))
+    return Checked(version, tuple(problems), works)
 
 
 def _version(connection: Connection) -> tuple[int, int]:

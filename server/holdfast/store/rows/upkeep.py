@@ -24,6 +24,8 @@ _TRASH: Final = "trash"
 class RowUpkeep(TenantRows):
     """The rows of a tenant as the jobs see them; see `holdfast.store.upkeep.FolderUpkeep`."""
 
+    has_others = True
+
     def __init__(self, database: Database, tenant: str) -> None:
         super().__init__(database, tenant)
         self._holder = secrets.token_hex(8)

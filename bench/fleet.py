@@ -1,0 +1,186 @@
+"""A memory in PostgreSQL beside the same one in a folder: how soon a new server answers, and how fast recalls are.
+
+    python bench/fleet.py [--notes 10000] [--asked 200] [--seed 7]
+
+Notes, questions and vectors are made up from the seed; the time of the encoder is left out. A PostgreSQL of its own is
+started, as the tests do it. Printed are, in seconds and in processor seconds of the server: how long the folder and a
+server that never saw the memory need to their first answer by words; how long that server needs to have every vector,
+which another server has made; the p50 of recalls of both, asked in turns in the same run; and what a note takes in the
+tables and in a server's index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import psycopg
+
+from holdfast.app import build_memory, tenant_key
+from holdfast.encode.shared import SharedEncoder
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.agent.remember import Remember, remember
+from holdfast.engine.runtime import Memory
+from holdfast.running import configure_logs
+from holdfast.settings import load_settings
+from holdfast.store.folder import Folder
+from holdfast.store.rows.database import Database
+from holdfast.store.rows.moving import load
+from holdfast.store.rows.vectors import RowVectors
+from scale import CALLER, RandomEncoder, build
+from worlds import queries, write_folder
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "support")]
+import postgres  # noqa: E402 - the tests' own
+
+TENANT = "bench"
+STORED = 300
+SIZES = (
+    "SELECT relname, pg_total_relation_size(oid), reltuples::bigint FROM pg_class"
+    " WHERE relnamespace = 'holdfast'::regnamespace AND relkind = 'r' ORDER BY 2 DESC"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is measured with."""
+
+    folder: Path
+    url: str
+    notes: int
+    asked: int
+    seed: int
+
+
+def replica(run: Run, name: str) -> Memory:
+    """A server of the memory in the database, with a disk of its own."""
+    given = {"HOLDFAST_HOME": str(run.folder / name), "HOLDFAST_STORE": run.url, "HOLDFAST_TENANT": TENANT}
+    memory = build_memory(load_settings(given | {"HOLDFAST_ENCODER": "none"}))
+    vectors = RowVectors(Database(run.url), tenant_key(TENANT))
+    memory.ports = replace(memory.ports, encoder=SharedEncoder(RandomEncoder(run.seed), vectors))
+    return memory
+
+
+class Watch:
+    """Time since it was made, on the clock and of this process's processors."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter(), time.process_time()
+
+    @property
+    def times(self) -> tuple[float, float]:
+        return time.perf_counter() - self._began[0], time.process_time() - self._began[1]
+
+
+async def asked(memory: Memory, query: str) -> tuple[float, float]:
+    """The time of one recall."""
+    watch = Watch()
+    await memory.attend(lambda ports: recall(ports, CALLER, Recall(query)))
+    return watch.times
+
+
+async def encoded(memory: Memory) -> tuple[float, float]:
+    """The time until every note has its vector."""
+    watch, key = Watch(), RandomEncoder.vector_set.key
+    while True:
+        await memory.catch_up()
+        if not await memory.ports.index.count_pending(key):
+            return watch.times
+        await anyio.sleep(0.05)
+
+
+async def stored(memory: Memory, count: int) -> tuple[float, float]:
+    """The time of so many new notes, one after the other."""
+    watch = Watch()
+    for number in range(count):
+        note = Remember(f"Berth {number} was dredged on the {number}th day, to a depth of {number} feet.")
+        await memory.attend(lambda ports, note=note: remember(ports, CALLER, note))
+    return watch.times
+
+
+async def measure(run: Run) -> None:
+    words = queries(run.asked, run.seed)
+    home = run.folder / "folder"
+    write_folder(home, run.notes, run.seed)
+    in_folder = build(home, run.seed)
+    async with in_folder.running():
+        say("folder, never seen: first answer by words", await asked(in_folder, words[0]))
+        say("folder: every vector (made at once, not by a model)", await encoded(in_folder))
+    watch = Watch()
+    moved = await anyio.to_thread.run_sync(
+        load, Database(run.url), tenant_key(TENANT), Folder(home), {}, lambda _done, _total: None
+    )
+    say(f"loaded into the database ({moved.files:,} files)", watch.times)
+    first = replica(run, "first")
+    async with first.running():
+        say("first server, never seen: first answer by words", await asked(first, words[0]))
+        say("first server: every vector (made at once, and shared)", await encoded(first))
+    second = replica(run, "second")
+    async with second.running():
+        say("second server, never seen: first answer by words", await asked(second, words[0]))
+        say("second server: every vector, as the first made them", await encoded(second))
+    second, in_folder = replica(run, "second"), build(home, run.seed)
+    async with second.running(), in_folder.running():
+        say("second server, started again: first answer", await asked(second, words[0]))
+        say("folder, opened again: first answer", await asked(in_folder, words[0]))
+        await compare(in_folder, second, words)
+        say(f"{STORED} notes stored one after the other", await stored(second, STORED))
+    index = sum(path.stat().st_size for path in (run.folder / "second").rglob("index.db*"))
+    print(f"index of a server: {index / 1e6:.1f} MB, {index / run.notes:,.0f} bytes a note")
+
+
+async def compare(in_folder: Memory, in_rows: Memory, words: list[str]) -> None:
+    """Recalls of both in turns, so that whatever else the machine does meets both alike."""
+    times: dict[str, list[tuple[float, float]]] = {"folder": [], "database": []}
+    for query in words[:20]:
+        await asked(in_folder, query)
+        await asked(in_rows, query)
+    for query in words:
+        times["folder"].append(await asked(in_folder, query))
+        times["database"].append(await asked(in_rows, query))
+    for place, what in enumerate(("on the clock", "of the processors")):
+        p50 = {name: statistics.median(each[place] for each in found) * 1e3 for name, found in times.items()}
+        ratio = p50["database"] / p50["folder"]
+        print(f"recall p50 {what}: folder {p50['folder']:.1f} ms, database {p50['database']:.1f} ms, {ratio:.2f} times")
+
+
+def sizes(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        for name, size, rows in connection.execute(SIZES).fetchall():
+            if rows > 1:
+                print(f"  {name:12}{rows:>10,} rows {size / 1e6:8.1f} MB {size / rows:8.0f} bytes a row")
+
+
+def say(what: str, times: tuple[float, float]) -> None:
+    print(f"{what:56}{times[0]:8.2f} s {times[1]:8.2f} s CPU", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--asked", type=int, default=200, help="how many questions")
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    configure_logs("warning")
+    load1 = os.getloadavg()[0]
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {platform.processor() or platform.machine()}, {os.cpu_count()} processors,")
+    print(f"Python {platform.python_version()}, {options.notes:,} notes, load {load1:.1f} when it began\n")
+    with TemporaryDirectory(prefix="holdfast-fleet-") as folder, postgres.postgres() as server:
+        run = Run(Path(folder), server.url, options.notes, options.asked, options.seed)
+        anyio.run(measure, run)
+        print("in the tables:")
+        sizes(server.owner)
+
+
+if __name__ == "__main__":
+    main()
