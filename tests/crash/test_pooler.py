@@ -23,6 +23,7 @@ from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.purge import WouldPurge, purge
 from holdfast.engine.agent.feedback import Feedback, submit_feedback
 from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
 from holdfast.store.folder import Folder
@@ -88,6 +89,9 @@ async def everything(memory: Memory) -> None:
     await memory.attend(lambda ports: submit_feedback(ports, CALLER, Feedback(second, 1, event_id=answer.event_id)))
     await memory.attend(lambda ports: submit_feedback(ports, CALLER, Feedback(second, 1)))
     await memory.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(second, "it sank")))
+    for task in ("raise the boat", "dry the engine"):
+        await memory.attend(lambda ports, task=task: now_update(ports, CALLER, NowUpdate(current_task=task)))  # type: ignore[misc]
+    await memory.attend(lambda ports: now_read(ports, CALLER))
     ports, past = memory.ports, memory.ports.store.past
     await past.records()
     deleted = [file for line in await past.records(("remember",)) for file in line.files if file.before]
