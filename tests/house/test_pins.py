@@ -134,7 +134,8 @@ def test_development_runs_on_the_versions_that_users_get() -> None:
 
 
 def test_the_extra_of_an_image_is_what_is_tested() -> None:
-    extra = names(PROJECT["project"]["optional-dependencies"]["postgres"])
+    extras = PROJECT["project"]["optional-dependencies"]
+    extra = names([*extras["postgres"], *extras["metrics"]])
     assert extra <= {name for name, _ in pins(EXTRA)}
     assert pins(EXTRA) <= pins(DEVELOPMENT)
     assert set(logical_lines(EXTRA)) <= set(logical_lines(DEVELOPMENT))
