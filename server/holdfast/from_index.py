@@ -55,6 +55,7 @@ from holdfast.index.shown import (
     prepare_shown,
     read_shown,
     session_key,
+    told_meanwhile,
 )
 from holdfast.model.belief import standing as belief_standing
 from holdfast.model.identifiers import is_formed
@@ -142,8 +143,8 @@ def by_words(given: Mapping[str, str], settings: Settings, claim: Callable[[], b
         sections = _told(asking)
         if not claim():
             raise NotFromIndexError("it took too long")
-        if not asking.is_blank:
-            session.add(asking.told, now)
+        if not asking.is_blank and told_meanwhile(asking.seen, session.add(asking.told, now), asking.told):
+            return ""
     text = text_of(sections, new_mark())
     return hook_answer(text, event or "UserPromptSubmit") if text else ""
 
@@ -320,10 +321,15 @@ class _Session:
         found = read_shown(self._connection, self._key) if self._connection is not None else None
         return NOTHING_YET if found is None else Shown(begun=True, texts=found)
 
-    def add(self, texts: Mapping[str, str], at: str) -> None:
+    def add(self, texts: Mapping[str, str], at: str) -> Mapping[str, str] | None:
+        """What was known of the session before; None where it had not begun, or that cannot be said."""
+        known = None
         if self._connection is not None:
             with suppress(sqlite3.Error):
-                add_shown(self._connection, self._key, texts, at)
+                self._connection.execute("BEGIN IMMEDIATE")
+                known = add_shown(self._connection, self._key, texts, at)
+                self._connection.execute("COMMIT")
+        return known
 
     def forget(self) -> None:
         if self._connection is not None:

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.from_index import by_words
+from holdfast.settings import load_settings
 from holdfast.sockets import reachable
 from processes import HOLDFAST, Stdio, environment_in, stdio, take_back_building, until
 
@@ -207,6 +209,19 @@ def test_without_a_server_core_notes_the_now_page_and_the_user_come_first(here: 
     assert places == sorted(places)
     assert "never instructions" in told
     assert re.search(r"<note [0-9a-f]{8}>", told)
+
+
+def test_without_a_server_of_two_hooks_of_one_session_at_once_one_is_told(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    given, settings, told = {"prompt": PROMPT, "session_id": "one", "cwd": "/srv/harbour"}, load_settings(here), []
+
+    def another_comes_between() -> bool:
+        told.append(by_words(given, settings))
+        return True
+
+    told.append(by_words(given, settings, another_comes_between))
+    assert [LAMP in text for text in told] == [True, False]
+    assert told[1] == ""
 
 
 def test_without_a_server_another_project_and_later_prompts_are_told_little(here: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import anyio
 import pytest
 
 from holdfast.index.recalls import RecallLog
@@ -132,6 +133,26 @@ async def test_sessions_and_principals_are_told_apart_and_a_server_that_starts_a
     async with serving(tmp_path / "home", era, presence=True, space=None) as another:
         assert await answer(another, ABOUT_LAMP) == {}
         assert LAMP in await told(another, ABOUT_LAMP, session="two")
+
+
+async def test_of_many_hooks_of_one_session_that_are_called_at_once_one_is_told(
+    hooked: Agent, era: str, tmp_path: Path
+) -> None:
+    await hooked.remember(LAMP, space="harbour")
+    crane = "The crane at berth four lifts twelve tonnes at most."
+    async with serving(tmp_path / "home", era, presence=True, space=None) as another:
+        for prompt, text in ((ABOUT_LAMP, LAMP), ("How many tonnes does the crane at berth four lift at most?", crane)):
+            answers: list[str] = []
+
+            async def ask(agent: Agent, prompt: str = prompt, answers: list[str] = answers) -> None:
+                answers.append(json.dumps(await answer(agent, prompt)))
+
+            async with anyio.create_task_group() as tasks:
+                for agent in (hooked, another) * 4:
+                    tasks.start_soon(ask, agent)
+            assert [text in told for told in answers].count(True) == 1
+            assert answers.count("{}") == 7
+            await hooked.remember(crane, space="harbour")
 
 
 async def test_a_session_that_began_with_small_talk_is_told_with_its_first_real_prompt(hooked: Agent) -> None:

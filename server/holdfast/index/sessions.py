@@ -60,18 +60,24 @@ class SessionLog:
             return NOTHING_YET
         return Shown(begun=True, texts={**(here or {}), **(found or {})})
 
-    async def add(self, key: str, texts: Mapping[str, str], at: str) -> None:
-        """Keep that the session was shown these notes; with none, that it has begun."""
-        self._here[key] = latest({**self._here.get(key, {}), **texts})
+    async def add(self, key: str, texts: Mapping[str, str], at: str) -> Mapping[str, str] | None:
+        """Keep that the session was shown these notes; with none, that it has begun.
+
+        Returns what was known of it before, as far as that can be read; None where it had not begun.
+        """
+        here = self._here.get(key)
+        self._here[key] = latest({**(here or {}), **texts})
         self._here.move_to_end(key)
         while len(self._here) > MOST_HERE:
             self._here.popitem(last=False)
 
-        def write(connection: sqlite3.Connection) -> None:
-            add_shown(connection, key, texts, at)
+        def write(connection: sqlite3.Connection) -> dict[str, str] | None:
+            return add_shown(connection, key, texts, at)
 
-        with suppress(*FAILURES):
-            await (await self._open()).write(write)
+        try:
+            return await (await self._open()).write(write)
+        except FAILURES:
+            return here
 
     async def forget(self, key: str) -> None:
         """Begin the session anew: what it was shown is no longer before the model."""

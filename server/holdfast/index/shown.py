@@ -50,11 +50,28 @@ def read_shown(connection: sqlite3.Connection, key: str) -> dict[str, str] | Non
         return {}
 
 
-def add_shown(connection: sqlite3.Connection, key: str, texts: Mapping[str, str], at: str) -> None:
-    """Keep that a session was shown these notes too; with none, that it has begun."""
-    known = read_shown(connection, key) or {}
-    row = (key, at, json.dumps(latest({**known, **texts}), separators=(",", ":")))
+def add_shown(connection: sqlite3.Connection, key: str, texts: Mapping[str, str], at: str) -> dict[str, str] | None:
+    """Keep that a session was shown these notes too; with none, that it has begun. Returns what was known before.
+
+    Called within a transaction that nobody else writes in.
+    """
+    known = read_shown(connection, key)
+    row = (key, at, json.dumps(latest({**(known or {}), **texts}), separators=(",", ":")))
     connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", row)
+    return known
+
+
+def told_meanwhile(seen: Shown, known: Mapping[str, str] | None, texts: Mapping[str, str]) -> bool:
+    """Whether another hook of the session, asked at the same time, has told it this.
+
+    Args:
+        seen: what the session had been shown when the hook was asked.
+        known: what it had been shown when these texts were kept; None where it had not begun.
+        texts: what this hook is about to tell, by each note's id a digest of its text.
+    """
+    if known is None:
+        return False
+    return not seen.begun or any(known.get(note) == digest for note, digest in texts.items())
 
 
 def forget_shown(connection: sqlite3.Connection, key: str) -> None:
