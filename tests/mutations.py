@@ -828,7 +828,7 @@ MUTATIONS = (
              (f"{_COMMITS}test_all_that_wait_are_one_transaction_and_each_is_found_through_another_server",)),
     Mutation("purge-leaves-vectors", "fleet", "other servers keep the vector of a purged note", "engine/sync/follow.py",
              "        await self.ports.forget_all()\n", "",
-             (f"{_TRACES}test_a_purge_takes_the_vector_from_the_disk_of_every_server_that_runs",)),
+             (f"{_TRACES}test_a_server_that_was_away_while_a_note_was_purged_has_nothing_of_it_when_it_is_back",)),
     Mutation("purge-missed-while-away", "fleet", "who was not running never hears of a purge", "engine/sync/follow.py",
              "elif await self._was_purged():", "elif False:",
              (f"{_TRACES}test_a_server_that_was_away_while_a_note_was_purged_has_nothing_of_it_when_it_is_back",)),
