@@ -101,10 +101,18 @@ async def test_an_export_is_brought_once_in_any_form(form: str, tmp_path: Path) 
         queue = memory.ports.transcripts
         assert queue is not None
         for dry_run, brought in ((True, Brought(3, 6)), (False, Brought(3, 6)), (False, Brought())):
+            steps: list[tuple[int, int]] = []
+
+            def said(done: int, total: int, steps: list[tuple[int, int]] = steps) -> None:
+                steps.append((done, total))
+
             told = await memory.attend_folder(
-                lambda ports, dry=dry_run: bring_export(ports, queue, path, "tea", dry_run=dry)  # type: ignore[misc]
+                lambda ports, dry=dry_run, said=said: bring_export(  # type: ignore[misc]
+                    ports, queue, path, "tea", said, dry_run=dry
+                )
             )
             assert told == brought
+            assert steps == [(1, 3), (2, 3), (3, 3)]
         assert (await queue.state()).turns == 6
         pieces = await queue.offer("", memory.ports.now, "", 50, lambda _: True, iter(map(str, range(99))).__next__)
         assert {piece.space for piece in pieces} == {"tea"}

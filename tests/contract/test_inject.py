@@ -336,6 +336,35 @@ def test_what_comes_over_the_socket_need_not_be_a_question(here: dict[str, str],
     assert LAMP in added(inject(here, hook()))
 
 
+def test_a_client_that_never_ends_its_question_costs_the_limit_and_no_more(here: dict[str, str]) -> None:
+    command = [*HOLDFAST, "whisper", "inject", "--seconds", "0.5"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=here
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(hook().encode())
+        process.stdin.flush()
+        assert process.wait(60) == 0
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device there")
+def test_an_answer_that_nobody_takes_and_settings_that_cannot_be_read_are_passed_over(here: dict[str, str]) -> None:
+    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    with Path("/dev/full").open("wb") as full:
+        command = [*HOLDFAST, "whisper", "inject", *ROOMY]
+        ran = subprocess.run(
+            command, input=hook("two").encode(), env=here, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120
+        )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert inject(here | {"HOLDFAST_PRESENCE_LINE": "x"}, hook()) == ""
+    assert inject(here, hook(), "--seconds", "soon") == ""
+    (Path(here["HOLDFAST_HOME"]) / "config.yaml").write_text(": [", "utf-8")
+    assert inject(here, hook()) == ""
+
+
 def test_the_limit_is_over_with_the_answer(here: dict[str, str]) -> None:
     """The interpreter gives its signals back as it ends: a limit that still ran then would end it as a failure."""
     code = (

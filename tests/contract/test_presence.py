@@ -103,10 +103,42 @@ async def test_later_prompts_bring_only_what_is_new_and_clears_the_line(hooked: 
     assert await answer(hooked, ABOUT_LAMP) == {}
     crane = "The crane at berth four lifts twelve tonnes at most."
     await hooked.remember(crane, space="harbour")
-    assert await answer(hooked, "Paint the berth of the old ferry green") == {}, "below the line"
+    assert await answer(hooked, "Paint the berth of the old ferry green") == {}, "a weak match"
     text = await told(hooked, "How many tonnes does the crane at berth four lift at most?")
     assert crane in text
     assert LAMP not in text
+
+
+CRANE = "The crane at berth four lifts twelve tonnes at most."
+DUSK = "The lamp of the lighthouse is lit by tenacity at dusk."
+
+
+@pytest.mark.parametrize(("line", "shown"), [(0.7, [LAMP, DUSK]), (0.8, [LAMP]), (0.99, [])])
+async def test_a_later_prompt_brings_what_clears_the_line_that_is_set(
+    anyio_backend: str, era: str, tmp_path: Path, line: float, shown: list[str]
+) -> None:
+    async with serving(tmp_path / "home", era, presence=True, space=None, presence_line=line) as agent:
+        for text in (LAMP, CRANE, DUSK):
+            await agent.remember(text, space="harbour")
+        found = (await agent.call("recall", query=ABOUT_LAMP)).structured["results"]
+        relevance = {hit["content"]: hit["relevance"] for hit in found if not hit["weak"]}
+        assert 0.7 < relevance[DUSK] < 0.8 < relevance[LAMP] < 0.99, "as this test needs them"
+        assert CRANE in await told(agent, "How many tonnes does the crane lift?")
+        text = await told(agent, ABOUT_LAMP)
+        assert [note for note in (LAMP, DUSK) if note in text] == shown
+
+
+async def test_of_what_fits_a_later_prompt_only_what_was_not_shown_yet_comes(hooked: Agent) -> None:
+    for text in (LAMP, CRANE):
+        await hooked.remember(text, space="harbour")
+    assert LAMP in await told(hooked, ABOUT_LAMP)
+    await hooked.remember(DUSK, space="harbour")
+    both = "How is the lamp of the lighthouse lit by tenacity, and when?"
+    assert LAMP in await told(hooked, both, session="another")
+    text = await told(hooked, both)
+    assert DUSK in text
+    assert LAMP not in text
+    assert await answer(hooked, both) == {}
 
 
 async def test_a_note_is_shown_again_when_its_text_has_changed(hooked: Agent) -> None:
