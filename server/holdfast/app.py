@@ -17,7 +17,8 @@ from holdfast import __version__
 from holdfast.backup.vault import FolderVault
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder, forget
-from holdfast.encode.ollama import MODEL, OllamaEndpoint, local_model
+from holdfast.encode.ollama import MODEL, MULTILINGUAL, OllamaEndpoint, local_model
+from holdfast.encode.multilingual import MultilingualEncoder
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.provider import KeptEncoders, Lent, Provider, VectorSet
 from holdfast.encode.remote import RemoteEncoder
@@ -117,10 +118,10 @@ def build_memory(
             "HOLDFAST_TENANCY=user is for HTTP with authentication: elsewhere nobody knows who asks.",
             "Use single, or another HOLDFAST_HOME.",
         )
-    provider = _provider(settings)
+    provider, second = _provider(settings), _beside(settings)
     if storage is None and settings.store:
         storage = row_storage(open_database(settings), tenant_key(settings.tenant))
-    return _memory(settings, provider, partial(_kept, settings), events, storage=storage, local=local)
+    return _memory(settings, (provider, second), partial(_kept, settings), events, storage=storage, local=local)
 
 
 def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:
@@ -143,7 +144,8 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
     from holdfast.tools.auth import known_principal  # noqa: PLC0415 - brings the framework
 
     database = open_database(settings) if settings.store else None
-    own, kept, computing = _provider(settings), KeptEncoders(partial(_kept, settings)), Computing()
+    own, second = _provider(settings), _beside(settings)
+    kept, computing = KeptEncoders(partial(_kept, settings)), Computing()
 
     def lent(vector_set: VectorSet) -> Provider | None:
         provider = kept.of(vector_set)
@@ -152,15 +154,16 @@ def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> T
     def build(principal: str) -> Memory:
         its = replace(settings, home=tenant_home(settings.home, principal), tenancy="single")
         rows = None if database is None else row_storage(database, tenant_key(principal), own=False)
-        lending = None if own is None else Lent(own)
+        lending = (None if own is None else Lent(own), None if second is None else Lent(second))
         return _memory(its, lending, lent, computing=computing, storage=rows, alone=False)
 
     async def aclose() -> None:
         await kept.aclose()
         if database is not None:
             await database.aclose()
-        if own is not None:
-            await own.aclose()
+        for each in (own, second):
+            if each is not None:
+                await each.aclose()
 
     return Tenants(
         build,
@@ -178,7 +181,7 @@ def tenant_home(home: Path, principal: str) -> Path:
 
 def _memory(
     settings: Settings,
-    provider: Provider | None,
+    providers: tuple[Provider | None, Provider | None],
     kept: Callable[[VectorSet], Provider | None],
     events: EventBus | None = None,
     *,
@@ -196,7 +199,9 @@ def _memory(
     folder = _folder_for(settings, storage)
     kept_in = storage or _folder_storage(settings, folder, alone=alone)
     cache = folder.derived / "encodings.db"
-    encoder = CachedEncoder(_shared(provider, kept_in.vectors), cache) if provider is not None else None
+    encoder, second = (
+        CachedEncoder(_shared(each, kept_in.vectors), cache) if each is not None else None for each in providers
+    )
     memory = Memory(
         Ports(
             store=kept_in.store,
@@ -204,6 +209,7 @@ def _memory(
             index=NoteIndex(folder.derived / "index.db", readers=None if alone else TENANT_READERS),
             recalls=kept_in.recalls or RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
+            beside=second,
             clock=now,
             new_id=new_note_id,
             redact=redact,
@@ -221,7 +227,7 @@ def _memory(
             upkeep=kept_in.upkeep,
             jobs=settings.jobs,
             forgetting=settings.forgetting,
-            kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if provider is not None else None,
+            kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if encoder is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(_forget, cache, kept_in.vectors),
             tokens=kept_in.tokens,
@@ -470,6 +476,16 @@ def _provider(settings: Settings) -> Provider | None:
             return _builtin(settings)
         case _:
             return _remote(settings, settings.encoder, settings.encoder_model)
+
+
+def _beside(settings: Settings) -> Provider | None:
+    """What the settings want beside that, for other languages."""
+    if settings.encoder == "none" or settings.multilingual == "off":
+        return None
+    if settings.multilingual == "e5":
+        return MultilingualEncoder()
+    model = settings.multilingual.partition(":")[2]
+    return RemoteEncoder(OllamaEndpoint(settings.ollama_host, model or MULTILINGUAL))
 
 
 def _remote(settings: Settings, provider: str, model: str) -> RemoteEncoder:

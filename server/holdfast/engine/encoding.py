@@ -87,7 +87,8 @@ def speakers(ports: Ports) -> list[EncoderChoice]:
 
 def is_answering(ports: Ports, key: str | None) -> bool:
     """Whether vectors of this set may be compared: it is ready, or there is no other that is."""
-    ready = {row.key for row in ports.index.vector_sets if row.ready}
+    second = identity(ports.beside)
+    ready = {row.key for row in ports.index.vector_sets if row.ready and (second is None or row.key != second.key)}
     return key is None or key in ready or not ready
 
 
@@ -95,26 +96,29 @@ def _others(ports: Ports, own: str | None) -> Iterator[EncoderChoice]:
     """Encoders of ready sets that the settings do not name; what runs in this process first."""
     if ports.kept is None:
         return
-    sets = [read_set(row.described) for row in ports.index.vector_sets if row.ready and row.key != own]
+    second = identity(ports.beside)
+    not_these = {own, second.key if second else None}
+    sets = [read_set(row.described) for row in ports.index.vector_sets if row.ready and row.key not in not_these]
     for vector_set in sorted((item for item in sets if item), key=lambda item: item.is_remote):
         encoder = ports.kept.of(vector_set)
         if encoder is not None:
             yield EncoderChoice(encoder, vector_set.key, is_wanted=False, is_remote=vector_set.is_remote)
 
 
-async def open_own(ports: Ports, opened: str) -> str:
-    """Make the set of the settings known to the folder, so that it is built; returns its key.
+async def open_own(ports: Ports, encoder: Encoder | None, opened: str) -> str:
+    """Make a set of the settings known to the folder, so that it is built; returns its key.
 
     Args:
         ports: the world.
+        encoder: that of the settings, or that beside it.
         opened: the key that this process opened before, empty for none.
 
     Raises:
         EncoderError: the provider cannot be asked.
     """
-    if ports.encoder is None:
+    if encoder is None:
         return ""
-    own = await identified(ports.encoder)
+    own = await identified(encoder)
 
     def is_needed(view: View) -> bool:
         row = next((row for row in ports.index.vector_sets if row.key == own.key), None)
@@ -190,6 +194,7 @@ DEEP_BACKLOG = 12  # texts; behind these a store does not wait for its vector
 DRAIN_BATCH = 64
 HOPELESS = 3  # texts that fail one after the other, and none before them that did not
 _HARMLESS = "This sentence can be encoded."
+_ONE_LANGUAGE = "Notes in other languages than the question's are found less well:"
 
 VectorState = Literal[True, False, "pending"]
 
@@ -278,6 +283,62 @@ async def encode_together(
     return made[0], [vector for vector, _ in made[1:]]
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Texts in the set that stands beside that of the settings; none where there is none, or not all of it yet."""
+
+    vectors: tuple[QueryVector | None, ...] = ()
+    notice: str = ""
+
+    def of(self, place: int) -> QueryVector | None:
+        return self.vectors[place] if self.vectors else None
+
+
+async def encode_beside(ports: Ports, texts: Sequence[str]) -> Beside:
+    """The same texts by the encoder that reads more languages, or why that did not read them."""
+    encoder = ports.beside
+    if encoder is None or ports.encoder is None:
+        return Beside()
+    known = identity(encoder)
+    if known is not None and not _is_ready(ports, known.key):
+        return Beside()  # what is lacking is told by what counts it
+    vectors: list[bytes] = [b""] * len(texts)
+    problems: list[str] = []
+
+    async def encode(place: int) -> None:
+        try:
+            vectors[place] = await encoder.encode_query(texts[place])
+        except EncoderError as error:
+            problems.append(str(error))
+
+    seconds = REMOTE_PATIENCE_SECONDS if known is None or known.is_remote else PATIENCE_SECONDS
+    with anyio.move_on_after(seconds) as patience:
+        async with anyio.create_task_group() as tasks:
+            for place in range(len(texts)):
+                tasks.start_soon(encode, place)
+    if patience.cancelled_caught:
+        problems.append("The encoder for them is not ready yet.")
+    if problems:
+        return Beside(notice=f"{_ONE_LANGUAGE} {problems[0]}")
+    made_with = encoder.vector_set
+    if not _is_ready(ports, made_with.key):
+        return Beside()
+    return Beside(tuple(_query_vector(made_with, vector) for vector in vectors))
+
+
+def _is_ready(ports: Ports, key: str) -> bool:
+    return any(row.key == key and row.ready for row in ports.index.vector_sets)
+
+
+def count_beside(view: View, ports: Ports) -> int:
+    """How many notes have no vector in the set beside that of the settings, where these are too many to pass over."""
+    second = identity(ports.beside)
+    if second is None or ports.encoder is None:
+        return 0
+    lacking = view.count_lacking(second.key)
+    return lacking if lacking > DEEP_BACKLOG or not _is_ready(ports, second.key) else 0
+
+
 def _stood_in(problems: Sequence[str], made_with: VectorSet) -> str:
     """What to say where others were asked before, with what became of that."""
     if not problems:
@@ -338,22 +399,28 @@ async def drain(ports: Ports) -> int:
     if ports.encoder is None:
         return 0
     try:
-        return await _drain_own(ports, ports.encoder)
+        made = await _drain_own(ports, ports.encoder)
     except EncoderError:
         made = await _drain_kept(ports)
         if not made:
             raise
+    if not made and ports.beside is not None:
+        return await _drain_set(ports, ports.beside)
     return made
 
 
 async def _drain_own(ports: Ports, encoder: Encoder) -> int:
+    return await _drain_set(ports, encoder) or await _drain_questions(ports, encoder)
+
+
+async def _drain_set(ports: Ports, encoder: Encoder) -> int:
     own = await identified(encoder)
     queue = await ports.index.pending_vectors(own.key, DRAIN_BATCH + len(ports.refusals))
     waiting = ports.refusals.without(queue, anyio.current_time())[:DRAIN_BATCH]
     if not waiting:
         if queue:
             await _give_up(ports, encoder, own)
-        return await _drain_questions(ports, encoder)
+        return 0
     made: list[MadeVectors] = []
     refused: list[PendingVector] = []
     try:

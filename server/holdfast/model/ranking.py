@@ -106,13 +106,15 @@ class Found:
 class QueryVector:
     """A query's embedding: `vector` is float32 bytes of unit length, made with the vector set `key`.
 
-    `mean` and `deviation` are the encoder's own background, used while the store is too small to have one.
+    `mean` and `deviation` are the encoder's own background, used while the store is too small to have one. `share` is
+    what its z counts beside that of another set.
     """
 
     key: str
     vector: bytes
     mean: float
     deviation: float
+    share: float = 1.0
 
 
 BOUND = 0.15

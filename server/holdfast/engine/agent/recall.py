@@ -9,6 +9,9 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import anyio
+
+from holdfast.encode.provider import UNREAD
 from holdfast.engine.agent.answer import Answer, Budget, Hit, Neighbour, Tension, answer, budget_of, with_passages
 from holdfast.engine.agent.lists import Listing
 from holdfast.engine.agent.question import (
@@ -23,7 +26,7 @@ from holdfast.engine.agent.question import (
     window_of,
 )
 from holdfast.engine.arguments import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
-from holdfast.engine.encoding import count_unencoded, encode_together
+from holdfast.engine.encoding import Beside, count_beside, count_unencoded, encode_beside, encode_together
 from holdfast.engine.maintenance.notice import due_notice
 from holdfast.engine.omi.beliefs import standings
 from holdfast.engine.ports import Caller, Ports, View
@@ -207,10 +210,41 @@ async def asked(
 
     asking, plain = await ports.computing.run(caller.principal, size, place)
     stages.ended("read")
-    (vector, notice), vectors = await encode_together(ports, plain[0], plain[1:])
+    ((vector, notice), vectors), second = await _encoded(ports, plain)
     stages.ended("encode")
-    phrasings = tuple(replace(each, vector=made) for each, made in zip(asking.also, vectors, strict=True))
-    return replace(asking, vector=vector, also=phrasings), notice
+    phrasings = tuple(
+        replace(each, vector=made, beside=second.of(place))
+        for place, (each, made) in enumerate(zip(asking.also, vectors, strict=True), 1)
+    )
+    asking = replace(asking, vector=vector, also=phrasings)
+    return (asking, notice) if ports.beside is None else _also_beside(asking, notice, second)
+
+
+async def _encoded(
+    ports: Ports, texts: Sequence[str]
+) -> tuple[tuple[tuple[QueryVector | None, str], list[QueryVector | None]], Beside]:
+    """The texts in the set of the settings, and at the same time in the one beside it."""
+    if ports.beside is None:
+        return await encode_together(ports, texts[0], texts[1:]), Beside()
+    found: list[Beside] = []
+
+    async def encode() -> None:
+        found.append(await encode_beside(ports, texts))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(encode)
+        first = await encode_together(ports, texts[0], texts[1:])
+    return first, found[0]
+
+
+def _also_beside(asking: Asking, notice: str, second: Beside) -> tuple[Asking, str]:
+    """The question with its vector of the second set, which reads what the first one does not."""
+    notices = [notice, second.notice]
+    if (vector := second.of(0)) is not None:
+        question = replace(asking.question, one_language=False)
+        asking = replace(asking, question=question, beside=vector)
+        notices = [each for each in notices if UNREAD not in each]
+    return asking, " ".join(filter(None, notices))
 
 
 def _texts(asking: Asking) -> list[str]:
@@ -317,6 +351,8 @@ def standing_notices(view: View, ports: Ports, vector: QueryVector | None) -> li
     if pending:
         these = "1 note has" if pending == 1 else f"{pending} notes have"
         notices.append(f"{these} no vector yet (pending): found by words until then.")
+    if lacking := count_beside(view, ports):
+        notices.append(f"{lacking:,} notes have no multilingual vector yet (pending): less is found across languages.")
     problems = view.problems()
     if problems:
         path, reason = problems[0]
