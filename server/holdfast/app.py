@@ -233,7 +233,7 @@ def _memory(
             tokens=kept_in.tokens,
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
-            presence=_presence(settings, folder, encoder),
+            presence=_presence(settings, folder, encoder, second),
             waiting=(turns := _transcripts(settings)),
             transcripts=turns if local else None,
             raw_turns=settings.raw_turns,
@@ -335,11 +335,13 @@ def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool
         memory.beside(SessionWatcher(memory, wanted).run)
 
 
-def _presence(settings: Settings, folder: Folder, encoder: CachedEncoder | None) -> Presence | None:
+def _presence(
+    settings: Settings, folder: Folder, encoder: CachedEncoder | None, beside: CachedEncoder | None
+) -> Presence | None:
     if not settings.presence:
         return None
     sessions = SessionLog(folder.derived / "sessions.db")
-    return Presence(sessions, Warmth(encoder), settings.presence_tokens, settings.presence_line)
+    return Presence(sessions, Warmth(encoder, beside), settings.presence_tokens, settings.presence_line)
 
 
 def _watched(settings: Settings) -> WatchedFolders:

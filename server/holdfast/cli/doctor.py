@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 
 from holdfast import __version__
-from holdfast.cli.checks import CheckResult, check_clients, check_encoder, check_folder, check_settings, check_sqlite
+from holdfast.cli.checks import CheckResult, check_clients, check_encoders, check_folder, check_settings, check_sqlite
 from holdfast.cli.hook_checks import check_presence
 from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
@@ -77,7 +77,7 @@ def _all(*, accept: bool) -> Iterator[CheckResult]:
         yield from check_folder(settings.home)
         if settings.home.is_dir():
             yield from _memory(settings, accept=accept)
-        yield anyio.run(check_encoder, settings)
+        yield from anyio.run(check_encoders, settings)
     yield from check_clients(os.environ, Path.home())
     yield from check_presence(os.environ, Path.home())
 

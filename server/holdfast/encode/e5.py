@@ -72,9 +72,10 @@ class Pieces:
         self._normal = _normalised(file)
         starts = np.concatenate(([0], np.cumsum((raw & 0xC0) != 0x80)))[offsets]
         self._longest = int(np.diff(starts).max())
-        powers = _powers(_BASE, len(raw) + 1)
+        most = max(len(raw), _LONGEST_WORD) + 1
+        powers = _powers(_BASE, most)
         sums = _sums(raw.tobytes().decode(), powers)
-        numbers = (sums[starts[1:]] - sums[starts[:-1]]) * _powers(pow(_BASE, -1, 1 << 64), len(raw) + 1)[starts[:-1]]
+        numbers = (sums[starts[1:]] - sums[starts[:-1]]) * _powers(pow(_BASE, -1, 1 << 64), most)[starts[:-1]]
         self._order = np.argsort(numbers).astype(np.int32)
         self._numbers = numbers[self._order]
         self._powers = powers[: _LONGEST_WORD + 1].copy()
@@ -241,7 +242,9 @@ class E5:
         return _normed(states + (inner @ layer["fo.w"] + layer["fo.b"]), layer["oln.w"], layer["oln.b"], self._small)
 
     def _layer(self, prefix: str) -> dict[str, Floats]:
-        layer = {name: self._floats(prefix + name) for name in ("ao.b", "aln.w", "aln.b", "fi.b", "fo.b", "oln.w", "oln.b")}
+        layer = {
+            name: self._floats(prefix + name) for name in ("ao.b", "aln.w", "aln.b", "fi.b", "fo.b", "oln.w", "oln.b")
+        }
         for name, width in (("ao.w", self._width), ("fi.w", self._width), ("fo.w", self._inner)):
             layer[name] = self._matrix(prefix + name, width)
         scale = np.float32(1.0 / math.sqrt(self._width / self._heads))

@@ -1,13 +1,16 @@
 """Vectors for verbs, never in their way: what cannot be had in time is left for later, and the answer says so.
 
+Where the settings want it, a second encoder stands beside theirs and makes a set of its own: questions are compared in
+both. It is asked for nothing else, and is never in the other one's place.
+
 A process answers from the vector set of its own settings once that is ready; until then, and while its provider fails,
 from another one that is ready and that it can encode a query for. A comparison is always within one set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -147,27 +150,31 @@ async def count_waiting(ports: Ports) -> int:
     except (EncoderError, TimeoutError):
         remote = [row.key for row in ports.index.vector_sets if (known := read_set(row.described)) and known.is_remote]
         key = next(iter(remote), "")  # of no set is known: that counts all
-    return await ports.index.count_pending(key)
+    second = identity(ports.beside)
+    return await ports.index.count_pending(key) + (await ports.index.count_pending(second.key) if second else 0)
 
 
 async def progress(ports: Ports) -> list[Progress]:
     """All vector sets of the folder, the one that was begun last first."""
 
     def read(view: View) -> list[Progress]:
-        mine = identity(ports.encoder)
-        answering = next((speaker.key for speaker in speakers(ports)), None)
+        mine = [each for each in (identity(ports.encoder), identity(ports.beside)) if each is not None]
+        answering = {next((speaker.key for speaker in speakers(ports)), None)}
+        answering |= {each.key for each in mine[1:] if _is_ready(ports, each.key)}
         notes = view.count_notes()
         return [_progress(row, view.count_pending(row.key), notes, mine, answering) for row in ports.index.vector_sets]
 
     return await ports.index.read(read)
 
 
-def _progress(row: SetRow, pending: int, notes: int, own: VectorSet | None, answering: str | None) -> Progress:
-    wanted = own.key if own else None
-    told = own if row.key == wanted else read_set(row.described)
+def _progress(
+    row: SetRow, pending: int, notes: int, own: Sequence[VectorSet], answering: Collection[str | None]
+) -> Progress:
+    wanted = next((each for each in own if each.key == row.key), None)
+    told = wanted or read_set(row.described)
     provider, model, dimension = (told.provider, told.model, told.dimension) if told else ("", "", 0)
     return Progress(
-        row.key, provider, model, dimension, notes - pending, notes, row.ready, row.key == wanted, row.key == answering
+        row.key, provider, model, dimension, notes - pending, notes, row.ready, wanted is not None, row.key in answering
     )
 
 
@@ -180,8 +187,8 @@ async def drop(ports: Ports, key: str) -> None:
     rows = await ports.index.read(lambda _: ports.index.vector_sets)
     if key not in {row.key for row in rows}:
         raise InvalidArgumentError("There is no such vector set.")
-    mine = identity(ports.encoder)
-    if {row.key for row in rows if row.ready} == {key} or (mine is not None and mine.key == key):
+    mine = {each.key for each in (identity(ports.encoder), identity(ports.beside)) if each is not None}
+    if {row.key for row in rows if row.ready} == {key} or key in mine:
         raise InvalidArgumentError("This vector set is in use.", "Another one has to answer before it can go.")
     await ports.index.apply(Update(dropped=[key]))
     while await ports.index.clear_dropped(key):
@@ -323,7 +330,7 @@ async def encode_beside(ports: Ports, texts: Sequence[str]) -> Beside:
     made_with = encoder.vector_set
     if not _is_ready(ports, made_with.key):
         return Beside()
-    return Beside(tuple(_query_vector(made_with, vector) for vector in vectors))
+    return Beside(tuple(replace(_query_vector(made_with, vector), share=2.0) for vector in vectors))
 
 
 def _is_ready(ports: Ports, key: str) -> bool:

@@ -357,7 +357,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     lost = len(terms) <= _MOST_TERMS and bool(lost_identifiers(question.text, found))  # longer ones tell more
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
-    unread = question.one_language and unknown >= _UNREAD and _shows_another_language(question.text)
+    unread = question.one_language and unknown >= _UNREAD and shows_another_language(question.text)
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
     unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
     asked = _Asked(
@@ -409,7 +409,7 @@ def lost_identifiers(query: str, found: Found) -> frozenset[str]:
     )
 
 
-def _shows_another_language(text: str) -> bool:
+def shows_another_language(text: str) -> bool:
     """Whether a question has words of another grammar than the English one, or letters that English has not.
 
     Not so where English grammar is there as well, nor for one or two words. Keywords have no grammar: English ones,

@@ -36,7 +36,7 @@ from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note
 from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.prompts import is_no_question
-from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
+from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, shows_another_language, without_names
 from holdfast.model.records import RecallEvent
 from holdfast.model.words import folded, query_terms
 
@@ -239,10 +239,14 @@ async def _encoded(
 
 def _also_beside(asking: Asking, notice: str, second: Beside) -> tuple[Asking, str]:
     """The question with its vector of the second set, which reads what the first one does not."""
+    if asking.vector is None and UNREAD not in notice:  # it is beside the other, never in its place
+        return asking, notice
     notices = [notice, second.notice]
     if (vector := second.of(0)) is not None:
         question = replace(asking.question, one_language=False)
         asking = replace(asking, question=question, beside=vector)
+        if asking.vector is not None and shows_another_language(asking.query):
+            asking = replace(asking, vector=replace(asking.vector, share=0.0))
         notices = [each for each in notices if UNREAD not in each]
     return asking, " ".join(filter(None, notices))
 
