@@ -240,6 +240,8 @@ def _together(legs: Sequence[Floats], shares: Sequence[float]) -> Floats:
     w, scale, shift = map(float, args)
     first, second = legs
     second = (second + np.float32(shift)) * np.float32(scale)
+    if mode == "off":
+        return first
     if shares[0] != 1.0:  # a question in another language
         whole = second
     elif mode == "lin":
