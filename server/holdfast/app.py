@@ -17,8 +17,8 @@ from holdfast import __version__
 from holdfast.backup.vault import FolderVault
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder, forget
-from holdfast.encode.ollama import MODEL, MULTILINGUAL, OllamaEndpoint, local_model
 from holdfast.encode.multilingual import MultilingualEncoder
+from holdfast.encode.ollama import MODEL, MULTILINGUAL, OllamaEndpoint, local_model
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.provider import KeptEncoders, Lent, Provider, VectorSet
 from holdfast.encode.remote import RemoteEncoder

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,9 +68,14 @@ async def test_a_question_in_another_language_finds_its_note_first(memory: Memor
 
 
 async def test_vectors_are_those_that_were_measured() -> None:
-    """Cosines of four sentences with the first, as another implementation of the model gave them, languages taken out."""
+    """Cosines of sentences with the first, as another implementation gave them, less what tells the language."""
     encoder = MultilingualEncoder()
-    texts = ["The ferry leaves at six.", "Die Fähre fährt um sechs ab.", "渡轮六点出发。", "Tea is kept in the cupboard."]
+    texts = [
+        "The ferry leaves at six.",
+        "Die Fähre fährt um sechs ab.",
+        "渡轮六点出发。",
+        "Tea is kept in the cupboard.",
+    ]
     vectors = [np.frombuffer(chunks[0], "<f4") for chunks in await encoder.encode_documents(texts)]
     await encoder.aclose()
     cosines = [float(vectors[0] @ each) for each in vectors]

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 WIDTH, LAYERS, HEADS, INNER, PLACES = 64, 2, 2, 96, 512
-PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁query", ":", "▁the", "▁crane", "▁cra", "ne", "▁仓", "库", "仓", "s", "é"]
+PIECES = [
+    "<s>", "<pad>", "</s>", "<unk>", "▁", "▁query", ":", "▁the", "▁crane", "▁cra", "ne", "▁仓", "库", "仓", "s", "é",
+]  # fmt: skip
 SCORES = [0.0, 0.0, 0.0, 0.0, -5.0, -6.0, -4.0, -3.0, -9.0, -7.0, -7.5, -8.0, -8.0, -8.5, -4.5, -8.0]
 SMALL = 1e-5
 Array = Any
@@ -32,9 +34,12 @@ def write(path: Path, seed: int = 7) -> dict[str, Array]:
         scales = random.uniform(0.01, 0.03, (out, width // 32)).astype("<f2")
         numbers = random.integers(0, 16, (out, width // 32, 32), dtype=np.uint8)
         packed = numbers[..., :16] | (numbers[..., 16:] << 4)
-        tensors[name] = 1, b"".join(
-            scale.tobytes() + block.tobytes()
-            for scale, block in zip(scales.ravel(), packed.reshape(-1, 16), strict=True)
+        tensors[name] = (
+            1,
+            b"".join(
+                scale.tobytes() + block.tobytes()
+                for scale, block in zip(scales.ravel(), packed.reshape(-1, 16), strict=True)
+            ),
         )
         weights[name] = ((numbers.astype(np.float64) - 8) * scales.astype(np.float64)[..., None]).reshape(out, width)
 

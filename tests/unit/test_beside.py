@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from holdfast.encode.builtin import UNREAD
-from holdfast.encode.cache import CachedEncoder
+from holdfast.encode.cache import CachedEncoder, forget
 from holdfast.encode.multilingual import FILE, MultilingualEncoder
 from holdfast.encode.provider import VectorSet
 from holdfast.engine import encoding, runtime
@@ -155,7 +155,7 @@ async def test_a_second_encoder_that_hangs_is_waited_for_no_longer_than_the_firs
 
 async def test_the_second_encoder_is_never_in_the_place_of_the_first(tmp_path: Path) -> None:
     class Broken(WordBag):
-        async def encode_query(self, text: str) -> bytes:
+        async def encode_query(self, text: str) -> bytes:  # noqa: ARG002 - whatever is asked
             raise EncoderError("The embedding model cannot be loaded.")
 
     async with living(tmp_path, encoder=Broken(), beside=TwoLanguages()) as memory:
@@ -208,16 +208,18 @@ async def test_all_vectors_are_made_anew_in_both_sets(tmp_path: Path) -> None:
         await whole(memory)
 
 
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
 async def test_what_is_forgotten_is_gone_from_the_cache_in_both_sets(tmp_path: Path) -> None:
     path = tmp_path / "encodings.db"
     encoders = [CachedEncoder(WordBag(), path), CachedEncoder(TwoLanguages(), path)]
     made = [(await each.encode_documents([NOTE, OTHERS[0]]))[0][0] for each in encoders]
-    from holdfast.encode.cache import forget  # noqa: PLC0415 - beside what it is about
-
     await forget(path, [NOTE])
     for each in encoders:
         await each.aclose()
-    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    kept = bytes_of(tmp_path)
     assert all(vector not in kept for vector in made)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM encodings").fetchone() == (2,)

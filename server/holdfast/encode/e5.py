@@ -35,6 +35,7 @@ _WORD_START: Final = "\u2581"
 _LONGEST_WORD: Final = 400  # characters that are cut into pieces together; longer stretches only in made-up texts
 _CACHED_WORDS: Final = 20_000
 _BASE: Final = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2^64
+_WITHIN: Final = 0x80  # the first bits of a byte within a character of UTF-8
 _STRETCH: Final = 20_000  # characters that are normalised at a time
 
 
@@ -70,7 +71,7 @@ class Pieces:
         self._scores = file.array("<f4", count).copy()
         raw = file.array("u1", size)
         self._normal = _normalised(file)
-        starts = np.concatenate(([0], np.cumsum((raw & 0xC0) != 0x80)))[offsets]
+        starts = np.concatenate(([0], np.cumsum((raw & 0xC0) != _WITHIN)))[offsets]
         self._longest = int(np.diff(starts).max())
         most = max(len(raw), _LONGEST_WORD) + 1
         powers = _powers(_BASE, most)

@@ -330,7 +330,7 @@ async def encode_beside(ports: Ports, texts: Sequence[str]) -> Beside:
     made_with = encoder.vector_set
     if not _is_ready(ports, made_with.key):
         return Beside()
-    return Beside(tuple(replace(_query_vector(made_with, vector), share=2.0) for vector in vectors))
+    return Beside(tuple(replace(_query_vector(made_with, vector), is_second=True) for vector in vectors))
 
 
 def _is_ready(ports: Ports, key: str) -> bool:

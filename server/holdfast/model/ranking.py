@@ -106,15 +106,16 @@ class Found:
 class QueryVector:
     """A query's embedding: `vector` is float32 bytes of unit length, made with the vector set `key`.
 
-    `mean` and `deviation` are the encoder's own background, used while the store is too small to have one. `share` is
-    what its z counts beside that of another set.
+    `mean` and `deviation` are the encoder's own background, used while the store is too small to have one. `is_read` is
+    False where the encoder does not read the question's language, `is_second` True in the set that stands beside.
     """
 
     key: str
     vector: bytes
     mean: float
     deviation: float
-    share: float = 1.0
+    is_read: bool = True
+    is_second: bool = False
 
 
 BOUND = 0.15

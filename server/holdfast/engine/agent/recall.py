@@ -212,10 +212,7 @@ async def asked(
     stages.ended("read")
     ((vector, notice), vectors), second = await _encoded(ports, plain)
     stages.ended("encode")
-    phrasings = tuple(
-        replace(each, vector=made, beside=second.of(place))
-        for place, (each, made) in enumerate(zip(asking.also, vectors, strict=True), 1)
-    )
+    phrasings = tuple(replace(each, vector=made) for each, made in zip(asking.also, vectors, strict=True))
     asking = replace(asking, vector=vector, also=phrasings)
     return (asking, notice) if ports.beside is None else _also_beside(asking, notice, second)
 
@@ -241,14 +238,19 @@ def _also_beside(asking: Asking, notice: str, second: Beside) -> tuple[Asking, s
     """The question with its vector of the second set, which reads what the first one does not."""
     if asking.vector is None and UNREAD not in notice:  # it is beside the other, never in its place
         return asking, notice
-    notices = [notice, second.notice]
-    if (vector := second.of(0)) is not None:
-        question = replace(asking.question, one_language=False)
-        asking = replace(asking, question=question, beside=vector)
-        if asking.vector is not None and shows_another_language(asking.query):
-            asking = replace(asking, vector=replace(asking.vector, share=0.0))
-        notices = [each for each in notices if UNREAD not in each]
-    return asking, " ".join(filter(None, notices))
+    if (vector := second.of(0)) is None:
+        return asking, " ".join(filter(None, (notice, second.notice)))
+    one_language = asking.question.one_language
+
+    def told(made: QueryVector | None, text: str) -> QueryVector | None:
+        return replace(made, is_read=not (one_language and shows_another_language(text))) if made else None
+
+    also = (
+        replace(each, vector=told(each.vector, each.text), beside=second.of(place))
+        for place, each in enumerate(asking.also, 1)
+    )
+    first, question = told(asking.vector, asking.query), replace(asking.question, one_language=False)
+    return replace(asking, question=question, vector=first, beside=vector, also=tuple(also)), ""
 
 
 def _texts(asking: Asking) -> list[str]:

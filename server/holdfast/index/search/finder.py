@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sqlite3
 import threading
 from collections.abc import Collection, Sequence
@@ -18,6 +17,8 @@ from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, RankCand
 from holdfast.model.words import query_terms
 
 SESSION_BEST = 3
+# Chosen on half A of the questions of bench/languages.py, with the model that `HOLDFAST_MULTILINGUAL=e5` names.
+SECOND_LIFT, SECOND_STEEPNESS = 1.1, 1.4
 
 
 class Finder:
@@ -146,15 +147,14 @@ class Finder:
     ) -> Floats:
         """How alike each note and the question are, in deviations; NaN where that is not known."""
         cosines = [table.cosines(connection, snapshot, each.vector, passes, pool_size) for each, table in asked]
-        near = [best, *(snapshot.best(each, -np.inf, pool_size) for each in cosines if len(asked) > 1)]
-        looked = np.unique(np.concatenate(near)) if len(asked) > 1 else best
+        if len(asked) > 1:  # on a large store each leg knows those that are near in it
+            best = np.unique(np.concatenate([best, *(snapshot.best(each, -np.inf, pool_size) for each in cosines)]))
         legs = []
         for (each, table), found in zip(asked, cosines, strict=True):
-            table.exact(connection, each.vector, looked, found)
-            legs.append(self._deviations(connection, each, found, snapshot.seen))
-        if len(legs) == 1 and asked[0][0].share == 2.0:
-            return _together([legs[0] * np.nan, legs[0]], [1.0, 1.0])
-        return legs[0] if len(legs) == 1 else _together(legs, [each.share for each, _ in asked])
+            table.exact(connection, each.vector, best, found)
+            z = self._deviations(connection, each, found, snapshot.seen)
+            legs.append((each, _lifted(z) if each.is_second else z))
+        return legs[0][1] if len(legs) == 1 else _together(*legs)
 
     def _deviations(self, connection: sqlite3.Connection, vector: QueryVector, cosines: Floats, seen: int) -> Floats:
         """Cosines as deviations above the background; NaN where they are not known."""
@@ -234,21 +234,16 @@ def _or_0(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.float32(0), values)
 
 
-def _together(legs: Sequence[Floats], shares: Sequence[float]) -> Floats:
-    """The mean of both, weighed by their shares; the other one where a note has only that."""
-    mode, *args = os.environ.get("FUSE", "lin_0.5_1.6_0.5").split("_")
-    w, scale, shift = map(float, args)
-    first, second = legs
-    second = (second + np.float32(shift)) * np.float32(scale)
-    if mode == "off":
-        return first
-    if shares[0] != 1.0:  # a question in another language
-        whole = second
-    elif mode == "lin":
-        whole = first * np.float32(w) + second * np.float32(1 - w)
-    elif mode == "maxmean":
-        whole = np.fmax(first, first * np.float32(w) + second * np.float32(1 - w))
-    return np.where(np.isnan(first), second, np.where(np.isnan(second), first, whole))
+def _lifted(z: Floats) -> Floats:
+    """Z of the second set on the scale of the first: what answers across languages lies lower above the background."""
+    return (z + np.float32(SECOND_LIFT)) * np.float32(SECOND_STEEPNESS)
+
+
+def _together(first: tuple[QueryVector, Floats], second: tuple[QueryVector, Floats]) -> Floats:
+    """The mean of both where a note has both, else the one that it has; a question that is read by one has that one."""
+    (asked, one), (_, other) = first, second
+    both = (one + other) / np.float32(2) if asked.is_read else other
+    return np.where(np.isnan(one), other, np.where(np.isnan(other), one, both))
 
 
 def _as_list(values: Floats) -> list[float | None]:
