@@ -94,7 +94,7 @@ class Pieces:
                     yield from self._cut(mark + word[part : part + _LONGEST_WORD - 1])
 
     def is_known(self, token: int) -> bool:
-        return token != self._unknown
+        return bool(token != self._unknown)
 
     def _cut(self, word: str) -> list[int]:
         known = self._words.get(word)
@@ -169,7 +169,7 @@ class E5:
     """
 
     def __init__(self, path: Path, languages: Path | None = LANGUAGES) -> None:
-        self._data = memoryview(np.memmap(path, np.uint8, "r"))
+        self._data = memoryview(np.memmap(path, np.uint8, "r").data)
         if bytes(self._data[:4]) != _MAGIC:
             raise ValueError("no model of this kind")
         file = _Cursor(self._data)
@@ -187,7 +187,7 @@ class E5:
         self._first = self._floats("emb.ln.w"), self._floats("emb.ln.b")
         self._layers = [self._layer(f"l{number}.") for number in range(layers)]
         self._prefix = list(self.pieces.tokens(PREFIX))
-        self._mean, self._spoken = read_languages(languages) if languages else (None, None)
+        self._languages = read_languages(languages) if languages else None
 
     def chunks(self, texts: Sequence[str]) -> list[list[TokenWindow]]:
         """Each text in overlapping windows, the beginning first."""
@@ -210,10 +210,11 @@ class E5:
         hidden = (1.0 - there)[:, None, None, :] * np.float32(-1e9)
         for layer in self._layers:
             states = self._through(layer, states, hidden)
-        unit = _unit(np.einsum("wtd,wt->wd", states.reshape(count, longest, -1), there))
-        if self._mean is not None and self._spoken is not None:
-            unit = unit - self._mean
-            unit = _unit(unit - (unit @ self._spoken.T) @ self._spoken)
+        unit = _unit(np.asarray(np.einsum("wtd,wt->wd", states.reshape(count, longest, -1), there), np.float32))
+        if self._languages is not None:
+            mean, spoken = self._languages
+            unit = unit - mean
+            unit = _unit(unit - (unit @ spoken.T) @ spoken)
         return [vector.tobytes() for vector in unit.astype("<f4")]
 
     def _windows(self, text: str, most: int) -> list[TokenWindow]:
@@ -281,7 +282,7 @@ def read_languages(path: Path) -> tuple[Floats, Floats]:
 
 
 def _unit(vectors: Floats) -> Floats:
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
 def _dequantised(rows: npt.NDArray[Any]) -> Floats:
