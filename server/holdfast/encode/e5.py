@@ -210,7 +210,7 @@ class E5:
         hidden = (1.0 - there)[:, None, None, :] * np.float32(-1e9)
         for layer in self._layers:
             states = self._through(layer, states, hidden)
-        unit = _unit(np.asarray(np.einsum("wtd,wt->wd", states.reshape(count, longest, -1), there), np.float32))
+        unit = _unit(np.einsum("wtd,wt->wd", states.reshape(count, longest, -1), there))
         if self._languages is not None:
             mean, spoken = self._languages
             unit = unit - mean
@@ -281,7 +281,7 @@ def read_languages(path: Path) -> tuple[Floats, Floats]:
     return rows[0], rows[1:]
 
 
-def _unit(vectors: Floats) -> Floats:
+def _unit(vectors: npt.NDArray[Any]) -> Floats:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
