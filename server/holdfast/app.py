@@ -199,9 +199,7 @@ def _memory(
     folder = _folder_for(settings, storage)
     kept_in = storage or _folder_storage(settings, folder, alone=alone)
     cache = folder.derived / "encodings.db"
-    encoder, second = (
-        CachedEncoder(_shared(each, kept_in.vectors), cache) if each is not None else None for each in providers
-    )
+    encoder, second = (_own(each, kept_in.vectors, cache) for each in providers)
     memory = Memory(
         Ports(
             store=kept_in.store,
@@ -255,6 +253,10 @@ def _cached(
 ) -> Provider | None:
     found = kept(vector_set)
     return None if found is None else CachedEncoder(_shared(found, vectors), cache)
+
+
+def _own(provider: Provider | None, vectors: SharedVectors | None, cache: Path) -> CachedEncoder | None:
+    return None if provider is None else CachedEncoder(_shared(provider, vectors), cache)
 
 
 def _shared(provider: Provider, vectors: SharedVectors | None) -> Provider:
