@@ -118,10 +118,12 @@ def build_memory(
             "HOLDFAST_TENANCY=user is for HTTP with authentication: elsewhere nobody knows who asks.",
             "Use single, or another HOLDFAST_HOME.",
         )
-    provider, second = _provider(settings), _beside(settings)
+    provider = _provider(settings)
     if storage is None and settings.store:
         storage = row_storage(open_database(settings), tenant_key(settings.tenant))
-    return _memory(settings, (provider, second), partial(_kept, settings), events, storage=storage, local=local)
+    return _memory(
+        settings, (provider, _beside(settings)), partial(_kept, settings), events, storage=storage, local=local
+    )
 
 
 def build_tenants(settings: Settings, who: Callable[[], str] | None = None) -> Tenants:

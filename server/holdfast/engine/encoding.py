@@ -310,13 +310,13 @@ async def encode_beside(ports: Ports, texts: Sequence[str]) -> Beside:
     if known is not None and not _is_ready(ports, known.key):
         return Beside()  # what is lacking is told by what counts it
     vectors: list[bytes] = [b""] * len(texts)
-    problems: list[str] = []
+    failed: list[str] = []
 
     async def encode(place: int) -> None:
         try:
             vectors[place] = await encoder.encode_query(texts[place])
         except EncoderError as error:
-            problems.append(str(error))
+            failed.append(str(error))
 
     seconds = REMOTE_PATIENCE_SECONDS if known is None or known.is_remote else PATIENCE_SECONDS
     with anyio.move_on_after(seconds) as patience:
@@ -324,9 +324,9 @@ async def encode_beside(ports: Ports, texts: Sequence[str]) -> Beside:
             for place in range(len(texts)):
                 tasks.start_soon(encode, place)
     if patience.cancelled_caught:
-        problems.append("The encoder for them is not ready yet.")
-    if problems:
-        return Beside(notice=f"{_ONE_LANGUAGE} {problems[0]}")
+        failed.append("The encoder for them is not ready yet.")
+    if failed:
+        return Beside(notice=f"{_ONE_LANGUAGE} {failed[0]}")
     made_with = encoder.vector_set
     if not _is_ready(ports, made_with.key):
         return Beside()
