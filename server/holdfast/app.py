@@ -17,7 +17,8 @@ from holdfast import __version__
 from holdfast.backup.vault import FolderVault
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.cache import CachedEncoder, forget
-from holdfast.encode.ollama import MODEL, OllamaEndpoint, local_model
+from holdfast.encode.multilingual import MultilingualEncoder
+from holdfast.encode.ollama import MODEL, MULTILINGUAL, OllamaEndpoint, local_model
 from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.provider import KeptEncoders, Lent, Provider, VectorSet
 from holdfast.encode.remote import RemoteEncoder
@@ -128,7 +129,9 @@ def build_memory(
     provider = _provider(settings)
     if storage is None and settings.store:
         storage = row_storage(database or open_database(settings), tenant_key(settings.tenant))
-    return _memory(settings, provider, partial(_kept, settings), events, storage=storage, local=local)
+    return _memory(
+        settings, (provider, _beside(settings)), partial(_kept, settings), events, storage=storage, local=local
+    )
 
 
 def build_tenants(
@@ -155,7 +158,8 @@ def build_tenants(
 
     if database is None and settings.store:
         database = open_database(settings)
-    own, kept, computing = _provider(settings), KeptEncoders(partial(_kept, settings)), Computing()
+    own, second = _provider(settings), _beside(settings)
+    kept, computing = KeptEncoders(partial(_kept, settings)), Computing()
 
     def lent(vector_set: VectorSet) -> Provider | None:
         provider = kept.of(vector_set)
@@ -164,15 +168,16 @@ def build_tenants(
     def build(principal: str) -> Memory:
         its = replace(settings, home=tenant_home(settings.home, principal), tenancy="single")
         rows = None if database is None else row_storage(database, tenant_key(principal), own=False)
-        lending = None if own is None else Lent(own)
+        lending = (None if own is None else Lent(own), None if second is None else Lent(second))
         return _memory(its, lending, lent, computing=computing, storage=rows, alone=False)
 
     async def aclose() -> None:
         await kept.aclose()
         if database is not None:
             await database.aclose()
-        if own is not None:
-            await own.aclose()
+        for each in (own, second):
+            if each is not None:
+                await each.aclose()
 
     tenants = Tenants(
         build,
@@ -198,7 +203,7 @@ def tenant_home(home: Path, principal: str) -> Path:
 
 def _memory(
     settings: Settings,
-    provider: Provider | None,
+    providers: tuple[Provider | None, Provider | None],
     kept: Callable[[VectorSet], Provider | None],
     events: EventBus | None = None,
     *,
@@ -216,7 +221,7 @@ def _memory(
     folder = _folder_for(settings, storage)
     kept_in = storage or _folder_storage(settings, folder, alone=alone)
     cache = folder.derived / "encodings.db"
-    encoder = CachedEncoder(_shared(provider, kept_in.vectors), cache) if provider is not None else None
+    encoder, second = (_own(each, kept_in.vectors, cache) for each in providers)
     memory = Memory(
         Ports(
             store=kept_in.store,
@@ -224,6 +229,7 @@ def _memory(
             index=NoteIndex(folder.derived / "index.db", readers=None if alone else TENANT_READERS),
             recalls=kept_in.recalls or RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
+            beside=second,
             clock=now,
             new_id=new_note_id,
             redact=redact,
@@ -241,14 +247,14 @@ def _memory(
             upkeep=kept_in.upkeep,
             jobs=settings.jobs,
             forgetting=settings.forgetting,
-            kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if provider is not None else None,
+            kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if encoder is not None else None,
             nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(_forget, cache, kept_in.vectors),
             forget_all=partial(forget, cache),
             tokens=kept_in.tokens,
             computing=computing or Computing(),
             quota=Quota(settings.max_notes, settings.max_notes_mib),
-            presence=_presence(settings, folder, encoder),
+            presence=_presence(settings, folder, encoder, second),
             waiting=(turns := _transcripts(settings)),
             transcripts=turns if local else None,
             raw_turns=settings.raw_turns,
@@ -270,6 +276,10 @@ def _cached(
 ) -> Provider | None:
     found = kept(vector_set)
     return None if found is None else CachedEncoder(_shared(found, vectors), cache)
+
+
+def _own(provider: Provider | None, vectors: SharedVectors | None, cache: Path) -> CachedEncoder | None:
+    return None if provider is None else CachedEncoder(_shared(provider, vectors), cache)
 
 
 def _shared(provider: Provider, vectors: SharedVectors | None) -> Provider:
@@ -353,11 +363,13 @@ def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool
         memory.beside(SessionWatcher(memory, wanted).run)
 
 
-def _presence(settings: Settings, folder: Folder, encoder: CachedEncoder | None) -> Presence | None:
+def _presence(
+    settings: Settings, folder: Folder, encoder: CachedEncoder | None, beside: CachedEncoder | None
+) -> Presence | None:
     if not settings.presence:
         return None
     sessions = SessionLog(folder.derived / "sessions.db")
-    return Presence(sessions, Warmth(encoder), settings.presence_tokens, settings.presence_line)
+    return Presence(sessions, Warmth(encoder, beside), settings.presence_tokens, settings.presence_line)
 
 
 def _watched(settings: Settings) -> WatchedFolders:
@@ -497,6 +509,16 @@ def _provider(settings: Settings) -> Provider | None:
             return _builtin(settings)
         case _:
             return _remote(settings, settings.encoder, settings.encoder_model)
+
+
+def _beside(settings: Settings) -> Provider | None:
+    """What the settings want beside that, for other languages."""
+    if settings.encoder == "none" or settings.multilingual == "off":
+        return None
+    if settings.multilingual == "e5":
+        return MultilingualEncoder()
+    model = settings.multilingual.partition(":")[2]
+    return RemoteEncoder(OllamaEndpoint(settings.ollama_host, model or MULTILINGUAL))
 
 
 def _remote(settings: Settings, provider: str, model: str) -> RemoteEncoder:

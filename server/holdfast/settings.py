@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from holdfast.errors import SettingsError
 from holdfast.model.access import SHORTEST_TOKEN, Answers, StaticToken, origin_of, read_tokens
-from holdfast.model.configured import folder_of_store, remarks_on
+from holdfast.model.configured import folder_of_store, read_beside, remarks_on
 from holdfast.model.note import space_name
 
 _DEEPEST = 3  # an alias may lead back to where it stands
@@ -279,6 +279,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("encoder_dimensions", "", "How long that model's vectors are.", _dimensions, "embedding.dimensions"),
     Setting("encoder_key", "", "The provider's key, by default NIM_API_KEY or OPENAI_API_KEY; in config.yaml ${NAME}.",
             omi="embedding.api_key", late=True),
+    Setting("multilingual", "off", "A second encoder beside it for other languages: e5, ollama, ollama:MODEL or off.",
+            read_beside),
     Setting("builtin_model", "", "Another ONNX file for the built-in encoder."),
     Setting("builtin_model_sha256", "", "The SHA-256 of that file."),
     Setting("secrets", "redact", "redact, refuse or allow secrets in what is stored.",
@@ -448,6 +450,7 @@ class Settings:
     watch: tuple[Path, ...] = ()
     watch_ignore: tuple[str, ...] = ()
     watch_kib: int = 1024
+    multilingual: str = "off"
     raw_turns: bool = False
     sessions: bool = False
     session_turns: int = 5

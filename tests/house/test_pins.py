@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "requirements.txt"
 DEVELOPMENT = ROOT / "requirements-dev.txt"
 EXTRA = ROOT / "requirements-postgres.txt"
+MULTILINGUAL = ROOT / "requirements-multilingual.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 PIN = re.compile(
@@ -98,14 +99,14 @@ def allowed(host: str) -> bool:
     return host in HOSTS or RESERVED.search(host) is not None
 
 
-@pytest.mark.parametrize("path", [RUNTIME, DEVELOPMENT, EXTRA], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [RUNTIME, DEVELOPMENT, EXTRA, MULTILINGUAL], ids=lambda path: path.name)
 def test_every_line_is_a_pin_with_its_hashes(path: Path) -> None:
     lines = logical_lines(path)
     assert lines
     assert not [line for line in lines if not PIN.fullmatch(line)]
 
 
-@pytest.mark.parametrize("path", [RUNTIME, DEVELOPMENT], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [RUNTIME, DEVELOPMENT, MULTILINGUAL], ids=lambda path: path.name)
 def test_a_requirements_file_names_no_host(path: Path) -> None:
     text = path.read_text("utf-8")
     assert "://" not in text
@@ -127,6 +128,12 @@ def test_every_dependency_and_the_build_backend_are_pinned() -> None:
 def test_every_development_tool_is_pinned() -> None:
     wanted = names(PROJECT["dependency-groups"]["dev"])
     assert wanted <= {name for name, _ in pins(DEVELOPMENT)}
+
+
+def test_the_extra_for_other_languages_is_pinned() -> None:
+    [wanted] = PROJECT["project"]["optional-dependencies"]["multilingual"]
+    [(name, version)] = pins(MULTILINGUAL)
+    assert wanted.startswith(f"{name}=={version};")
 
 
 def test_development_runs_on_the_versions_that_users_get() -> None:

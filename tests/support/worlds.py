@@ -40,7 +40,12 @@ PATIENCE = 60.0
 
 
 def memory_on(
-    home: Path, *, encoder: Encoder | None = None, kept: EncodingCache | None = None, files: FileSystem | None = None
+    home: Path,
+    *,
+    encoder: Encoder | None = None,
+    kept: EncodingCache | None = None,
+    files: FileSystem | None = None,
+    beside: Encoder | None = None,
 ) -> Memory:
     """A memory that is not running yet; without an encoder unless one is given."""
     folder = Folder(home)
@@ -56,6 +61,7 @@ def memory_on(
             new_id=new_note_id,
             redact=redact,
             is_ordinary=is_ordinary,
+            beside=beside,
             kept=kept,
         )
     )
@@ -63,10 +69,15 @@ def memory_on(
 
 @asynccontextmanager
 async def living(
-    home: Path, *, encoder: Encoder | None = None, kept: EncodingCache | None = None, files: FileSystem | None = None
+    home: Path,
+    *,
+    encoder: Encoder | None = None,
+    kept: EncodingCache | None = None,
+    files: FileSystem | None = None,
+    beside: Encoder | None = None,
 ) -> AsyncIterator[Memory]:
     """A memory that runs until the block ends."""
-    memory = memory_on(home, encoder=encoder, kept=kept, files=files)
+    memory = memory_on(home, encoder=encoder, kept=kept, files=files, beside=beside)
     async with memory.running():
         yield memory
 

@@ -66,7 +66,7 @@ async def test_a_second_search_on_an_earlier_state_costs_no_later_search_a_vecto
             assert set(found(finder, earlier)) == {an_id(number) for number in range(1, 6)}
             earlier.rollback()
             assert set(found(finder, later)) == {an_id(number) for number in range(1, 7)}
-            assert finder.held(later, SET) == (6, 6)
+            assert finder.held(later, [SET]) == (6, 6)
 
 
 async def test_vectors_read_on_an_earlier_state_are_never_those_of_another_note(tmp_path: Path, finder: Finder) -> None:
@@ -96,7 +96,7 @@ async def test_a_vector_goes_with_the_text_that_it_was_made_from(tmp_path: Path,
             await index.apply(Update(notes=[row(2, "another text, that has no vector yet")]))
             await index.apply(Update(gone=[an_id(3)]))
             assert found(finder, reader).keys() == {an_id(1), an_id(4)}
-            assert finder.held(reader, None) == (2, 2)
+            assert finder.held(reader, []) == (2, 2)
 
 
 async def test_a_background_measured_on_an_earlier_state_is_measured_again_on_the_later(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_replaced_vectors_leave_memory(tmp_path: Path, monkeypatch: pytest
                 last = found(finder, reader)
             assert last == found(Finder(extension=False), reader)
             assert len(last) == 100
-            table = finder._vectors
+            table = finder._vectors[SET]
             assert table is not None
             assert table._size <= 125
 
@@ -176,7 +176,7 @@ async def test_tombstones_do_not_grow_for_ever_and_who_missed_some_reads_all_aga
             assert found(finder, reader).keys() == left
             assert found(finder, reader) == found(up_to_date, reader) == found(Finder(extension=False), reader)
             assert found(finder, reader, None).keys() == left
-            assert finder.held(reader, SET) == (4, 4)
+            assert finder.held(reader, [SET]) == (4, 4)
 
 
 async def test_words_that_were_looked_for_before_the_index_was_whole_are_found_when_it_is(tmp_path: Path) -> None:

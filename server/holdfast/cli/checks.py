@@ -20,6 +20,7 @@ from holdfast.app import build_memory
 from holdfast.cli import install as entries
 from holdfast.cli.install import START_SECONDS, Client, clients
 from holdfast.cli.store import connected
+from holdfast.engine.ports import OwnEncoder
 from holdfast.errors import EncoderError, HoldfastError
 from holdfast.index.database import vector_extension
 from holdfast.settings import Late, Settings
@@ -107,25 +108,31 @@ def check_sqlite() -> Iterator[CheckResult]:
         )
 
 
-async def check_encoder(settings: Settings) -> CheckResult:
+async def check_encoders(settings: Settings) -> list[CheckResult]:
+    """That of the settings, and the one beside it where they want one."""
+    ports = build_memory(replace(settings, store=Late("HOLDFAST_STORE"))).ports  # the same, without it
+    if ports.encoder is None:
+        return [CheckResult("encoder", "ok", "none: notes are found by their words alone")]
+    found = [await _check_encoder("encoder", settings.encoder, ports.encoder)]
+    if ports.beside is not None:
+        found.append(await _check_encoder("multilingual", settings.multilingual, ports.beside))
+    return found
+
+
+async def _check_encoder(what: str, setting: str, encoder: OwnEncoder) -> CheckResult:
     """One text encoded for real: by a loaded model, or by the provider over the network."""
-    encoder = build_memory(replace(settings, store=Late("HOLDFAST_STORE"))).ports.encoder  # the same, without it
-    if encoder is None:
-        return CheckResult("encoder", "ok", "none: notes are found by their words alone")
     try:
         with anyio.fail_after(ENCODER_SECONDS):
             made = await encoder.identify()
             await encoder.encode_query("Does it encode?")
     except EncoderError as error:
-        return CheckResult("encoder", "fail", f"{settings.encoder}: {error.sentence}", error.remedy)
+        return CheckResult(what, "fail", f"{setting}: {error.sentence}", error.remedy)
     except TimeoutError:
-        return CheckResult(
-            "encoder", "fail", f"{settings.encoder} does not answer", "Start the provider, or check its URL."
-        )
+        return CheckResult(what, "fail", f"{setting} does not answer", "Start the provider, or check its URL.")
     finally:
         with anyio.CancelScope(shield=True):
             await encoder.aclose()
-    return CheckResult("encoder", "ok", f"{made.provider}, {made.model}, {made.dimension} dimensions: encoded a text")
+    return CheckResult(what, "ok", f"{made.provider}, {made.model}, {made.dimension} dimensions: encoded a text")
 
 
 def check_settings(settings: Settings) -> Iterator[CheckResult]:

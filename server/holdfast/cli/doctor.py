@@ -16,7 +16,7 @@ from holdfast import __version__
 from holdfast.cli.checks import (
     CheckResult,
     check_clients,
-    check_encoder,
+    check_encoders,
     check_folder,
     check_settings,
     check_sqlite,
@@ -87,7 +87,7 @@ def _all(*, accept: bool) -> Iterator[CheckResult]:
         yield from check_folder(settings.home)
         if settings.home.is_dir() and not any(each.status == "fail" for each in kept):
             yield from _memory(settings, accept=accept)
-        yield anyio.run(check_encoder, settings)
+        yield from anyio.run(check_encoders, settings)
     yield from check_clients(os.environ, Path.home())
     yield from check_presence(os.environ, Path.home())
 

@@ -10,13 +10,13 @@ import ctypes
 import hashlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 import anyio
 from anyio import CapacityLimiter, to_thread
 
 from holdfast.batching import Batcher
-from holdfast.encode.provider import VectorSet
+from holdfast.encode.provider import UNREAD, VectorSet
 from holdfast.encode.wordpiece import WordPiece
 from holdfast.errors import EncoderError
 
@@ -57,7 +57,7 @@ class BuiltinEncoder:
     def __init__(self, path: Path | None = None, sha256: str = SHA256) -> None:
         self._path = path
         self._sha256 = sha256
-        self._model: _Model | None = None
+        self._model: LoadedModel | None = None
         self._failure: EncoderError | None = None
         self._loading = False
         self._backlog = 0
@@ -65,7 +65,7 @@ class BuiltinEncoder:
         self._worker = CapacityLimiter(1)
         self._documents: Batcher[list[TokenWindow], list[bytes]] = Batcher(self._encode_runs, most=_RUNS_TOGETHER)
         self._queries: Batcher[str, bytes] = Batcher(self._encode_queries, most=_RUN_TEXTS)
-        self.vector_set = VectorSet(
+        self._vector_set = VectorSet(
             provider="builtin",
             model=MODEL,
             digest=sha256,
@@ -74,6 +74,11 @@ class BuiltinEncoder:
             background_mean=BACKGROUND_MEAN,
             background_deviation=BACKGROUND_DEVIATION,
         )
+
+    @property
+    def vector_set(self) -> VectorSet:
+        """The set; it is known without loading anything."""
+        return self._vector_set
 
     @property
     def state(self) -> State:
@@ -89,7 +94,7 @@ class BuiltinEncoder:
         return self._backlog
 
     async def identify(self) -> VectorSet:
-        """The set; it is known without loading anything."""
+        """The same."""
         return self.vector_set
 
     async def warm(self) -> None:
@@ -133,7 +138,7 @@ class BuiltinEncoder:
         finally:
             self._backlog -= 1
         if not vector:
-            raise EncoderError("The embedded model does not read this script.", "Ask with words of the note.")
+            raise EncoderError(UNREAD, "Ask with words of the note.")
         return vector
 
     async def aclose(self) -> None:
@@ -161,20 +166,36 @@ class BuiltinEncoder:
     async def _on_worker(self, work: Callable[[], Result]) -> Result:
         return await to_thread.run_sync(work, limiter=self._worker)
 
-    def _loaded(self) -> _Model:
+    def _read(self) -> LoadedModel:
+        """The model, read from its file.
+
+        Raises:
+            EncoderError: it is not there, or not the one that is expected.
+        """
+        return _load(self._path, self._sha256)
+
+    def _loaded(self) -> LoadedModel:
         """The model, loaded if need be. On the worker only, so that it is loaded once."""
         if self._failure is not None:
             raise EncoderError(*self._failure.args)
         if self._model is None:
             self._loading = True
             try:
-                self._model = _load(self._path, self._sha256)
+                self._model = self._read()
             except EncoderError as error:
                 self._failure = EncoderError(*error.args)
                 raise
             finally:
                 self._loading = False
         return self._model
+
+
+class LoadedModel(Protocol):
+    """A model with its tokeniser, for one thread at a time: see `_Model`."""
+
+    def chunks(self, texts: Sequence[str]) -> list[list[TokenWindow]]: ...
+    def query_vectors(self, texts: Sequence[str]) -> list[bytes]: ...
+    def vectors(self, windows: Sequence[TokenWindow]) -> list[bytes]: ...
 
 
 class _Model:
@@ -207,7 +228,7 @@ class _Model:
         # The sum points where the mean points, and only the direction is kept.
         unit = summed / np.linalg.norm(summed, axis=1, keepdims=True)
         if ids.size > _RUN_TOKENS // 2:
-            _return_memory()
+            return_memory()
         return [vector.tobytes() for vector in unit.astype("<f4")]
 
     def _run(self, inputs: dict[str, Any]) -> Any:
@@ -225,13 +246,13 @@ def _load(path: Path | None, sha256: str) -> _Model:
     except ImportError as error:
         raise EncoderError("The embedding runtime (onnxruntime, numpy) cannot be imported.", _REINSTALL) from error
     path = path or _packaged()
-    _check(path, sha256)
+    check_file(path, sha256)
     try:
         session = onnxruntime.InferenceSession(path, _session_options(onnxruntime), providers=["CPUExecutionProvider"])
         model = _Model(session)
     except Exception as error:
         raise EncoderError("The embedding model's file cannot be loaded.", _REINSTALL) from error
-    _return_memory()
+    return_memory()
     return model
 
 
@@ -253,7 +274,12 @@ def _packaged() -> Path:
     return path
 
 
-def _check(path: Path, sha256: str) -> None:
+def check_file(path: Path, sha256: str) -> None:
+    """See that a model's file is the one that is expected, to the last byte.
+
+    Raises:
+        EncoderError: it is another one, or cannot be read.
+    """
     try:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -274,7 +300,7 @@ def _session_options(onnxruntime: Any) -> Any:
     return options
 
 
-def _return_memory() -> None:
+def return_memory() -> None:
     """Hand freed memory back to the system: glibc keeps some 60 MB after loading, more after long texts."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

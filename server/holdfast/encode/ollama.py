@@ -43,6 +43,7 @@ def _is_better(name: str) -> bool:
 
 
 MODEL: Final = "nomic-embed-text"
+MULTILINGUAL: Final = "bge-m3"  # reads some hundred languages; see HOLDFAST_MULTILINGUAL
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - where a server listens, which is no place to ask
 KEEP_ALIVE: Final = "30m"  # the model stays loaded between two prompts
 _SUCCESS: Final = 200

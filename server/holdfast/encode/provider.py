@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, Protocol
 
 _HARM: Final = 1e-3  # the square of a unit vector's length is further from 1 only where a bit has flipped
+UNREAD: Final = "The embedded model does not read this script."
 REMOTE: Final = frozenset({"ollama", "openai", "nim"})
 
 

@@ -1,13 +1,16 @@
 """Vectors for verbs, never in their way: what cannot be had in time is left for later, and the answer says so.
 
+Where the settings want it, a second encoder stands beside theirs and makes a set of its own: questions are compared in
+both. It is asked for nothing else, and is never in the other one's place.
+
 A process answers from the vector set of its own settings once that is ready; until then, and while its provider fails,
 from another one that is ready and that it can encode a query for. A comparison is always within one set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -87,7 +90,8 @@ def speakers(ports: Ports) -> list[EncoderChoice]:
 
 def is_answering(ports: Ports, key: str | None) -> bool:
     """Whether vectors of this set may be compared: it is ready, or there is no other that is."""
-    ready = {row.key for row in ports.index.vector_sets if row.ready}
+    second = identity(ports.beside)
+    ready = {row.key for row in ports.index.vector_sets if row.ready and (second is None or row.key != second.key)}
     return key is None or key in ready or not ready
 
 
@@ -95,26 +99,29 @@ def _others(ports: Ports, own: str | None) -> Iterator[EncoderChoice]:
     """Encoders of ready sets that the settings do not name; what runs in this process first."""
     if ports.kept is None:
         return
-    sets = [read_set(row.described) for row in ports.index.vector_sets if row.ready and row.key != own]
+    second = identity(ports.beside)
+    not_these = {own, second.key if second else None}
+    sets = [read_set(row.described) for row in ports.index.vector_sets if row.ready and row.key not in not_these]
     for vector_set in sorted((item for item in sets if item), key=lambda item: item.is_remote):
         encoder = ports.kept.of(vector_set)
         if encoder is not None:
             yield EncoderChoice(encoder, vector_set.key, is_wanted=False, is_remote=vector_set.is_remote)
 
 
-async def open_own(ports: Ports, opened: str) -> str:
-    """Make the set of the settings known to the folder, so that it is built; returns its key.
+async def open_own(ports: Ports, encoder: Encoder | None, opened: str) -> str:
+    """Make a set of the settings known to the folder, so that it is built; returns its key.
 
     Args:
         ports: the world.
+        encoder: that of the settings, or that beside it.
         opened: the key that this process opened before, empty for none.
 
     Raises:
         EncoderError: the provider cannot be asked.
     """
-    if ports.encoder is None:
+    if encoder is None:
         return ""
-    own = await identified(ports.encoder)
+    own = await identified(encoder)
 
     def is_needed(view: View) -> bool:
         row = next((row for row in ports.index.vector_sets if row.key == own.key), None)
@@ -143,27 +150,31 @@ async def count_waiting(ports: Ports) -> int:
     except (EncoderError, TimeoutError):
         remote = [row.key for row in ports.index.vector_sets if (known := read_set(row.described)) and known.is_remote]
         key = next(iter(remote), "")  # of no set is known: that counts all
-    return await ports.index.count_pending(key)
+    second = identity(ports.beside)
+    return await ports.index.count_pending(key) + (await ports.index.count_pending(second.key) if second else 0)
 
 
 async def progress(ports: Ports) -> list[Progress]:
     """All vector sets of the folder, the one that was begun last first."""
 
     def read(view: View) -> list[Progress]:
-        mine = identity(ports.encoder)
-        answering = next((speaker.key for speaker in speakers(ports)), None)
+        mine = [each for each in (identity(ports.encoder), identity(ports.beside)) if each is not None]
+        answering = {next((speaker.key for speaker in speakers(ports)), None)}
+        answering |= {each.key for each in mine[1:] if _is_ready(ports, each.key)}
         notes = view.count_notes()
         return [_progress(row, view.count_pending(row.key), notes, mine, answering) for row in ports.index.vector_sets]
 
     return await ports.index.read(read)
 
 
-def _progress(row: SetRow, pending: int, notes: int, own: VectorSet | None, answering: str | None) -> Progress:
-    wanted = own.key if own else None
-    told = own if row.key == wanted else read_set(row.described)
+def _progress(
+    row: SetRow, pending: int, notes: int, own: Sequence[VectorSet], answering: Collection[str | None]
+) -> Progress:
+    wanted = next((each for each in own if each.key == row.key), None)
+    told = wanted or read_set(row.described)
     provider, model, dimension = (told.provider, told.model, told.dimension) if told else ("", "", 0)
     return Progress(
-        row.key, provider, model, dimension, notes - pending, notes, row.ready, row.key == wanted, row.key == answering
+        row.key, provider, model, dimension, notes - pending, notes, row.ready, wanted is not None, row.key in answering
     )
 
 
@@ -176,8 +187,8 @@ async def drop(ports: Ports, key: str) -> None:
     rows = await ports.index.read(lambda _: ports.index.vector_sets)
     if key not in {row.key for row in rows}:
         raise InvalidArgumentError("There is no such vector set.")
-    mine = identity(ports.encoder)
-    if {row.key for row in rows if row.ready} == {key} or (mine is not None and mine.key == key):
+    mine = {each.key for each in (identity(ports.encoder), identity(ports.beside)) if each is not None}
+    if {row.key for row in rows if row.ready} == {key} or key in mine:
         raise InvalidArgumentError("This vector set is in use.", "Another one has to answer before it can go.")
     await ports.index.apply(Update(dropped=[key]))
     while await ports.index.clear_dropped(key):
@@ -190,6 +201,7 @@ DEEP_BACKLOG = 12  # texts; behind these a store does not wait for its vector
 DRAIN_BATCH = 64
 HOPELESS = 3  # texts that fail one after the other, and none before them that did not
 _HARMLESS = "This sentence can be encoded."
+_ONE_LANGUAGE = "Notes in other languages than the question's are found less well:"
 
 VectorState = Literal[True, False, "pending"]
 
@@ -278,6 +290,62 @@ async def encode_together(
     return made[0], [vector for vector, _ in made[1:]]
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Texts in the set that stands beside that of the settings; none where there is none, or not all of it yet."""
+
+    vectors: tuple[QueryVector | None, ...] = ()
+    notice: str = ""
+
+    def of(self, place: int) -> QueryVector | None:
+        return self.vectors[place] if self.vectors else None
+
+
+async def encode_beside(ports: Ports, texts: Sequence[str]) -> Beside:
+    """The same texts by the encoder that reads more languages, or why that did not read them."""
+    encoder = ports.beside
+    if encoder is None or ports.encoder is None:
+        return Beside()
+    known = identity(encoder)
+    if known is not None and not _is_ready(ports, known.key):
+        return Beside()  # what is lacking is told by what counts it
+    vectors: list[bytes] = [b""] * len(texts)
+    failed: list[str] = []
+
+    async def encode(place: int) -> None:
+        try:
+            vectors[place] = await encoder.encode_query(texts[place])
+        except EncoderError as error:
+            failed.append(str(error))
+
+    seconds = REMOTE_PATIENCE_SECONDS if known is None or known.is_remote else PATIENCE_SECONDS
+    with anyio.move_on_after(seconds) as patience:
+        async with anyio.create_task_group() as tasks:
+            for place in range(len(texts)):
+                tasks.start_soon(encode, place)
+    if patience.cancelled_caught:
+        failed.append("The encoder for them is not ready yet.")
+    if failed:
+        return Beside(notice=f"{_ONE_LANGUAGE} {failed[0]}")
+    made_with = encoder.vector_set
+    if not _is_ready(ports, made_with.key):
+        return Beside()
+    return Beside(tuple(replace(_query_vector(made_with, vector), is_second=True) for vector in vectors))
+
+
+def _is_ready(ports: Ports, key: str) -> bool:
+    return any(row.key == key and row.ready for row in ports.index.vector_sets)
+
+
+def count_beside(view: View, ports: Ports) -> int:
+    """How many notes have no vector in the set beside that of the settings, where these are too many to pass over."""
+    second = identity(ports.beside)
+    if second is None or ports.encoder is None:
+        return 0
+    lacking = view.count_lacking(second.key)
+    return lacking if lacking > DEEP_BACKLOG or not _is_ready(ports, second.key) else 0
+
+
 def _stood_in(problems: Sequence[str], made_with: VectorSet) -> str:
     """What to say where others were asked before, with what became of that."""
     if not problems:
@@ -338,22 +406,28 @@ async def drain(ports: Ports) -> int:
     if ports.encoder is None:
         return 0
     try:
-        return await _drain_own(ports, ports.encoder)
+        made = await _drain_own(ports, ports.encoder)
     except EncoderError:
         made = await _drain_kept(ports)
         if not made:
             raise
+    if not made and ports.beside is not None:
+        return await _drain_set(ports, ports.beside)
     return made
 
 
 async def _drain_own(ports: Ports, encoder: Encoder) -> int:
+    return await _drain_set(ports, encoder) or await _drain_questions(ports, encoder)
+
+
+async def _drain_set(ports: Ports, encoder: Encoder) -> int:
     own = await identified(encoder)
     queue = await ports.index.pending_vectors(own.key, DRAIN_BATCH + len(ports.refusals))
     waiting = ports.refusals.without(queue, anyio.current_time())[:DRAIN_BATCH]
     if not waiting:
         if queue:
             await _give_up(ports, encoder, own)
-        return await _drain_questions(ports, encoder)
+        return 0
     made: list[MadeVectors] = []
     refused: list[PendingVector] = []
     try:

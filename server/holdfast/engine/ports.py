@@ -143,8 +143,9 @@ class View(Protocol):
         most_terms: int = ...,
         most: int = ...,
         extraordinary: frozenset[str] = ...,
+        beside: QueryVector | None = ...,
     ) -> Found: ...
-    def held(self, key: str | None = None) -> tuple[int, int] | None: ...
+    def held(self, *keys: str) -> tuple[int, int] | None: ...
     def by_time(self, wanted: Filter, most: int, offset: int = ..., *, soonest: bool = ...) -> Timeline: ...
     def personal(self, now: str, most: int) -> list[str]: ...
     def firmest_beliefs(self, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]: ...
@@ -390,6 +391,7 @@ class Ports:
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
     process who want to know what happens. `vault` is None where the storage makes its own backups.
+    `beside` encodes into a second set for what `encoder` cannot read; None where the settings ask for none.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
     `moving` is None where the storage is moved in and out of by its own means.
     `upkeep` is None where the storage looks after itself: no jobs run then. `forgetting` lets them put into the trash
@@ -426,6 +428,7 @@ class Ports:
     )  # pages as they were first seen, until that is recorded
     vault: Vault | None = None
     daily_backups: bool = False
+    beside: OwnEncoder | None = None
     kept: EncodingCache | None = None
     moving: Transfers | None = None
     forget: Callable[[Sequence[str]], Awaitable[None]] = _nothing_kept

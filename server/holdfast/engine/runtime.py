@@ -56,6 +56,7 @@ class Memory:
         self._stopping = False
         self._beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._opened = ""  # the vector set that this process has made known
+        self._opened_beside = ""  # and the one beside it
         self._again = ELSEWHERE_SECONDS  # at the most until the queue is looked at again
         self._caught_up: Callable[[float], None] = _unheard
         self._ailing = ""  # how the report of an encoder began that fails since
@@ -112,7 +113,7 @@ class Memory:
             self.ports.vault.close()
         if self.ports.upkeep is not None:
             self.ports.upkeep.close()
-        for encoders in (self.ports.encoder, self.ports.kept):
+        for encoders in (self.ports.encoder, self.ports.beside, self.ports.kept):
             if encoders is not None:
                 await encoders.aclose()
 
@@ -315,7 +316,9 @@ class Memory:
 
     async def _drain_all(self) -> None:
         with suppress(EncoderError):  # told by what follows, unless a kept set can be worked on meanwhile
-            self._opened = await open_own(self.ports, self._opened)
+            self._opened = await open_own(self.ports, self.ports.encoder, self._opened)
+        with suppress(EncoderError):  # as above
+            self._opened_beside = await open_own(self.ports, self.ports.beside, self._opened_beside)
         while await drain(self.ports):
             await anyio.lowlevel.checkpoint()
 

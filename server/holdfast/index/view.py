@@ -50,14 +50,15 @@ class IndexView:
         most_terms: int = MOST_TERMS,
         most: int = MOST_CANDIDATES,
         extraordinary: frozenset[str] = frozenset(),
+        beside: QueryVector | None = None,
     ) -> Found:
         """See `holdfast.index.search.finder.Finder.search`."""
         sizes = (pool_size, most_terms, most)
-        return self._finder().search(self._connection, query, vector, wanted, *sizes, extraordinary)
+        return self._finder().search(self._connection, query, vector, wanted, *sizes, extraordinary, beside)
 
-    def held(self, key: str | None = None) -> tuple[int, int] | None:
+    def held(self, *keys: str) -> tuple[int, int] | None:
         """See `holdfast.index.search.finder.Finder.held`."""
-        return self._finder().held(self._connection, key)
+        return self._finder().held(self._connection, keys)
 
     def by_time(self, wanted: Filter, most: int, offset: int = 0, *, soonest: bool = False) -> Timeline:
         """See `holdfast.index.search.finder.Finder.by_time`."""

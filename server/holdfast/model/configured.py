@@ -38,6 +38,14 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def read_beside(text: str) -> str:
+    """Which encoder stands beside that of the settings: `off`, `e5`, `ollama`, or `ollama:` and a model's name."""
+    name, _, model = text.strip().partition(":")
+    if name.lower() not in ("off", "e5", "ollama") or (":" in text and not (name.lower() == "ollama" and model)):
+        raise ValueError("use off, e5, ollama or ollama:MODEL")
+    return f"{name.lower()}:{model}" if model else name.lower()
+
+
 def folder_of_store(url: str, tenant: str) -> str:
     """The name of the folder in which a server keeps what it derives from one memory of one database.
 

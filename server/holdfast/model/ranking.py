@@ -106,13 +106,16 @@ class Found:
 class QueryVector:
     """A query's embedding: `vector` is float32 bytes of unit length, made with the vector set `key`.
 
-    `mean` and `deviation` are the encoder's own background, used while the store is too small to have one.
+    `mean` and `deviation` are the encoder's own background, used while the store is too small to have one. `is_read` is
+    False where the encoder does not read the question's language, `is_second` True in the set that stands beside.
     """
 
     key: str
     vector: bytes
     mean: float
     deviation: float
+    is_read: bool = True
+    is_second: bool = False
 
 
 BOUND = 0.15
@@ -355,7 +358,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     lost = len(terms) <= _MOST_TERMS and bool(lost_identifiers(question.text, found))  # longer ones tell more
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
-    unread = question.one_language and unknown >= _UNREAD and _shows_another_language(question.text)
+    unread = question.one_language and unknown >= _UNREAD and shows_another_language(question.text)
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
     unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
     asked = _Asked(
@@ -407,7 +410,7 @@ def lost_identifiers(query: str, found: Found) -> frozenset[str]:
     )
 
 
-def _shows_another_language(text: str) -> bool:
+def shows_another_language(text: str) -> bool:
     """Whether a question has words of another grammar than the English one, or letters that English has not.
 
     Not so where English grammar is there as well, nor for one or two words. Keywords have no grammar: English ones,

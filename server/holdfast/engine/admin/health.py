@@ -67,7 +67,9 @@ class Reencoding:
 
 
 async def reencode(memory: Attending, caller: Caller) -> Journalled[Reencoding]:
-    """Queue every note for the encoder that the settings name. What was queued before counts as not done.
+    """Queue every note for the encoder that the settings name, and for the one beside it, which is not counted.
+
+    What was queued before counts as not done.
 
     Raises:
         EncoderError: no encoder is set, or its provider cannot be asked which model it has.
@@ -79,7 +81,12 @@ async def reencode(memory: Attending, caller: Caller) -> Journalled[Reencoding]:
             raise EncoderError("No encoder is set.", "Set HOLDFAST_ENCODER; auto needs nothing else.")
         own = await identified(encoder)
         await encoder.forget()
-        await ports.index.apply(Update(opened=[SetRow(own.key, own.described)], requeued=[own.key]))
+        sets = [own]
+        if ports.beside is not None and (second := identity(ports.beside)) is not None:
+            await ports.beside.forget()
+            sets.append(second)
+        opened = [SetRow(each.key, each.described) for each in sets]
+        await ports.index.apply(Update(opened=opened, requeued=[each.key for each in sets]))
         return await _state(ports, own.key)
 
     return await journalled(memory, AdminCall(caller, "admin_reencode"), begin, lambda begun: {"notes": begun.notes})
@@ -142,6 +149,7 @@ async def health(ports: Ports) -> Shown:
         "pending_vectors": pending,
         "vectors_in_memory": vectors_in_memory(held),
         "encoder": {"state": state, **named},
+        **_beside(ports),
         "reading_only": obstacle or None,
         "watcher": "kernel" if ports.store.watches else "scan",
         "quarantined": quarantined,
@@ -153,10 +161,25 @@ async def health(ports: Ports) -> Shown:
 
 
 async def read_vectors(ports: Ports) -> tuple[int, int] | None:
-    """Read the vectors of the set that answers: how many came, and how many there are; None where no set is ready."""
+    """Read the vectors of the sets that answer: how many came, and how many there are; None where no set is ready."""
     await ports.index.read(lambda view: view.change_number())  # the sets are known after any reading
     ready = [row.key for row in ports.index.vector_sets if row.ready]
-    return await ports.index.read(lambda view: view.held(ready[0])) if ready else None
+    second = identity(ports.beside)
+    beside = [second.key] if second is not None and second.key in ready else []
+    keys = [*[key for key in ready if key not in beside][:1], *beside]
+    return await ports.index.read(lambda view: view.held(*keys)) if keys else None
+
+
+def _beside(ports: Ports) -> Shown:
+    """The encoder beside that of the settings; nothing where there is none."""
+    if ports.beside is None:
+        return {}
+    second = identity(ports.beside)
+    row = next((row for row in ports.index.vector_sets if second and row.key == second.key), None)
+    if second is None:
+        return {"beside": {"state": "does not answer"}}
+    state = "answers" if row is not None and row.ready else "vectors are being made"
+    return {"beside": {"state": state, "provider": second.provider, "model": second.model, "set": second.key}}
 
 
 def vectors_in_memory(held: tuple[int, int] | None) -> Shown:

@@ -255,7 +255,7 @@ def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Rank
     searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
     most = min(MOST_RANKED, max(LEAST_RANKED, 2 * limit))
     strange = asking.question.extraordinary
-    found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange)
+    found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange, beside=asking.beside)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
     everything = averaged(
         rank(found, replace(asking.question, affinity=liked), asking.weights),

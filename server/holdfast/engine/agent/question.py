@@ -38,6 +38,7 @@ class Phrasing:
     extraordinary: frozenset[str]
     formed: frozenset[str]
     vector: QueryVector | None = None
+    beside: QueryVector | None = None
 
 
 def checked_phrasings(query: str, also: Sequence[str]) -> tuple[str, ...]:
@@ -67,7 +68,14 @@ def ranked_phrasing(
     view: View, phrasing: Phrasing, question: Question, wanted: Filter, weights: Weights, most: int
 ) -> list[Ranked]:
     """What a phrasing finds, best first, with all else as the question has it."""
-    found = view.search(phrasing.text, phrasing.vector, wanted, most=most, extraordinary=phrasing.extraordinary)
+    found = view.search(
+        phrasing.text,
+        phrasing.vector,
+        wanted,
+        most=most,
+        extraordinary=phrasing.extraordinary,
+        beside=phrasing.beside,
+    )
     asked = replace(
         question, text=phrasing.text, extraordinary=phrasing.extraordinary, formed=phrasing.formed
     )  # feedback is on what was asked, and is in the question's own score
@@ -123,7 +131,7 @@ class Asking:
     for. `wanted` is what the caller's arguments let through. `time` is None where the question speaks of no time,
     `window` where no days are known for it. With `open` it asks for whatever is from that time. `intent` is what it
     asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed. `idle`
-    says that it asks memory for nothing. `also` is the same in other words.
+    says that it asks memory for nothing. `also` is the same in other words. `beside` is its vector in the second set.
     """
 
     query: str
@@ -136,6 +144,7 @@ class Asking:
     intent: Intent | None = None
     is_browsing: bool = False
     vector: QueryVector | None = None
+    beside: QueryVector | None = None
     weights: Weights = WEIGHTS
     idle: Idle | None = None
     also: tuple[Phrasing, ...] = ()

@@ -9,6 +9,9 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import anyio
+
+from holdfast.encode.provider import UNREAD
 from holdfast.engine.agent.answer import Answer, Budget, Hit, Neighbour, Tension, answer, budget_of, with_passages
 from holdfast.engine.agent.lists import Listing
 from holdfast.engine.agent.question import (
@@ -23,7 +26,7 @@ from holdfast.engine.agent.question import (
     window_of,
 )
 from holdfast.engine.arguments import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
-from holdfast.engine.encoding import count_unencoded, encode_together
+from holdfast.engine.encoding import Beside, count_beside, count_unencoded, encode_beside, encode_together
 from holdfast.engine.maintenance.notice import due_notice
 from holdfast.engine.omi.beliefs import standings
 from holdfast.engine.ports import Caller, Ports, View
@@ -33,7 +36,7 @@ from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note
 from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.prompts import is_no_question
-from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
+from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, shows_another_language, without_names
 from holdfast.model.records import RecallEvent
 from holdfast.model.words import folded, query_terms
 
@@ -207,10 +210,47 @@ async def asked(
 
     asking, plain = await ports.computing.run(caller.principal, size, place)
     stages.ended("read")
-    (vector, notice), vectors = await encode_together(ports, plain[0], plain[1:])
+    ((vector, notice), vectors), second = await _encoded(ports, plain)
     stages.ended("encode")
     phrasings = tuple(replace(each, vector=made) for each, made in zip(asking.also, vectors, strict=True))
-    return replace(asking, vector=vector, also=phrasings), notice
+    asking = replace(asking, vector=vector, also=phrasings)
+    return (asking, notice) if ports.beside is None else _also_beside(asking, notice, second)
+
+
+async def _encoded(
+    ports: Ports, texts: Sequence[str]
+) -> tuple[tuple[tuple[QueryVector | None, str], list[QueryVector | None]], Beside]:
+    """The texts in the set of the settings, and at the same time in the one beside it."""
+    if ports.beside is None:
+        return await encode_together(ports, texts[0], texts[1:]), Beside()
+    found: list[Beside] = []
+
+    async def encode() -> None:
+        found.append(await encode_beside(ports, texts))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(encode)
+        first = await encode_together(ports, texts[0], texts[1:])
+    return first, found[0]
+
+
+def _also_beside(asking: Asking, notice: str, second: Beside) -> tuple[Asking, str]:
+    """The question with its vector of the second set, which reads what the first one does not."""
+    if asking.vector is None and UNREAD not in notice:  # it is beside the other, never in its place
+        return asking, notice
+    if (vector := second.of(0)) is None:
+        return asking, " ".join(filter(None, (notice, second.notice)))
+    one_language = asking.question.one_language
+
+    def told(made: QueryVector | None, text: str) -> QueryVector | None:
+        return replace(made, is_read=not (one_language and shows_another_language(text))) if made else None
+
+    also = (
+        replace(each, vector=told(each.vector, each.text), beside=second.of(place))
+        for place, each in enumerate(asking.also, 1)
+    )
+    first, question = told(asking.vector, asking.query), replace(asking.question, one_language=False)
+    return replace(asking, question=question, vector=first, beside=vector, also=tuple(also)), ""
 
 
 def _texts(asking: Asking) -> list[str]:
@@ -317,6 +357,8 @@ def standing_notices(view: View, ports: Ports, vector: QueryVector | None) -> li
     if pending:
         these = "1 note has" if pending == 1 else f"{pending} notes have"
         notices.append(f"{these} no vector yet (pending): found by words until then.")
+    if lacking := count_beside(view, ports):
+        notices.append(f"{lacking:,} notes have no multilingual vector yet (pending): less is found across languages.")
     problems = view.problems()
     if problems:
         path, reason = problems[0]

@@ -151,7 +151,9 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
 
     def relevance_of(item: Ranked) -> float:
         likely = likelihood(item.relevance, by_words=item.candidate.z is None)
-        return round(similarity(likely, item.unknown, by_meaning=asking.vector is not None), RELEVANCE_DIGITS)
+        return round(
+            similarity(likely, item.unknown, by_meaning=(asking.vector or asking.beside) is not None), RELEVANCE_DIGITS
+        )
 
     def passing(item: Ranked) -> bool:
         return relevance_of(item) >= request.min_relevance

@@ -24,10 +24,12 @@ class Warmth:
 
     Args:
         encoder: None where there is none; then it is never ready.
+        beside: one that is loaded too; where that fails the other is ready all the same.
     """
 
-    def __init__(self, encoder: _Encoder | None) -> None:
+    def __init__(self, encoder: _Encoder | None, beside: _Encoder | None = None) -> None:
         self._encoder = encoder
+        self._beside = beside
         self._wanted = anyio.Event()
         self._ready = anyio.Event()
 
@@ -50,4 +52,12 @@ class Warmth:
                 log.warning("encoder_not_loaded", reason=error.sentence)
                 await anyio.sleep(AGAIN_SECONDS)
             else:
+                await self._load_beside()
                 self._ready.set()
+
+    async def _load_beside(self) -> None:
+        if self._beside is not None:
+            try:
+                await self._beside.encode_query(_TRIED)
+            except EncoderError as error:
+                log.warning("encoder_not_loaded", reason=error.sentence)

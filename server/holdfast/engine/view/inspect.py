@@ -94,7 +94,7 @@ async def inspect(ports: Ports, caller: Caller, question: str, space: str | None
         before=window.before if window else None,
         time_words=asking.window.words if asking.window else "",
         elsewhen=found.elsewhen,
-        by_meaning=asking.vector is not None,
+        by_meaning=(asking.vector or asking.beside) is not None,
         described=found.listing.described if found.listing else "",
         event_id=event,
         notices=tuple(text for text in told if text),

@@ -17,6 +17,8 @@ from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, RankCand
 from holdfast.model.words import query_terms
 
 SESSION_BEST = 3
+# Chosen on half A of the questions of bench/languages.py, with the model that `HOLDFAST_MULTILINGUAL=e5` names.
+SECOND_LIFT, SECOND_STEEPNESS = 1.1, 1.4
 
 
 class Finder:
@@ -30,7 +32,7 @@ class Finder:
         self._extension = extension
         self._lock = threading.Lock()
         self._snapshot = Snapshot()
-        self._vectors: VectorTable | None = None
+        self._vectors: dict[str, VectorTable] = {}  # by set: that of the settings, and that beside it
         self._background = Background()
 
     def search(
@@ -43,15 +45,18 @@ class Finder:
         most_terms: int,
         most: int,
         extraordinary: frozenset[str] = frozenset(),
+        beside: QueryVector | None = None,
     ) -> Found:
         """The notes that either leg finds, at most `pool_size` from each, with coverage and z.
 
         Told are at most `most`, by the part of their score that is known here. Of the query's words, those that are
-        `extraordinary` count fully in a long note, as identifiers do.
+        `extraordinary` count fully in a long note, as identifiers do. `beside` is the same question in the set that
+        stands beside that of `vector`; where a note has z of both they are averaged.
 
         The caller has begun a transaction: both legs, and all that is read with them, must see one state.
         """
-        snapshot, vectors = self._current(connection, vector.key if vector else None)
+        asked = [each for each in (vector, beside) if each is not None]
+        snapshot, tables = self._current(connection, [each.key for each in asked])
         passes = snapshot.mask(connection, wanted)
         rare = rare_words(connection, snapshot, query, passes)
         lexical = search_words(
@@ -61,14 +66,12 @@ class Finder:
         z = np.full(snapshot.size, np.nan, np.float32)
         session_z = z
         best = snapshot.best(lexical.coverage + WEIGHTS.rare * held, 0.0, pool_size)
-        if vector is not None and vectors is not None:
-            cosines = vectors.cosines(connection, snapshot, vector.vector, passes, pool_size)
-            vectors.exact(connection, vector.vector, best, cosines)
-            z = self._deviations(connection, vector, cosines, snapshot.seen)
+        if asked:
+            z = self._meant(connection, snapshot, list(zip(asked, tables, strict=True)), passes, best, pool_size)
         found = np.zeros(snapshot.size, np.bool_)
         found[best] = found[snapshot.best(z, -np.inf, pool_size)] = True
         pool = np.flatnonzero(found)
-        if vector is not None:
+        if asked:
             session_z = _session_means(snapshot, passes, z, pool)
         worth = lexical.coverage[pool] + WEIGHTS.z * _or_0(z[pool]) + WEIGHTS.session * _or_0(session_z[pool])
         worth += WEIGHTS.rare * held[pool]
@@ -83,7 +86,7 @@ class Finder:
 
         Those of one second are in the order in which they were made. With `soonest` what comes first is first.
         """
-        snapshot, _ = self._current(connection, None)
+        snapshot, _ = self._current(connection, [])
         rows = snapshot.rows
         found = np.flatnonzero(snapshot.mask(connection, wanted) & (rows["mark"][: snapshot.size] != 0))
         order = np.lexsort((rows["mark"][found], rows["created"][found], rows["happened"][found]))
@@ -93,43 +96,65 @@ class Finder:
         ids = tuple(note_id for (note_id,) in connection.execute(statement, (json.dumps(shown.tolist()),)))
         return Timeline(ids, len(found))
 
-    def held(self, connection: sqlite3.Connection, key: str | None) -> tuple[int, int] | None:
-        """How many vectors are in memory, and how many of the same set are in the database.
+    def held(self, connection: sqlite3.Connection, keys: Sequence[str]) -> tuple[int, int] | None:
+        """How many vectors are in memory, and how many of the same sets are in the database.
 
         Args:
             connection: to the database.
-            key: the set, which is read if it is not in memory; None for the one that was compared last.
+            keys: the sets, which are read if they are not in memory; none for those that were compared last.
 
         Returns:
             None where no vectors have been compared yet.
         """
-        loaded = self._vectors
-        key = key or (loaded.key if loaded else None)
-        _, vectors = self._current(connection, key)
-        if vectors is None:
+        _, tables = self._current(connection, list(keys or self._vectors))
+        if not tables:
             return None
         there = connection.execute(
-            "SELECT count(*) FROM vectors v JOIN notes n ON n.rowid = v.note WHERE v.vector_set = ?",
-            (key,),
+            "SELECT count(*) FROM vectors v JOIN notes n ON n.rowid = v.note "
+            "WHERE v.vector_set IN (SELECT value FROM json_each(?))",
+            (json.dumps([table.key for table in tables]),),
         )
-        return vectors.count, int(there.fetchone()[0])
+        return sum(table.count for table in tables), int(there.fetchone()[0])
 
     def subjects(self, connection: sqlite3.Connection, words: Collection[str]) -> list[str]:
         """See `holdfast.index.search.snapshot.Snapshot.subjects`."""
-        return self._current(connection, None)[0].subjects(words)
+        return self._current(connection, [])[0].subjects(words)
 
-    def _current(self, connection: sqlite3.Connection, key: str | None) -> tuple[Snapshot, VectorTable | None]:
-        """What is in memory, with the vectors of the set `key`, brought up to the state that the connection sees."""
+    def _current(self, connection: sqlite3.Connection, keys: Sequence[str]) -> tuple[Snapshot, list[VectorTable]]:
+        """What is in memory, with the vectors of these sets, brought up to the state that the connection sees."""
         with self._lock:
             snapshot = self._snapshot.refreshed(connection)
             if not snapshot.is_past:
                 self._snapshot = snapshot
-            if key is None:
-                return snapshot, None
-            if self._vectors is None or self._vectors.key != key:
-                self._vectors = VectorTable(key, extension=self._extension)
-            self._vectors = self._vectors.refreshed(connection, snapshot)
-            return snapshot, self._vectors
+            if not keys:
+                return snapshot, []
+            tables = [
+                (self._vectors.get(key) or VectorTable(key, extension=self._extension)).refreshed(connection, snapshot)
+                for key in keys
+            ]
+            others = self._vectors if self._vectors.keys() >= set(keys) else {}  # with a new set comes a new pair
+            self._vectors = others | {table.key: table for table in tables}
+            return snapshot, tables
+
+    def _meant(
+        self,
+        connection: sqlite3.Connection,
+        snapshot: Snapshot,
+        asked: Sequence[tuple[QueryVector, VectorTable]],
+        passes: Mask,
+        best: Positions,
+        pool_size: int,
+    ) -> Floats:
+        """How alike each note and the question are, in deviations; NaN where that is not known."""
+        cosines = [table.cosines(connection, snapshot, each.vector, passes, pool_size) for each, table in asked]
+        if len(asked) > 1:  # on a large store each leg knows those that are near in it
+            best = np.unique(np.concatenate([best, *(snapshot.best(each, -np.inf, pool_size) for each in cosines)]))
+        legs = []
+        for (each, table), found in zip(asked, cosines, strict=True):
+            table.exact(connection, each.vector, best, found)
+            z = self._deviations(connection, each, found, snapshot.seen)
+            legs.append((each, _lifted(z) if each.is_second else z))
+        return legs[0][1] if len(legs) == 1 else _together(*legs)
 
     def _deviations(self, connection: sqlite3.Connection, vector: QueryVector, cosines: Floats, seen: int) -> Floats:
         """Cosines as deviations above the background; NaN where they are not known."""
@@ -207,6 +232,18 @@ def _candidates(
 def _or_0(values: Floats) -> Floats:
     """The same, with 0 for what is not known."""
     return np.where(np.isnan(values), np.float32(0), values)
+
+
+def _lifted(z: Floats) -> Floats:
+    """Z of the second set on the scale of the first: what answers across languages lies lower above the background."""
+    return (z + np.float32(SECOND_LIFT)) * np.float32(SECOND_STEEPNESS)
+
+
+def _together(first: tuple[QueryVector, Floats], second: tuple[QueryVector, Floats]) -> Floats:
+    """The mean of both where a note has both, else the one that it has; a question that is read by one has that one."""
+    (asked, one), (_, other) = first, second
+    both = (one + other) / np.float32(2) if asked.is_read else other
+    return np.where(np.isnan(one), other, np.where(np.isnan(other), one, both))
 
 
 def _as_list(values: Floats) -> list[float | None]:

