@@ -205,6 +205,13 @@ class Word:
         return self.stem in _GENERIC_STEMS and self.text not in _KINDS
 
     @property
+    def sort(self) -> str:
+        """Whether it is a day, a figure or a name; empty for what is none of these."""
+        if self.kind != "value":
+            return "name" if self.kind == "name" else ""
+        return "day" if self.text in _DAYS else "figure"
+
+    @property
     def chosen(self) -> bool:
         """Whether it can be one of many: a value, a name, or what only begins a sentence with a capital."""
         return self.kind != "word" or self.first
@@ -390,6 +397,7 @@ class Signs:
     `shared` is how much of the shorter one's topics both have, `topics` how many those are; `changed` that the newer
     tells of a change of what the older one says, `quotes` that it names the older one's value; `differ` that both have
     a value of their own; `siblings` that their subjects are told apart; `plain` that they differ in one place only;
+    `moved` that the newer tells of a change of the older one's subject, to another value of its sort;
     `subject_alone` that they share what they are about and nothing of what they say of it.
     """
 
@@ -408,6 +416,7 @@ class Signs:
     length: int
     happened: bool
     chatty: bool
+    moved: bool
     subject_alone: bool
 
 
@@ -439,6 +448,7 @@ def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
     only_old, only_new = _only(older, newer), _only(newer, older)
     slots = _slots(older, newer)
     differ = any(word.chosen for word in only_old) and any(word.chosen for word in only_new)
+    differ = differ and (newer.changed or _are_of_one_sort(only_old, only_new))
     replaced = bool(only_old) and bool(only_new)
     quotes = bool(older.values - newer.values == frozenset() and older.values and newer.values - older.values)
     return Signs(
@@ -457,6 +467,7 @@ def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
         length=min(len(older.stems), len(newer.stems)),
         happened=older.happened and newer.happened,
         chatty=older.chatty or newer.chatty,
+        moved=newer.changed and differ and _takes_over(older, newer, only_old, only_new),
         subject_alone=not differ and not _say_the_same(older, newer),
     )
 
@@ -475,6 +486,7 @@ def sameness(seen: Signs) -> float:
         + 1.4 * (min(seen.topics, 4) - 2)
         + 1.8 * seen.changed
         + 1.2 * seen.quotes
+        + 1.8 * seen.moved
         + 1.8 * seen.plain
         + 0.8 * seen.opposed
         - 0.7 * min(seen.apart, 6)
@@ -491,6 +503,22 @@ def _only(one: Statement, other: Statement) -> list[Word]:
     return [word for word in one.telling if word.stem not in other.stems]
 
 
+def _are_of_one_sort(only_old: list[Word], only_new: list[Word]) -> bool:
+    """Whether days stand against days, and figures against figures: a day is no other version of an amount."""
+    sorts = [{word.sort for word in only if word.sort} for only in (only_old, only_new)]
+    return not all(sorts) or not sorts[0].isdisjoint(sorts[1])
+
+
+def _takes_over(older: Statement, newer: Statement, only_old: list[Word], only_new: list[Word]) -> bool:
+    """Whether the newer one's whole subject is the older one's, and each has a value of one sort ("moved to 9:45")."""
+    mine, its = (
+        {word.stem for word in each.words if word.subject and word.kind != "value" and not word.generic}
+        for each in (older, newer)
+    )
+    sorts = [{word.sort for word in only if word.sort} for only in (only_old, only_new)]
+    return bool(its) and its <= mine and not sorts[0].isdisjoint(sorts[1])
+
+
 def _say_the_same(older: Statement, newer: Statement) -> bool:
     """Whether both say something of the same of their subject, and do not only share that."""
     return any(not word.subject and not word.generic and word.stem in newer.stems for word in older.words)
@@ -501,6 +529,8 @@ def _differ_in_one_place(
 ) -> bool:
     """Whether one place tells them apart. Where they share their subject alone, it must hold one thing each."""
     if len(slots) != 1 or not all(slots[0]) or max(len(only_old), len(only_new)) > _FEW:
+        return False
+    if not newer.changed and not _are_of_one_sort(only_old, only_new):
         return False
     return _say_the_same(older, newer) or all(sum(word.kind == "word" for word in side) <= 1 for side in slots[0])
 
