@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, MutableMapping
@@ -574,7 +575,8 @@ def work_space(environ_space: str | None, folder: Path, home: Path) -> tuple[str
     """
     if environ_space is not None:
         return environ_space, "HOLDFAST_SPACE"
-    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    places = (folder, *folder.parents)  # `Path.exists` fails, depending on Python, where a folder cannot be looked at
+    top = next((place for place in places if os.path.exists(place / ".git")), None)  # noqa: PTH110 - as said above
     where, how = (top, "git folder") if top is not None and top != home else (folder, "working folder")
     if where in (home, Path(where.anchor)):
         return None, "none: not in a project"
