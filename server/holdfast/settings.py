@@ -222,6 +222,8 @@ def _folders(text: str) -> object:
     folders = tuple(Path(name).expanduser() for name in _names(text))
     if not all(folder.is_absolute() for folder in folders):
         raise ValueError("name each folder from the root of the disk on")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("the name of a folder is no text in UTF-8: rename it, or name one above it")
     return folders
 
 
