@@ -253,6 +253,18 @@ def test_a_server_that_was_killed_is_passed_over_and_its_socket_taken_away_by_th
         assert str(next_one.process.pid) in left.name
 
 
+def test_a_server_whose_derived_files_are_deleted_makes_its_socket_anew(here: dict[str, str], server: Stdio) -> None:
+    derived = Path(here["HOLDFAST_HOME"]) / ".holdfast"
+    derived.rename(derived.with_name("away"))
+    server.tool("remember", content="The oar lies in the boathouse.", space="harbour")
+    until(lambda: bool(sockets(here)))
+    assert LAMP in added(inject(here, hook()))
+    result = server.tool("whisper", prompt=PROMPT, session_id="one", cwd="/srv/harbour")
+    assert result["content"][0]["text"] == "{}", "it was the server that answered"
+    server.end()
+    assert not sockets(here)
+
+
 def test_several_servers_have_a_socket_each_and_take_their_own_away(here: dict[str, str], server: Stdio) -> None:
     with stdio(here) as second:
         begin(second, here)
@@ -330,7 +342,8 @@ def test_without_a_memory_nothing_is_said_and_nothing_made(here: dict[str, str])
 
 
 def test_what_comes_over_the_socket_need_not_be_a_question(here: dict[str, str], server: Stdio) -> None:
-    for sent in (b"\n", b"[1]\n", b'{"prompt": 5}\n', b"\xff\xfe\n", b""):
+    nested, odd = b"[" * 200_000 + b"\n", json.dumps(dict.fromkeys(("prompt", "session_id", "cwd", "event"), "/\ud800"))
+    for sent in (b"\n", b"[1]\n", b'{"prompt": 5}\n', b"\xff\xfe\n", b"", nested, odd.encode() + b"\n"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
             asking.settimeout(30)
             with reachable(str(sockets(here)[0])) as short:
