@@ -129,7 +129,7 @@ class WhisperSocket:
 
     async def _answer(self, given: dict[str, str]) -> str:
         request = Whisper(given.get("prompt", ""), given.get("session_id", ""), given.get("event", ""))
-        who = in_folder(self._served, self._served.asker(None, SOURCE), filled(given.get("cwd")), http=self._http)
+        who = await in_folder(self._served, self._served.asker(None, SOURCE), filled(given.get("cwd")), http=self._http)
         event = filled(request.event) or "UserPromptSubmit"
         return hook_answer(await whispered(self._served, who, request), event)
 
