@@ -1,8 +1,9 @@
 """`holdfast whisper inject`: a hook that is a command, for clients whose hooks cannot call a tool.
 
 It reads the hook's JSON from standard input and prints the client's JSON, or nothing. A server of the same user that
-serves the same folder is asked over its socket; then nothing is imported but a few modules of Python's own. Where none
-runs, notes are found by their words alone, in the index as it is. Whatever fails, it says nothing and ends well, within
+serves the same memory is asked over its socket; then nothing is imported but a few modules of Python's own, and the
+settings where the memory is in a database. Where none runs, notes are found by their words alone, in the index as it
+is. Whatever fails, it says nothing and ends well, within
 its limit: it stands in the way of a prompt.
 """
 
@@ -106,6 +107,30 @@ def _by_words(given: Given) -> str:
 
 
 def _home() -> str:
+    """Where the servers of this memory have their sockets; of a memory in a database that is not the memory folder.
+
+    Raises:
+        SettingsError: the settings may name a database and cannot be used.
+    """
+    home = _folder()
+    if not os.environ.get("HOLDFAST_STORE") and not _may_name_a_store(os.path.join(home, "config.yaml")):  # noqa: PTH118
+        return home
+    from holdfast.settings import load_settings  # noqa: PLC0415 - only where it is needed
+
+    return str(load_settings(os.environ).home)
+
+
+def _may_name_a_store(config: str) -> bool:
+    """Whether the file may name a database: it says so somewhere, or may say it in another spelling."""
+    try:
+        with open(config, "rb") as file:  # noqa: PTH123 - as above
+            text = file.read()
+    except FileNotFoundError:
+        return False
+    return b"store" in text or b"\\" in text
+
+
+def _folder() -> str:
     given = os.environ.get("HOLDFAST_HOME")
     if given:
         return os.path.abspath(os.path.expanduser(given))  # noqa: PTH100, PTH111 - as above

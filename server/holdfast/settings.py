@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, MutableMapping
@@ -221,6 +222,8 @@ def _folders(text: str) -> object:
     folders = tuple(Path(name).expanduser() for name in _names(text))
     if not all(folder.is_absolute() for folder in folders):
         raise ValueError("name each folder from the root of the disk on")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("the name of a folder is no text in UTF-8: rename it, or name one above it")
     return folders
 
 
@@ -577,7 +580,8 @@ def work_space(environ_space: str | None, folder: Path, home: Path) -> tuple[str
     """
     if environ_space is not None:
         return environ_space, "HOLDFAST_SPACE"
-    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    places = (folder, *folder.parents)  # `Path.exists` fails, depending on Python, where a folder cannot be looked at
+    top = next((place for place in places if os.path.exists(place / ".git")), None)  # noqa: PTH110 - as said above
     where, how = (top, "git folder") if top is not None and top != home else (folder, "working folder")
     if where in (home, Path(where.anchor)):
         return None, "none: not in a project"

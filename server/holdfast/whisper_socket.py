@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import anyio
 import structlog
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from holdfast.engine.presence.prompting import filled
 from holdfast.engine.presence.whisper import Whisper
@@ -27,6 +27,7 @@ from holdfast.tools.presence import in_folder, whispered
 from holdfast.tools.whispered import hook_answer
 
 PATIENCE_SECONDS: Final = 10.0  # for a question and its answer
+LOOK_SECONDS: Final = 5.0  # between two looks whether the socket is still there
 MOST_AT_ONCE: Final = 16
 SOURCE: Final = "hook"
 
@@ -51,24 +52,54 @@ class WhisperSocket:
         self._limit = anyio.CapacityLimiter(MOST_AT_ONCE)
 
     async def run(self) -> None:
-        """Listen until cancelled, as soon as the memory folder is there."""
+        """Listen until cancelled, as soon as the memory folder is there, and anew where the socket was taken away."""
         if sys.platform == "win32":
             return
-        derived = self._home / ".holdfast"  # which is made with the first note
+        told = ""
+        async with anyio.create_task_group() as answering:
+            while True:
+                await self._derived_is_there()
+                try:
+                    listener = await self._listener()
+                except OSError as error:  # the folder may have gone this moment, or be mended
+                    reason = error.strerror or str(error)
+                    if reason != told:
+                        log.info("no_whisper_socket", reason=reason)
+                    told = reason
+                    await anyio.sleep(LOOK_SECONDS)
+                else:
+                    await self._listen(listener, answering)
+
+    async def _derived_is_there(self) -> None:
+        derived = self._home / ".holdfast"  # which is made with the first note, and anew where somebody deletes it
         while not await anyio.to_thread.run_sync(derived.is_dir):  # noqa: ASYNC110 - the disk tells nobody
             await anyio.sleep(PATIENCE_SECONDS / 10)
+
+    async def _listener(self) -> SocketListener:
+        """A socket that is ready, under its own name.
+
+        Raises:
+            OSError: there can be none.
+        """
+        await anyio.to_thread.run_sync(self._prepare)
+        made = self._path.with_suffix(".new")  # nobody connects, or takes it for a left one, before it listens
+        with reachable(str(made)) as short:
+            listener = await anyio.create_unix_listener(short, mode=0o600)
         try:
-            await anyio.to_thread.run_sync(self._prepare)
-            made = self._path.with_suffix(".new")  # nobody connects, or takes it for a left one, before it listens
-            with reachable(str(made)) as short:
-                listener = await anyio.create_unix_listener(short, mode=0o600)
             await anyio.to_thread.run_sync(made.rename, self._path)
-        except OSError as error:
-            log.info("no_whisper_socket", reason=error.strerror or str(error))
-            return
+        except BaseException:
+            await anyio.aclose_forcefully(listener)
+            raise
+        return listener
+
+    async def _listen(self, listener: SocketListener, answering: TaskGroup) -> None:
+        """Take questions for as long as the socket is there; those that were taken are answered in any case."""
         try:
-            async with listener:
-                await listener.serve(self._serve)
+            async with listener, anyio.create_task_group() as taking:
+                taking.start_soon(listener.serve, self._serve, answering)
+                while await anyio.to_thread.run_sync(os.path.exists, self._path):  # noqa: ASYNC110 - as above
+                    await anyio.sleep(LOOK_SECONDS)
+                taking.cancel_scope.cancel()
         finally:
             with suppress(OSError):
                 self._path.unlink()
@@ -84,15 +115,21 @@ class WhisperSocket:
                     path.unlink()
 
     async def _serve(self, stream: SocketStream) -> None:
+        """Answer one question. Whatever goes wrong with it, the others and the server go on."""
         async with stream:
-            with suppress(OSError, anyio.BrokenResourceError, anyio.EndOfStream), anyio.move_on_after(PATIENCE_SECONDS):
-                if is_of_this_user(stream.extra(SocketAttribute.raw_socket)):  # noqa: S610 - no query
-                    async with self._limit:
-                        await stream.send((await self._answer(await _line(stream))).encode())
+            try:
+                with anyio.move_on_after(PATIENCE_SECONDS):
+                    if is_of_this_user(stream.extra(SocketAttribute.raw_socket)):  # noqa: S610 - no query
+                        async with self._limit:
+                            await stream.send((await self._answer(await _line(stream))).encode())
+            except (OSError, anyio.BrokenResourceError, anyio.EndOfStream):  # who asked has gone
+                pass
+            except Exception as error:  # noqa: BLE001 - one strange question must not end the server
+                log.warning("whisper_failed", error=type(error).__name__)
 
     async def _answer(self, given: dict[str, str]) -> str:
         request = Whisper(given.get("prompt", ""), given.get("session_id", ""), given.get("event", ""))
-        who = in_folder(self._served, self._served.asker(None, SOURCE), filled(given.get("cwd")), http=self._http)
+        who = await in_folder(self._served, self._served.asker(None, SOURCE), filled(given.get("cwd")), http=self._http)
         event = filled(request.event) or "UserPromptSubmit"
         return hook_answer(await whispered(self._served, who, request), event)
 
@@ -104,7 +141,7 @@ async def _line(stream: SocketStream) -> dict[str, str]:
         data += await stream.receive()
     try:
         told: Any = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or lists in lists in lists
         return {}
     return (
         {str(name): value for name, value in told.items() if isinstance(value, str)} if isinstance(told, dict) else {}

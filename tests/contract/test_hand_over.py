@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -284,6 +285,20 @@ async def test_a_path_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
     session.say("Hello.")
     async with remembering(tmp_path) as memory:
         assert (await handed(memory, session)).status == "refused"
+
+
+@pytest.mark.parametrize("odd", ["/" + "a" * 300, "/a" * 3000, "/\udce9", "/nul\0", "relative"])
+async def test_a_working_folder_that_cannot_be_looked_at_keeps_no_turn_from_being_taken(
+    tmp_path: Path, odd: str
+) -> None:
+    session = claude_session(tmp_path)
+    session.say("Where is the lamp?", "In the tower.")
+    session.write(json.dumps(json.loads(session.line("user", "And the oar?", cwd=odd))) + "\n")
+    session.say("And the net?")
+    async with remembering(tmp_path) as memory:
+        assert (await handed(memory, session)).turns == 4
+        assert (await handed(memory, session)).turns == 0
+        assert "And the oar?" in await said(memory)
 
 
 async def test_an_answer_that_another_hook_or_process_has_taken_is_not_waited_for(tmp_path: Path) -> None:

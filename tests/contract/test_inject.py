@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+import postgres
 from holdfast.from_index import by_words
+from holdfast.model.configured import folder_of_store
 from holdfast.settings import load_settings
 from holdfast.sockets import reachable
 from processes import HOLDFAST, Stdio, environment_in, stdio, take_back_building, until
@@ -48,7 +50,10 @@ def begin(running: Stdio, here: dict[str, str]) -> None:
 
 
 def sockets(here: dict[str, str]) -> list[Path]:
-    return list((Path(here["HOLDFAST_HOME"]) / ".holdfast" / "sockets").glob("*.sock"))
+    home = Path(here["HOLDFAST_HOME"])
+    if here.get("HOLDFAST_STORE"):
+        home = home / "stores" / folder_of_store(here["HOLDFAST_STORE"], here["HOLDFAST_TENANT"])
+    return list((home / ".holdfast" / "sockets").glob("*.sock"))
 
 
 def hook(session: str = "one", **given: Any) -> str:
@@ -248,6 +253,18 @@ def test_a_server_that_was_killed_is_passed_over_and_its_socket_taken_away_by_th
         assert str(next_one.process.pid) in left.name
 
 
+def test_a_server_whose_derived_files_are_deleted_makes_its_socket_anew(here: dict[str, str], server: Stdio) -> None:
+    derived = Path(here["HOLDFAST_HOME"]) / ".holdfast"
+    derived.rename(derived.with_name("away"))
+    server.tool("remember", content="The oar lies in the boathouse.", space="harbour")
+    until(lambda: bool(sockets(here)))
+    assert LAMP in added(inject(here, hook()))
+    result = server.tool("whisper", prompt=PROMPT, session_id="one", cwd="/srv/harbour")
+    assert result["content"][0]["text"] == "{}", "it was the server that answered"
+    server.end()
+    assert not sockets(here)
+
+
 def test_several_servers_have_a_socket_each_and_take_their_own_away(here: dict[str, str], server: Stdio) -> None:
     with stdio(here) as second:
         begin(second, here)
@@ -325,7 +342,8 @@ def test_without_a_memory_nothing_is_said_and_nothing_made(here: dict[str, str])
 
 
 def test_what_comes_over_the_socket_need_not_be_a_question(here: dict[str, str], server: Stdio) -> None:
-    for sent in (b"\n", b"[1]\n", b'{"prompt": 5}\n', b"\xff\xfe\n", b""):
+    nested, odd = b"[" * 200_000 + b"\n", json.dumps(dict.fromkeys(("prompt", "session_id", "cwd", "event"), "/\ud800"))
+    for sent in (b"\n", b"[1]\n", b'{"prompt": 5}\n', b"\xff\xfe\n", b"", nested, odd.encode() + b"\n"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
             asking.settimeout(30)
             with reachable(str(sockets(here)[0])) as short:
@@ -375,3 +393,48 @@ def test_the_limit_is_over_with_the_answer(here: dict[str, str]) -> None:
         [*HOLDFAST[:1], "-c", code], input=b"{}", env=here, capture_output=True, check=True, timeout=60
     )
     assert ran.stdout.split() == [b"0", b"(0.0,", b"0.0)"]
+
+
+@pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)
+@pytest.mark.parametrize("place", ["environment", "file"])
+def test_with_a_database_its_own_server_is_asked_and_never_one_of_the_folder(
+    here: dict[str, str], server: Stdio, place: str
+) -> None:
+    of_team = here | {"HOLDFAST_STORE": postgres.shared().url, "HOLDFAST_TENANT": here["HOLDFAST_HOME"]}
+    asking = of_team
+    if place == "file":
+        asking = here
+        store, tenant = (json.dumps(of_team[name]) for name in ("HOLDFAST_STORE", "HOLDFAST_TENANT"))
+        (Path(here["HOLDFAST_HOME"]) / "config.yaml").write_text(f"store: {store}\ntenant: {tenant}\n", "utf-8")
+    newer = "The lamp of the lighthouse is trimmed by tenacity with twelve attempts."
+    with stdio(of_team) as team:
+        team.begin()
+        team.tool("remember", content=newer, space="harbour")
+        until(lambda: bool(sockets(of_team)))
+        told = added(inject(asking, hook(session="team")))
+        assert newer in told
+        assert LAMP not in told
+        result = team.tool("whisper", prompt=PROMPT, session_id="team", cwd="/srv/harbour")
+        assert result["content"][0]["text"] == "{}", "its server was asked: it knows what the session was told"
+        team.end()
+    told = added(inject(asking, hook(session="later")))
+    assert LAMP not in told
+    assert newer in told
+
+
+@pytest.mark.parametrize("written", ["", "store: {}", '"st\\u006fre": {}', "store: ${{OF_TEAM}}"])
+def test_with_a_database_that_is_away_nothing_of_the_folder_is_told(
+    here: dict[str, str], server: Stdio, written: str
+) -> None:
+    store = "postgresql://nobody@127.0.0.1:9/nothing"
+    if written:
+        (Path(here["HOLDFAST_HOME"]) / "config.yaml").write_text(written.format(store), "utf-8")
+        assert inject(here | {"OF_TEAM": store}, hook()) == ""
+    else:
+        assert inject(here | {"HOLDFAST_STORE": store}, hook()) == ""
+
+
+def test_a_server_of_a_folder_is_asked_whatever_else_its_settings_say(here: dict[str, str], server: Stdio) -> None:
+    (Path(here["HOLDFAST_HOME"]) / "config.yaml").write_text("# restored, no store here\nspace: harbour\n", "utf-8")
+    assert LAMP in added(inject(here, hook()))
+    assert inject(here, hook()) == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from holdfast.index.recalls import RecallLog
 from holdfast.model.tokens import most_tokens
+from holdfast.tools import presence
 from holdfast.tools.presence import _by_name
 from served import Agent, Clock, made_up_secret, serving
 from sessions import claude_session
@@ -53,6 +55,26 @@ async def told(agent: Agent, prompt: str | None, session: str = "one", **given: 
     """The text that is added to the prompt; empty where the hook is silent."""
     said = await answer(agent, prompt, session, **given)
     return str(said["hookSpecificOutput"]["additionalContext"]) if said else ""
+
+
+async def test_a_folder_on_a_disk_that_hangs_keeps_no_other_request_waiting(hooked: Agent) -> None:
+    hangs, over, here = threading.Event(), threading.Event(), threading.get_ident()
+
+    def hanging(*_given: object) -> tuple[str, str]:
+        assert threading.get_ident() != here, "the event loop itself would hang"
+        hangs.wait(60)
+        over.set()
+        return "harbour", "git folder"
+
+    await hooked.call("remember", content=LAMP, space="harbour")
+    with patch.object(presence, "work_space", hanging), patch.object(presence, "FOLDER_SECONDS", 0.1):
+        try:
+            for number in range(6):
+                await answer(hooked, ABOUT_LAMP, f"s{number}")
+            assert not over.is_set()
+        finally:
+            hangs.set()
+    assert LAMP in await told(hooked, ABOUT_LAMP, "later")
 
 
 def without_mark(text: str) -> str:

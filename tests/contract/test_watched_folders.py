@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from structlog.testing import capture_logs
 
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.runtime import Memory
@@ -160,6 +162,21 @@ async def test_links_hidden_ignored_and_large_files_and_others_are_passed_over(t
         fresh.touch()
         await watcher.look()
         assert set(await notes(memory)) == {"kept"}, "a file that was saved this moment waits"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no name is like that")
+async def test_a_name_that_is_no_utf_8_is_passed_over_and_told_once(tmp_path: Path) -> None:
+    docs = Docs(tmp_path / "docs")
+    for name in (b"caf\xe9.md", b"d\xe9j\xe0/kept.md", b"caf\xe9.png", b".caf\xe9.md", b"drafts/\xe9.md"):
+        docs.write(os.fsdecode(name), "The canteen opens at nine.")
+    docs.write("kept.md", "The canteen closes at ten.")
+    docs.write("café.md", "The café opens at eight.")
+    async with watching(tmp_path, docs, ("drafts",)) as (memory, watcher):
+        with capture_logs() as logs:
+            assert [await watcher.look() for _ in range(3)] == [2, 0, 0]
+        assert set(await notes(memory)) == {"kept", "café"}
+    told = sorted(line["path"] for line in logs if line["event"] == "watched_name_no_utf8")
+    assert told == ["caf\\xe9.md", "d\\xe9j\\xe0"]
 
 
 async def test_many_files_are_taken_some_at_a_time_and_a_folder_with_another_name_keeps_all_its_notes(

@@ -214,3 +214,9 @@ def test_what_is_not_safe_is_named(tmp_path: Path, given: dict[str, str], said: 
     remarks = loaded(tmp_path, "encoder: openai", **given, **signed).remarks
     assert [remark.partition(" ")[0] for remark in remarks] == ([said] if said else [])
     assert not [remark for remark in remarks if "example" in remark]
+
+
+@pytest.mark.parametrize("variable", ["HOLDFAST_WATCH", "HOLDFAST_TRANSCRIPT_ROOTS"])
+def test_a_folder_whose_name_is_no_utf_8_is_refused_in_words(tmp_path: Path, variable: str) -> None:
+    with pytest.raises(SettingsError, match=f"{variable} cannot be used: .* UTF-8"):
+        load_settings({"HOLDFAST_HOME": str(tmp_path), variable: "/srv/caf\udce9"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, TypeVar
 
 import anyio
@@ -31,11 +33,36 @@ ELSEWHERE_SECONDS = 5.0  # another process encodes the queue: it may die
 AILING_SECONDS = 10.0  # the encoder fails: what waits for it is tried again
 _ALIKE = 24  # characters
 PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
+AGAIN_SECONDS = 30.0  # until background work is begun anew that ended with an error which it should not have met
 BACKUP_START_SECONDS = 10.0  # a new server has better things to do at first than a daily backup
 BACKUP_LOOK_SECONDS = 300.0  # between two looks whether a backup is due
 PASSING = (HoldfastError, IndexLostError, OSError)  # what background work may meet and tries again later
 
 log = structlog.get_logger()
+
+
+def reason_of(error: BaseException) -> dict[str, str]:
+    """What an error is and where it comes from, the innermost call last; of several the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    calls = (f"{Path(call.filename).name}:{call.lineno}" for call in extract_tb(error.__traceback__))
+    return {"error": type(error).__name__, "at": " > ".join(calls)}
+
+
+async def kept_going(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run background work to its end; where an error ends it that it does not know of, say so and begin it anew.
+
+    Nothing of what it does is worth a server that ends, which takes all requests with it.
+    """
+    while True:
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001 - what goes wrong in the background ends no server
+            named = getattr(work, "__qualname__", type(work).__name__)
+            log.error("background_work_failed", work=named, **reason_of(error))  # noqa: TRY400 - its text may be a note's
+            await anyio.sleep(AGAIN_SECONDS)
+        else:
+            return
 
 
 class Memory:
@@ -62,7 +89,7 @@ class Memory:
         self._ailing = ""  # how the report of an encoder began that fails since
 
     def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Have this run in the background too, as long as the memory does. It must not fail."""
+        """Have this run in the background too, as long as the memory does; begun anew where it fails."""
         self._beside.append(work)
 
     def tell_catching_up(self, told: Callable[[float], None]) -> None:
@@ -79,9 +106,9 @@ class Memory:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._tend, tasks)
-                tasks.start_soon(self.ports.uses.write_behind, self.ports)
+                tasks.start_soon(kept_going, lambda: self.ports.uses.write_behind(self.ports))
                 for work in (self.ports.recalls.write_behind, *self._beside):
-                    tasks.start_soon(work)
+                    tasks.start_soon(kept_going, work)
                 try:
                     yield
                 finally:

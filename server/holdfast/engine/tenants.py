@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
@@ -19,7 +17,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from holdfast.engine.ports import Ports
-from holdfast.engine.runtime import Memory
+from holdfast.engine.runtime import Memory, kept_going, reason_of
 from holdfast.errors import ServerBusyError, StorageError
 
 Answer = TypeVar("Answer")
@@ -50,14 +48,6 @@ class _Tenant:
     @property
     def is_idle(self) -> bool:
         return not self.leases and not self.leave.is_set()
-
-
-def _reason_of(error: BaseException) -> dict[str, str]:
-    """What an error is and where it comes from, the innermost call last; of several the first."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    calls = (f"{Path(call.filename).name}:{call.lineno}" for call in extract_tb(error.__traceback__))
-    return {"error": type(error).__name__, "at": " > ".join(calls)}
 
 
 class Tenants:
@@ -98,7 +88,7 @@ class Tenants:
         return len(self._open)
 
     def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Have this run in the background, once for all memories, as long as these are served. It must not fail."""
+        """Have this run in the background, once for all memories, as long as these are served; see `Memory.beside`."""
         self._beside.append(work)
 
     def tell_catching_up(self, told: Callable[[float], None]) -> None:
@@ -127,7 +117,7 @@ class Tenants:
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._close_idle)
                 for work in self._beside:
-                    self._tasks.start_soon(work)
+                    self._tasks.start_soon(kept_going, work)
                 try:
                     yield
                 finally:
@@ -253,7 +243,7 @@ class Tenants:
             async with tenant.memory.running():
                 await tenant.leave.wait()
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends this memory alone
-            log.error("tenant_failed", **_reason_of(error))  # noqa: TRY400 - the words of a trace may be a note's
+            log.error("tenant_failed", **reason_of(error))  # noqa: TRY400 - the words of a trace may be a note's
             await tenant.memory.stop()  # who has a lease on it opens nothing any more
         finally:
             tenant.leave.set()

@@ -26,10 +26,11 @@ from anyio.to_thread import run_sync
 from holdfast.errors import StorageError
 from holdfast.importers.markdown import SUFFIXES, read_markdown
 from holdfast.model.moving import ArrivedDocument, LeftOut
-from holdfast.store.filesystem import FileSystem
+from holdfast.store.filesystem import NO_TEXT, FileSystem
 from holdfast.store.locks import Lock
 
 MOST_TOLD: Final = 100_000  # files that one look tells of; the next one tells of others
+MOST_NAMELESS: Final = 100  # of which one look tells
 _AT_ONCE: Final = 256  # names that are looked at before others have their turn
 _BREATH: Final = 0.0005  # seconds
 STILL_SECONDS: Final = 2.0  # since the last change: an editor may be in the middle of saving
@@ -72,12 +73,14 @@ class Row:
 class Seen:
     """What a look at one folder found: `is_there` whether it could be listed, `known` how many files were taken.
 
-    `changed` and `missing` are the first ones of many; `gone` counts all that are missing.
+    `changed` and `missing` are the first ones of many; `gone` counts all that are missing. `nameless` are files and
+    folders whose names are no text in UTF-8: they are passed over.
     """
 
     is_there: bool = True
     changed: list[Row] = field(default_factory=list)
     missing: list[Row] = field(default_factory=list)
+    nameless: list[str] = field(default_factory=list)
     gone: int = 0
     known: int = 0
     seconds: float = 0.0
@@ -145,7 +148,7 @@ class WatchedFolders:
             stack = [""]
             while stack:
                 folder = stack.pop()
-                names = self._list(watched.root, folder, stack)
+                names = self._list(watched.root, folder, stack, seen.nameless)
                 if names is None:
                     seen.is_there = seen.is_there and bool(folder)
                     continue
@@ -170,7 +173,7 @@ class WatchedFolders:
                     return replace(row, mark=_mark(status), hash=hashlib.sha256(data).hexdigest())
         return None
 
-    def _list(self, root: Path, folder: str, stack: list[str]) -> dict[str, _Found] | None:
+    def _list(self, root: Path, folder: str, stack: list[str], nameless: list[str]) -> dict[str, _Found] | None:
         """The files of one folder by name; the folders within it go onto the stack. None where it cannot be listed."""
         names: dict[str, _Found] = {}
         try:
@@ -181,10 +184,15 @@ class WatchedFolders:
                     path = f"{folder}/{entry.name}" if folder else entry.name
                     if entry.name.startswith(".") or self._is_ignored(path, entry.name):
                         continue
-                    if entry.is_dir(follow_symlinks=False):
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if not is_folder and not entry.name.lower().endswith(SUFFIXES):
+                        continue
+                    if NO_TEXT.search(entry.name):
+                        nameless += [path] if len(nameless) < MOST_NAMELESS else []
+                    elif is_folder:
                         if Path(entry.path) != self._home:
                             stack.append(path)
-                    elif entry.name.lower().endswith(SUFFIXES) and entry.is_file(follow_symlinks=False):
+                    elif entry.is_file(follow_symlinks=False):
                         status = entry.stat(follow_symlinks=False)
                         changed = status.st_mtime if status.st_size <= self._largest else math.inf
                         names[entry.name] = _Found(_mark(status), changed)

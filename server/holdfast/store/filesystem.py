@@ -32,7 +32,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL
 _AT_FDCWD = -100
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG})  # one place cannot be looked at; others can
-_NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python spells bytes in a name that are not UTF-8
+NO_TEXT = re.compile("[\ud800-\udfff]")  # how Python spells bytes in a name that are not UTF-8
 
 
 class Signature(NamedTuple):
@@ -380,7 +380,7 @@ def _entry(path: str, status: os.stat_result, given: int) -> Entry:
 def spelled(path: str, given: int = 0) -> str:
     """A path as text, bytes that are none as `%ff`; the first `given` characters are not judged."""
     name = path[given:]
-    return path if name.isascii() else path[:given] + _NO_TEXT.sub(_escaped, name)
+    return path if name.isascii() else path[:given] + NO_TEXT.sub(_escaped, name)
 
 
 def _escaped(found: re.Match[str]) -> str:

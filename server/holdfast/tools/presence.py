@@ -33,6 +33,7 @@ STORE: Final = "For hooks of clients: hands over what was said in a session, to 
 HIDDEN: Final = {"ui": {"visibility": ["app"]}}  # clients that know this keep the tool from their model
 DEADLINE_SECONDS: Final = 6.0  # with the opening of the index; the search itself has less
 STORE_SECONDS: Final = 8.0  # hooks wait ten
+FOLDER_SECONDS: Final = 1.5  # for the disk to say which project a folder is in
 LONGEST_PATH: Final = 4096
 FEWEST_PARTS: Final = 4  # of a path that may be a project's, seen from another machine: /home/ann is none
 _BY_HOOK: Final = "the hook's folder"
@@ -43,6 +44,7 @@ _LOOKS: Final = ToolAnnotations(
 _FAILURES: Final = (HoldfastError, OSError, sqlite3.Error)
 
 log = structlog.get_logger()
+_looking = anyio.CapacityLimiter(4)  # threads of its own: folders on a disk that hangs keep none from other work
 
 
 def add_presence_tools(server: FastMCP[Any], served: ServedMemory, *, http: bool) -> None:
@@ -66,7 +68,7 @@ def _add_whisper(server: FastMCP[Any], served: ServedMemory, *, http: bool) -> N
         event: str | None = None,
         client: str | None = None,
     ) -> str:
-        who = in_folder(served, served.caller(context), filled(cwd), http=http)
+        who = await in_folder(served, served.caller(context), filled(cwd), http=http)
         if client is not None and filled(client):
             who = replace(who, source=on_one_line(filled(client), 64))
         request = Whisper(filled(prompt), filled(session_id), filled(event) or _OWN_EVENT)
@@ -84,7 +86,7 @@ def _add_whisper_store(server: FastMCP[Any], served: ServedMemory) -> None:
         last: str | None = None,
     ) -> str:
         folder = filled(cwd)
-        who = in_folder(served, served.caller(context), folder, http=False)
+        who = await in_folder(served, served.caller(context), folder, http=False)
         given = {"path": filled(transcript_path), "session": filled(session_id), "cwd": folder, "event": filled(event)}
         await _handed_over(served, who, given, filled(last) or None)
         return SILENCE
@@ -114,8 +116,8 @@ async def whispered(served: ServedMemory, who: Caller, request: Whisper) -> str:
     return text_of(said.sections, new_mark())
 
 
-def in_folder(served: ServedMemory, who: Caller, folder: str, *, http: bool) -> Caller:
-    """Who asks, at work in a folder that a hook named.
+async def in_folder(served: ServedMemory, who: Caller, folder: str, *, http: bool) -> Caller:
+    """Who asks, at work in a folder that a hook named; where a disk does not say in time what is there, just who asks.
 
     What a request's header names comes before it, and on stdio, where all is one project's, `HOLDFAST_SPACE`.
     """
@@ -128,10 +130,15 @@ def in_folder(served: ServedMemory, who: Caller, folder: str, *, http: bool) -> 
         path = Path(folder)
         if not path.is_absolute():
             return who
-        space, how = work_space(named, path, Path.home())
+        with anyio.move_on_after(FOLDER_SECONDS):  # a network's disk may hang: the thread is left to it
+            space, how = await anyio.to_thread.run_sync(
+                work_space, named, path, Path.home(), abandon_on_cancel=True, limiter=_looking
+            )
+            return replace(who, space=space, space_from=how)
     except (OSError, RuntimeError, ValueError):
         return who
-    return replace(who, space=space, space_from=how)
+    log.warning("hook_folder_not_seen", seconds=FOLDER_SECONDS)
+    return who
 
 
 def _by_name(folder: str) -> str | None:

@@ -7,6 +7,7 @@ changes nothing. The files themselves are never written.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -79,6 +80,7 @@ class Hippocampus:
         self.folders = folders
         self._missing: dict[str, float] = {}  # since when, by key
         self._behind: dict[Watched, _Work] = {}
+        self._nameless: set[str] = set()  # names that were told of
         self._looked = 0.0  # seconds that looking itself took
 
     async def run(self) -> None:
@@ -127,10 +129,18 @@ class Hippocampus:
         """What is to be done for a folder; nothing where it is not there."""
         seen = await self.folders.look(watched)
         self._looked += seen.seconds
+        self._tell_nameless(seen.nameless)
         if not seen.is_there or _is_lost(seen):
             log.warning("watched_folder_missing", known=seen.known)
             return _Work((), ())
         return _Work(seen.changed, seen.missing)
+
+    def _tell_nameless(self, paths: Sequence[str]) -> None:
+        """Say once of each of these that it is left out, with what is no text spelled as bytes."""
+        for path in paths:
+            if path not in self._nameless:
+                self._nameless.add(path)
+                log.warning("watched_name_no_utf8", path=os.fsencode(path).decode("utf-8", "backslashreplace"))
 
     async def _take(self, watched: Watched, row: Row, before: Row | None) -> None:
         """Store what a file says, then write down that it is so."""

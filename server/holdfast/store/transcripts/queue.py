@@ -8,7 +8,7 @@ oldest turns go where all are too large together; `dropped` counts them.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -241,6 +241,7 @@ class TranscriptQueue:
     def _keep(self, path: str, chunk: Chunk, turns: Sequence[Turn], space: str, now: str) -> int | None:
         if chunk.after == chunk.before and not turns:
             return 0
+        spaces = self._spaces(turns, space)
         with writing(self._path) as connection:
             if _place_in(connection, path).version != chunk.before.version:
                 return None
@@ -250,13 +251,14 @@ class TranscriptQueue:
                 (path, after.offset, after.head, after.tail, setting.source, setting.session, setting.cwd,
                  chunk.before.version + 1, now[:10]),
             )  # fmt: skip
-            kept = self._insert(connection, turns, path, space, now)
+            kept = _insert(connection, turns, path, spaces, now)
             self._bound(connection, now)
             return kept
 
     def _add(self, turns: Sequence[Turn], path: str, space: str, now: str) -> int:
+        spaces = self._spaces(turns, space)
         with writing(self._path) as connection:
-            kept = self._insert(connection, turns, path, space, now)
+            kept = _insert(connection, turns, path, spaces, now)
             self._bound(connection, now)
             return kept
 
@@ -290,20 +292,9 @@ class TranscriptQueue:
             told = "SELECT 1 FROM known WHERE key = ?"
             return [turn for key, turn in each.items() if connection.execute(told, (key,)).fetchone() is None]
 
-    def _insert(self, connection: sqlite3.Connection, turns: Sequence[Turn], path: str, space: str, now: str) -> int:
-        kept = 0
-        for turn in turns:
-            row = (turn.key, now[:10])
-            if connection.execute("INSERT OR IGNORE INTO known VALUES (?, ?)", row).rowcount != 1:
-                continue
-            kept += 1
-            connection.execute(
-                "INSERT INTO turns (role, at, source, session, space, path, queued, bytes, text) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (turn.role, turn.at, turn.source, turn.session, space or self._place(turn.cwd), path, now,
-                 len(turn.text.encode()), turn.text),
-            )  # fmt: skip
-        return kept
+    def _spaces(self, turns: Sequence[Turn], space: str) -> dict[str, str]:
+        """The space of each working folder; folders are looked at before the queue is locked, as a disk may be slow."""
+        return {cwd: space or self._place(cwd) for cwd in {turn.cwd for turn in turns}}
 
     def _bound(self, connection: sqlite3.Connection, now: str) -> int:
         """Let go of what is too old or too much; returns how many turns went."""
@@ -415,6 +406,25 @@ def _size(path: str) -> int:
         return Path(path).lstat().st_size
     except OSError:
         return 0
+
+
+def _insert(
+    connection: sqlite3.Connection, turns: Sequence[Turn], path: str, spaces: Mapping[str, str], now: str
+) -> int:
+    """Put turns into the queue, each in the space of its working folder; returns how many were new."""
+    kept = 0
+    for turn in turns:
+        row = (turn.key, now[:10])
+        if connection.execute("INSERT OR IGNORE INTO known VALUES (?, ?)", row).rowcount != 1:
+            continue
+        kept += 1
+        connection.execute(
+            "INSERT INTO turns (role, at, source, session, space, path, queued, bytes, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (turn.role, turn.at, turn.source, turn.session, spaces[turn.cwd], path, now,
+             len(turn.text.encode()), turn.text),
+        )  # fmt: skip
+    return kept
 
 
 def _place_in(connection: sqlite3.Connection, path: str) -> Place:

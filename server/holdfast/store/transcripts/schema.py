@@ -49,6 +49,12 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise StorageError(
+            f"The queue of transcripts cannot be opened: {error.strerror or type(error).__name__}.",
+            "Nothing was taken; check the memory folder.",
+        ) from error
+    try:
         with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
@@ -56,11 +62,6 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     except sqlite3.Error as error:
         raise _refused(error) from error
-    except OSError as error:
-        raise StorageError(
-            f"The queue of transcripts cannot be opened: {error.strerror or type(error).__name__}.",
-            "Nothing was taken; check the memory folder.",
-        ) from error
 
 
 @contextmanager
