@@ -21,6 +21,7 @@ from holdfast.store.frontmatter import Document, MalformedError, parse
 EPOCH = "1970-01-01T00:00:00Z"
 LARGEST_FILE = 384 * 1024
 LARGEST_PAGE = 16 * 1024 * 1024
+TOO_LONG = f"it is longer than {LARGEST_FILE // 1024} kB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def _read(
     folder: Folder, files: FileSystem, path: str, signature: Signature, known_id: str | None
 ) -> Stored | Unreadable | None:
     if signature.size > LARGEST_FILE:
-        return Unreadable(path, f"it is longer than {LARGEST_FILE // 1024} kB", signature)
+        return Unreadable(path, TOO_LONG, signature)
     try:
         data = files.read(folder.file(path), LARGEST_FILE + 1)
         document = parse(data)

@@ -22,7 +22,7 @@ from holdfast.store.stored import Stored, Unreadable
 
 TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
 GIVEN_LINES = (GIVEN, ADOPT)  # of the journal
-_TWIN = "it has the same id as"
+TWIN = "it has the same id as"
 _KINDS = {
     "link": "it is a symbolic link, and those are not followed",
     "other": "it is not a regular file",
@@ -177,7 +177,7 @@ class FileBatch:
             rival = place.get(note_id)
             if rival is not None and rival in self._rivals:
                 paths.append(rival)
-            winner, *losers = sorted(paths, key=lambda path: (not is_canonical(path, note_id), path))
+            winner, *losers = winner_first(paths, note_id)
             for loser in losers:
                 self._mark_twin(loser, winner, note_id)
             if winner in self.stored:
@@ -200,7 +200,7 @@ class FileBatch:
         if not ids:
             return set()
         twins = await self._ports.index.files_of(ids)
-        return {path for path, row in twins.items() if (row.problem or "").startswith(_TWIN)} - set(self._paths)
+        return {path for path, row in twins.items() if (row.problem or "").startswith(TWIN)} - set(self._paths)
 
     def _note_at(self, path: str) -> str | None:
         """The note of a file that cannot be read, as far as that is known."""
@@ -213,7 +213,12 @@ class FileBatch:
 
     def _mark_twin(self, loser: str, winner: str, note_id: str) -> None:
         known = self.stored.get(loser) or self._rivals[loser]
-        self._mark(loser, known.signature, f"{_TWIN} {winner}", note_id)
+        self._mark(loser, known.signature, f"{TWIN} {winner}", note_id)
+
+
+def winner_first(paths: Collection[str], note_id: str) -> list[str]:
+    """Files that claim one id: the canonically named one is the note, else the one with the smallest path."""
+    return sorted(paths, key=lambda path: (not is_canonical(path, note_id), path))
 
 
 async def load(ports: Ports, paths: Sequence[str], given: Mapping[str, str]) -> Sequence[Stored | Unreadable]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -12,12 +12,14 @@ from holdfast.batching import Batcher
 from holdfast.engine.commit import note_row
 from holdfast.engine.omi.integrity import first_look
 from holdfast.engine.ports import MakeKeeper, Ports, Reading, Store
+from holdfast.engine.sync.batch import TWIN, note_of, winner_first
 from holdfast.engine.sync.replay import SLICE, follow
 from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError
-from holdfast.index.projection import Update, text_to_encode
+from holdfast.index.projection import FileRow, NoteRow, Update, text_to_encode
 from holdfast.model.records import PURGE
-from holdfast.store.stored import Followed, Stored
+from holdfast.store.folder import id_in_name
+from holdfast.store.stored import Followed, Stored, Unreadable
 
 _BATCH = 512
 _LOOK_SECONDS = 0.2  # between looks whether the storage is away while another task waits for it
@@ -190,7 +192,7 @@ class Follower:
         for start in range(0, len(paths), _BATCH):
             part = paths[start : start + _BATCH]
             marks = await self._store.marks(part)
-            await self._take([path for path in part if path not in known or known[path].mark != marks.get(path)])
+            await self._take([path for path in part if not _is_known(known.get(path), marks.get(path))])
         await self._take(sorted(known.keys() - set(paths)))
         self._followed.place = place
 
@@ -228,16 +230,60 @@ class Follower:
         return {file.path for record in told for file in record.files if not file.is_page}
 
     async def _take(self, paths: Sequence[str]) -> None:
+        """Bring these into the index, with all others that claim the id of one of them."""
         if not paths:
             return
         known = await self.ports.index.files(paths)
+        found = await self._read(paths, known)
+        claimed = {item.note.id for item in found if isinstance(item, Stored)} | _notes_of(known)
+        rivals = await self.ports.index.files_of(claimed)
+        others = {path: rivals[path] for path in rivals.keys() - set(paths)}
+        found += await self._read(sorted(others), others)
+        update = _update_of(found, known | others)
+        if update != Update():
+            await self.ports.index.apply(update)
+
+    async def _read(self, paths: Sequence[str], known: Mapping[str, FileRow]) -> list[Stored | Unreadable]:
+        if not paths:
+            return []
         ids = {path: row.note for path, row in known.items() if row.note}
-        found = [item for item in await self._store.load(paths, ids) if isinstance(item, Stored)]
-        rows = [note_row(item) for item in found]
-        there = {item.path for item in found}
-        fresh = [row for row in rows if known.get(row.file.path) != row.file]
-        gone_files = [path for path in known if path not in there]
-        moved = {item.note.id for item in found}
-        gone = sorted({row.note for path, row in known.items() if path in gone_files and row.note} - moved)
-        if fresh or gone or gone_files:
-            await self.ports.index.apply(Update(notes=fresh, gone=gone, gone_files=gone_files))
+        return await self._store.load(paths, ids)
+
+
+def _is_known(row: FileRow | None, mark: str | None) -> bool:
+    """Whether the index has this version; one that is quarantined is read again, for what mends it tells nobody."""
+    return row is not None and row.mark == mark and not row.problem
+
+
+def _notes_of(known: Mapping[str, FileRow]) -> set[str]:
+    return {row.note for row in known.values() if row.note}
+
+
+def _update_of(found: Sequence[Stored | Unreadable], known: Mapping[str, FileRow]) -> Update:
+    """What stored texts, all that claim the ids of any of them, change in an index that knows these versions.
+
+    One that cannot be read, or whose id another one has, is quarantined as a file in a folder is.
+    """
+    stored = {item.path: item for item in found if isinstance(item, Stored)}
+    claims: dict[str, list[str]] = {}
+    for path, item in stored.items():
+        claims.setdefault(item.note.id, []).append(path)
+    problems = [_quarantined(item, item.reason, known) for item in found if isinstance(item, Unreadable)]
+    rows: list[NoteRow] = []
+    for note, paths in claims.items():
+        winner, *losers = winner_first(paths, note)
+        rows.append(note_row(stored[winner]))
+        problems += [_quarantined(stored[path], f"{TWIN} {winner}", known) for path in losers]
+    held = {row.note for row in known.values() if row.note and not row.problem}
+    return Update(
+        notes=[row for row in rows if known.get(row.file.path) != row.file],
+        gone=sorted(held - claims.keys()),
+        files=[row for row in problems if known.get(row.path) != row],
+        gone_files=sorted(known.keys() - {item.path for item in found}),
+    )
+
+
+def _quarantined(item: Stored | Unreadable, reason: str, known: Mapping[str, FileRow]) -> FileRow:
+    told = item.note.id if isinstance(item, Stored) else note_of(known.get(item.path)) or id_in_name(item.path)
+    signature = item.signature
+    return FileRow(item.path, signature.mark, signature.modified_ns, signature.size, told, reason)

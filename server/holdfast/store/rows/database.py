@@ -7,6 +7,7 @@ because two transactions met, is tried again for a bounded time: work that is do
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -39,7 +40,12 @@ UNHEARD_MILLISECONDS: Final = 10_000  # after which a database that confirms not
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
 _LOCK_TIMEOUT: Final = "10s"
-_PASSING: Final = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+_PASSING: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,  # this server stood still in the middle
+)
 _TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
 log = structlog.get_logger()
@@ -138,7 +144,7 @@ class Database:
         self._url = url
         self._patience = patience
         self._limit = anyio.CapacityLimiter(connections)
-        self._idle: list[Connection] = []
+        self._idle: list[tuple[Connection, float]] = []  # with the time at which each came back whole
         self._lock = threading.Lock()
         self._checked = False
         self._closed = False
@@ -194,11 +200,13 @@ class Database:
         self._closed = True
         self._let_go()
 
-    def _let_go(self) -> None:
+    def _let_go(self, until: float = math.inf) -> None:
+        """Close the idle connections that came back before a time."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+            idle, self._idle = self._idle, [each for each in self._idle if each[1] >= until]
+        for connection, back in idle:
+            if back < until:
+                connection.close()
 
     def transact(self, tenant: str, work: Callable[[Transaction], Answer], *, flush: bool = True) -> Answer:
         """As `run`, in this thread."""
@@ -252,25 +260,36 @@ class Database:
     def _lasting(self, work: Callable[[Connection], Answer]) -> Answer:
         began, patience, tries = time.monotonic(), self._waits(), 0
         while True:
+            tried, was_idle = time.monotonic(), False
             try:
-                with self._lent() as connection:
+                with self._lent() as (connection, was_idle):
                     answer = work(connection)
                 self._is_there()
             except psycopg.Error as error:
                 lasted = time.monotonic() - began
-                if isinstance(error, heard.SilentError):
-                    self._let_go()  # whatever cut this one off has done so with the others
-                if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
-                    self._is_away()
-                if not _is_passing(error) or lasted >= patience:
-                    raise refused(error) from error
+                if _is_absence(error):  # whatever cut this one off has done so with the others
+                    self._let_go(math.inf if isinstance(error, heard.SilentError) else tried)
+                is_stale = was_idle and not tries and _is_absence(error) and lasted < HURRIED_SECONDS
+                if not is_stale:  # else it may have died long ago, and tells nothing of the database as it is now
+                    self._refuse(error, lasted, patience)
             else:
                 return answer
-            pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
+            pause = 0.0 if is_stale else _PAUSES[min(tries, len(_PAUSES) - 1)]
             tries += 1
             self._tries_again += 1
             log.info("database_tried_again", tries=tries)
             time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
+
+    def _refuse(self, error: psycopg.Error, lasted: float, patience: float) -> None:
+        """Give up after so many seconds, or where another try would not go better.
+
+        Raises:
+            StorageError: it is given up.
+        """
+        if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
+            self._is_away()
+        if not _is_passing(error) or lasted >= patience:
+            raise refused(error) from error
 
     def _waits(self) -> float:
         """For how many seconds what fails in passing is tried again."""
@@ -279,15 +298,14 @@ class Database:
         return 0.0 if self.away_since is not None else min(HURRIED_SECONDS, self._patience)
 
     @contextmanager
-    def _lent(self) -> Iterator[Connection]:
-        """A connection for this thread; one that does not work any more is not kept."""
+    def _lent(self) -> Iterator[tuple[Connection, bool]]:
+        """A connection for this thread, and whether it was idle; one that does not work any more is not kept."""
         with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            connection = self._connect()
+            idle = self._idle.pop()[0] if self._idle else None
+        connection = idle or self._connect()
         whole = False
         try:
-            yield connection
+            yield connection, idle is not None
             whole = True
         except HoldfastError:
             whole = True  # it was decided by us, and the transaction was taken back
@@ -300,7 +318,7 @@ class Database:
         with self._lock:
             kept = whole and not self._closed and not connection.closed and connection.info.transaction_status == idle
             if kept:
-                self._idle.append(connection)
+                self._idle.append((connection, time.monotonic()))
         if not kept:
             with suppress(psycopg.Error):
                 connection.close()

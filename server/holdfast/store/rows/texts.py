@@ -13,7 +13,7 @@ from holdfast.store.filesystem import Signature
 from holdfast.store.folder import Folder
 from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.rows.database import Question, Row, Transaction
-from holdfast.store.stored import Page, Stored, Unreadable, time_of
+from holdfast.store.stored import LARGEST_FILE, TOO_LONG, Page, Stored, Unreadable, time_of
 
 LAYOUT: Final = Folder(Path("memory"))  # of names and paths, which are those that an export would have
 _OF_HASH: Final = 15  # hexadecimal digits, as many as a number of the index holds
@@ -54,6 +54,8 @@ def read_note(row: Row, known_ids: Mapping[str, str]) -> Stored | Unreadable:
     try:
         if content_hash(data) != hash_:
             return Unreadable(path, "its row was changed by other means", signature)
+        if len(data) > LARGEST_FILE:
+            return Unreadable(path, TOO_LONG, signature)
         document = parse(data)
         modified = "" if "created" in document.values else time_of(signature)
         around = Surroundings(LAYOUT.space_of(path), modified)
