@@ -136,7 +136,7 @@ def lines(asked: list[Asked], megabytes: float) -> Iterator[str]:
 
 def fit(out: Path) -> None:
     path = packaged()
-    assert path is not None, "install holdfast[multilingual]"
+    assert path is not None, "install requirements-multilingual.txt"
     model = E5(path, None)
     languages = json.loads((DATA / "parallel.json").read_text("utf-8"))
     means = np.array(

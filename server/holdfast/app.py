@@ -307,7 +307,9 @@ def open_database(settings: Settings, connections: int = 10) -> Database:
     try:
         from holdfast.store.rows.database import Database  # noqa: PLC0415 - most servers have none
     except ImportError as error:
-        raise SettingsError("HOLDFAST_STORE needs the driver of PostgreSQL.", "Install holdfast[postgres].") from error
+        raise SettingsError(
+            "HOLDFAST_STORE needs the driver of PostgreSQL.", "Install the clone's requirements-postgres.txt with pip."
+        ) from error
     return Database(url, connections)
 
 

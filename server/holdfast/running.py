@@ -133,7 +133,8 @@ def _metrics(settings: Settings, memory: Memories, database: Database | None) ->
         from holdfast.http.metrics import Metrics  # noqa: PLC0415 - most servers have none
     except ImportError as error:
         raise SettingsError(
-            "HOLDFAST_METRICS_TOKEN needs the library of Prometheus.", "Install holdfast[metrics]."
+            "HOLDFAST_METRICS_TOKEN needs the library of Prometheus.",
+            "Install the clone's requirements-postgres.txt with pip.",
         ) from error
     return Metrics(settings.metrics_token, memory, None if database is None else lambda: database.pool)
 

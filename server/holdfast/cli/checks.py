@@ -78,7 +78,12 @@ def check_store(settings: Settings) -> Iterator[CheckResult]:
 
         found = connected(settings, check)
     except ImportError:
-        yield CheckResult("database", "fail", "the driver of PostgreSQL is missing", "Install holdfast[postgres].")
+        yield CheckResult(
+            "database",
+            "fail",
+            "the driver of PostgreSQL is missing",
+            "Install the clone's requirements-postgres.txt with pip.",
+        )
         return
     except HoldfastError as error:
         yield CheckResult("database", "fail", error.sentence, error.remedy)

