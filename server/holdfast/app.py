@@ -216,8 +216,6 @@ def _memory(
 
     Not `alone` in its process it takes less for itself; `local` it may read the files of the only user who asks.
     """
-    spare_threads(os.environ)
-    share_processor()
     folder = _folder_for(settings, storage)
     kept_in = storage or _folder_storage(settings, folder, alone=alone)
     cache = folder.derived / "encodings.db"
@@ -265,6 +263,9 @@ def _memory(
 
 
 def _folder_for(settings: Settings, storage: Storage | None) -> Folder:
+    """Where a memory is kept, or what is derived of it; before anything is loaded that would take every processor."""
+    spare_threads(os.environ)
+    share_processor()
     folder = Folder(settings.home)
     if storage is not None:  # a folder is made by its store, and not anew where it has vanished
         folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
