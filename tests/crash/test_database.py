@@ -18,18 +18,17 @@ import pytest
 
 import postgres
 from conftest import Effort
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import tenant_key
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.purge import Purged, WouldPurge, purge
 from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
-from holdfast.settings import load_settings
 from holdfast.store.rows.database import Asked, Database, Transaction
 from holdfast.store.rows.journal import record_of
 from processes import environment_in, own_port, stdio
-from tables import assert_whole, rows, texts_in
+from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
@@ -40,17 +39,6 @@ FORBIDDEN = ("nextval", "serial", "listen", "notify", "pg_advisory", "jsonb", "c
 @pytest.fixture
 def tenant(tmp_path: Path) -> str:
     return str(tmp_path)
-
-
-@asynccontextmanager
-async def server(home: Path, url: str, tenant: str) -> AsyncIterator[Memory]:
-    """A server with a disk of its own for what is derived, as in another place."""
-    settings = load_settings(
-        {"HOLDFAST_HOME": str(home), "HOLDFAST_STORE": url, "HOLDFAST_TENANT": tenant, "HOLDFAST_ENCODER": "none"}
-    )
-    memory = build_memory(settings)
-    async with memory.running():
-        yield memory
 
 
 @asynccontextmanager

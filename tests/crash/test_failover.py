@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -17,26 +17,16 @@ from anyio.abc import TaskGroup
 
 import postgres
 from conftest import Effort
-from holdfast.app import build_memory
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
-from holdfast.settings import load_settings
 from holdfast.store.rows import database, heard
 from network import Forwarder
 from processes import own_port
-from tables import assert_whole, texts_in
+from tables import assert_whole, server, texts_in
 from worlds import ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 PATIENCE = 120.0  # for what waits for the database twice
-
-
-@asynccontextmanager
-async def server(home: Path, url: str, tenant: str) -> AsyncIterator[Memory]:
-    given = {"HOLDFAST_HOME": str(home), "HOLDFAST_STORE": url, "HOLDFAST_TENANT": tenant, "HOLDFAST_ENCODER": "none"}
-    memory = build_memory(load_settings(given))
-    async with memory.running():
-        yield memory
 
 
 class Load:

@@ -6,8 +6,6 @@ And the statements that were really sent, held against what poolers and distribu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -18,32 +16,23 @@ import pgbouncer
 import postgres
 import sent
 from conftest import Effort
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import tenant_key
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.purge import WouldPurge, purge
 from holdfast.engine.agent.feedback import Feedback, submit_feedback
 from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
 from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
-from holdfast.settings import load_settings
 from holdfast.store.folder import Folder
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.moving import dump, load
 from holdfast.store.rows.vectors import RowVectors
-from tables import assert_whole, texts_in
+from tables import assert_whole, server, texts_in
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 pooled = pytest.mark.skipif(pgbouncer.PROGRAM is None, reason=pgbouncer.MISSING)
 SPARED = 0.1  # of the statements in the source: those that only a mishap sends
-
-
-@asynccontextmanager
-async def server(home: Path, url: str, tenant: str) -> AsyncIterator[Memory]:
-    given = {"HOLDFAST_HOME": str(home), "HOLDFAST_STORE": url, "HOLDFAST_TENANT": tenant, "HOLDFAST_ENCODER": "none"}
-    memory = build_memory(load_settings(given))
-    async with memory.running():
-        yield memory
 
 
 @pooled

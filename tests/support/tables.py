@@ -1,13 +1,18 @@
-"""What the tables of a memory in PostgreSQL hold, seen past the servers: by the owner of the tables."""
+"""A server's memory in PostgreSQL, and what its tables hold, seen past the servers: by the owner of the tables."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from holdfast.app import tenant_key
+from holdfast.app import build_memory, tenant_key
+from holdfast.engine.runtime import Memory
+from holdfast.settings import load_settings
 from holdfast.store.rows.journal import record_of
 
 
@@ -31,3 +36,12 @@ def assert_whole(owner: str, tenant: str) -> None:
     changes = [record.change for record in records if record.change]
     assert len(changes) == len(set(changes))
     assert rows(owner, "SELECT seq FROM holdfast.tenants WHERE tenant = %s", tenant) == [(len(lines),)]
+
+
+@asynccontextmanager
+async def server(home: Path, url: str, tenant: str) -> AsyncIterator[Memory]:
+    """A server with a disk of its own for what is derived, as in another place."""
+    given = {"HOLDFAST_HOME": str(home), "HOLDFAST_STORE": url, "HOLDFAST_TENANT": tenant, "HOLDFAST_ENCODER": "none"}
+    memory = build_memory(load_settings(given))
+    async with memory.running():
+        yield memory
