@@ -25,7 +25,7 @@ OF_FILES = {"signature", "inode", "changed_ns", "st_mtime_ns", "st_mtime", "st_i
 FILE_MODULES = {"pathlib", "os", "shutil", "stat", "fcntl", "tempfile", "glob"}
 # Files that are not the memory's: the index and texts of the process itself, clients' transcripts, a hook's folder.
 OWN_FILES = {
-    "index/database.py", "index/note_index.py", "index/recalls.py", "index/sessions.py", "engine/tenants.py",
+    "index/database.py", "index/note_index.py", "index/recalls.py", "index/sessions.py",
     "engine/presence/exports.py", "engine/presence/queueing.py", "engine/presence/sessions.py",
     "tools/prompts.py", "tools/presence.py", "tools/view/tools.py",
 }  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from traceback import extract_tb
 from typing import Any, TypeVar
 
@@ -31,6 +31,7 @@ START_SECONDS = 1.0  # nothing happens in the background before a client has had
 IDLE_SECONDS = 30.0
 ELSEWHERE_SECONDS = 5.0  # another process encodes the queue: it may die
 AILING_SECONDS = 10.0  # the encoder fails: what waits for it is tried again
+_FOLDERS = re.compile(r".*[/\\]", re.DOTALL)
 _ALIKE = 24  # characters
 PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
 AGAIN_SECONDS = 30.0  # until background work is begun anew that ended with an error which it should not have met
@@ -45,8 +46,8 @@ def reason_of(error: BaseException) -> dict[str, str]:
     """What an error is and where it comes from, the innermost call last; of several the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    calls = (f"{Path(call.filename).name}:{call.lineno}" for call in extract_tb(error.__traceback__))
-    return {"error": type(error).__name__, "at": " > ".join(calls)}
+    calls = ((_FOLDERS.sub("", call.filename), call.lineno) for call in extract_tb(error.__traceback__))
+    return {"error": type(error).__name__, "at": " > ".join(f"{name}:{line}" for name, line in calls)}
 
 
 async def kept_going(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
