@@ -139,5 +139,5 @@ def test_without_the_library_the_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.delitem(sys.modules, "holdfast.http.metrics", raising=False)
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(SettingsError, match=r"holdfast\[metrics\]"):
+    with pytest.raises(SettingsError, match=r"requirements-postgres\.txt"):
         _metrics(load_settings(environment | SETTING), None, None)  # type: ignore[arg-type]
