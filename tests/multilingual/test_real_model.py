@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator
 
+import anyio
 import numpy as np
 import pytest
 
@@ -15,7 +16,7 @@ from holdfast.app import build_memory
 from holdfast.encode.multilingual import PACKAGE, MultilingualEncoder, packaged
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
-from worlds import ask, found, keep
+from worlds import PATIENCE, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.multilingual]
 
@@ -49,7 +50,10 @@ async def memory(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -
     async with made.running():
         for text in NOTES:
             await keep(made, text)
-        await made.catch_up()
+        with anyio.fail_after(PATIENCE):
+            await made.catch_up()
+            while (await ask(made, "ferry")).notices:  # the model is being read for the first time
+                await made.catch_up()
         yield made
 
 
