@@ -23,6 +23,7 @@ def likely(older: str, newer: str) -> float:
     ("older", "newer"),
     [
         ("Standup is at 9:15 every weekday.", "Standup moved to 9:45 since Priya joined."),
+        ("Standup is at 9:15 every weekday in the big room.", "Standup moved to 9:45 since Priya joined."),
         ("Deploys go out on Tuesdays.", "Deploys moved to Thursdays."),
         ("The weekly sync takes place in room Atlas.", "The weekly sync moved to room Zephyr."),
         ("Backups run at 2 am.", "Backups now run at 4 am because of the batch job."),

@@ -503,10 +503,14 @@ def _only(one: Statement, other: Statement) -> list[Word]:
     return [word for word in one.telling if word.stem not in other.stems]
 
 
+def _sorts(only: list[Word]) -> set[str]:
+    return {word.sort for word in only if word.sort}
+
+
 def _are_of_one_sort(only_old: list[Word], only_new: list[Word]) -> bool:
     """Whether days stand against days, and figures against figures: a day is no other version of an amount."""
-    sorts = [{word.sort for word in only if word.sort} for only in (only_old, only_new)]
-    return not all(sorts) or not sorts[0].isdisjoint(sorts[1])
+    mine, its = _sorts(only_old), _sorts(only_new)
+    return not (mine and its) or not mine.isdisjoint(its)
 
 
 def _takes_over(older: Statement, newer: Statement, only_old: list[Word], only_new: list[Word]) -> bool:
@@ -515,8 +519,7 @@ def _takes_over(older: Statement, newer: Statement, only_old: list[Word], only_n
         {word.stem for word in each.words if word.subject and word.kind != "value" and not word.generic}
         for each in (older, newer)
     )
-    sorts = [{word.sort for word in only if word.sort} for only in (only_old, only_new)]
-    return bool(its) and its <= mine and not sorts[0].isdisjoint(sorts[1])
+    return bool(its) and its <= mine and not _sorts(only_old).isdisjoint(_sorts(only_new))
 
 
 def _say_the_same(older: Statement, newer: Statement) -> bool:
