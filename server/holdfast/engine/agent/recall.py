@@ -358,7 +358,8 @@ def standing_notices(view: View, ports: Ports, vector: QueryVector | None) -> li
         these = "1 note has" if pending == 1 else f"{pending} notes have"
         notices.append(f"{these} no vector yet (pending): found by words until then.")
     if lacking := count_beside(view, ports):
-        notices.append(f"{lacking:,} notes have no multilingual vector yet (pending): less is found across languages.")
+        these = "1 note has" if lacking == 1 else f"{lacking:,} notes have"
+        notices.append(f"{these} no multilingual vector yet (pending): less is found across languages.")
     problems = view.problems()
     if problems:
         path, reason = problems[0]
