@@ -27,6 +27,7 @@ from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.store.rows.database import Asked, Database, Transaction
 from holdfast.store.rows.journal import record_of
+from network import Between
 from processes import environment_in, own_port, stdio
 from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
@@ -108,26 +109,13 @@ async def test_of_two_servers_that_retire_one_note_neither_undoes_the_other(tmp_
     assert_whole(pg.owner, tenant)
 
 
-class CuttingProxy(threading.Thread):
+class CuttingProxy(Between):
     """Stands between a server and the database; cuts the line when a COMMIT passes, before it or behind it."""
 
     def __init__(self, port: int, target: int) -> None:
-        super().__init__(daemon=True)
+        super().__init__(port, target)
         self.cuts: list[str] = []  # what is still to be done with commits, in turn
         self.done = 0
-        self._target = target
-        self._listener = socket.create_server(("127.0.0.1", port))
-
-    def run(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def close(self) -> None:
-        self._listener.close()
 
     def _serve(self, client: socket.socket) -> None:
         backend = socket.create_connection(("127.0.0.1", self._target))

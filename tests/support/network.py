@@ -1,4 +1,4 @@
-"""A network between a server and its database that a test can cut without a word."""
+"""What stands between a server and its database in a test, which can cut the line without a word."""
 
 from __future__ import annotations
 
@@ -9,24 +9,13 @@ from contextlib import closing, suppress
 MOST = 1 << 16
 
 
-class Forwarder(threading.Thread):
-    """Passes bytes on in both directions, until it is cut: then it takes them and closes nothing.
-
-    What it holds when it is mended is passed on then, as late as it is.
-    """
+class Between(threading.Thread):
+    """Listens in the place of another port, and serves each client in a thread of its own."""
 
     def __init__(self, port: int, target: int) -> None:
         super().__init__(daemon=True)
         self._target = target
-        self._passes = threading.Event()
-        self._passes.set()
         self._listener = socket.create_server(("127.0.0.1", port))
-
-    def cut(self) -> None:
-        self._passes.clear()
-
-    def mend(self) -> None:
-        self._passes.set()
 
     def run(self) -> None:
         while True:
@@ -37,10 +26,35 @@ class Forwarder(threading.Thread):
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def close(self) -> None:
-        """Let nobody in any more, and let everybody go."""
+        """Let nobody in any more."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+
+    def _serve(self, client: socket.socket) -> None:
+        raise NotImplementedError
+
+
+class Forwarder(Between):
+    """Passes bytes on in both directions, until it is cut: then it takes them and closes nothing.
+
+    What it holds when it is mended is passed on then, as late as it is.
+    """
+
+    def __init__(self, port: int, target: int) -> None:
+        super().__init__(port, target)
+        self._passes = threading.Event()
+        self._passes.set()
+
+    def cut(self) -> None:
+        self._passes.clear()
+
+    def mend(self) -> None:
+        self._passes.set()
+
+    def close(self) -> None:
+        """Let nobody in any more, and let everybody go."""
+        super().close()
         self.mend()
 
     def _serve(self, client: socket.socket) -> None:
