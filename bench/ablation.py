@@ -33,10 +33,11 @@ from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.encoding import drain
-from holdfast.engine.ports import Caller, Encoder, View
+from holdfast.engine.ports import Caller, Encoder
 from holdfast.engine.runtime import Memory
 from holdfast.index.recalls import RecallLog
-from holdfast.index.search import words
+from holdfast.index.search import snapshot as words
+from holdfast.index.view import IndexView
 from holdfast.model.note import RANDOM_BITS, note_id
 from holdfast.model.ranking import WEIGHTS, Filter, Ranked, Weights, rank
 from holdfast.model.records import RecallEvent
@@ -74,7 +75,7 @@ def variants() -> list[Variant]:
         Variant("fading of time", replace(WEIGHTS, fading=timedelta.resolution)),
         Variant("time window as filter", patches={"holdfast.engine.agent.answer.hard_filter": lambda _asking: None}),
         Variant("time reading", patches={"holdfast.engine.agent.question.read_time": lambda _query, _asked: None}),
-        Variant("session's words", patches={"holdfast.index.search.words._SCORED": without_session_columns()}),
+        Variant("session's words", patches={"holdfast.index.search.snapshot._SCORED": without_session_columns()}),
         Variant(
             "names out of vector", patches={"holdfast.engine.agent.recall.without_names": lambda text, _names: text}
         ),
@@ -98,7 +99,7 @@ def without_session_columns() -> str:
     return statement
 
 
-def without_heirs(view: View, asking: Asking, wanted: Filter) -> list[Ranked]:
+def without_heirs(view: IndexView, asking: Asking, wanted: Filter) -> list[Ranked]:
     """What was replaced is not looked at, so nothing inherits from it."""
     return rank(view.search(asking.text, asking.vector, wanted), asking.question, asking.weights)
 

@@ -18,10 +18,11 @@ import numpy as np
 from datasets import APART, BenchNote, BenchQuery, Dataset, add_arguments, chosen_datasets
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.errors import EncoderError
+from holdfast.model.ranking import without_names
 from scoring import Answer, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -36,6 +37,7 @@ ENGLISH = """
     yourself yourselves s t d ll m re ve
 """
 STOP_WORDS = frozenset(ENGLISH.split())
+RANKED_TOGETHER, RANK_CONSTANT = 100, 60
 
 
 class Ranker(Protocol):
@@ -121,25 +123,32 @@ class Vectors:
     Args:
         notes: what is ranked.
         chunks: for each note the unit vectors of its chunks.
-        queries: the unit vector of each query, by its text. What the encoder cannot read has none and finds nothing.
+        queries: the unit vector of each text that is asked. What the encoder cannot read has none and finds nothing.
+        asked: the text that is encoded for a query.
     """
 
     def __init__(
-        self, notes: Sequence[BenchNote], chunks: Sequence[Sequence[bytes]], queries: Mapping[str, bytes]
+        self,
+        notes: Sequence[BenchNote],
+        chunks: Sequence[Sequence[bytes]],
+        queries: Mapping[str, bytes],
+        asked: Callable[[BenchQuery], str] = lambda query: query.text,
     ) -> None:
         self.ids = [note.id for note in notes]
         self.spaces = [note.arguments["space"] for note in notes]
         self.queries = queries
+        self.asked = asked
         self.matrix = as_matrix([vector for note in chunks for vector in note])
         self.starts = np.cumsum([0, *(len(note) for note in chunks)])[:-1]
 
     def rank(self, query: BenchQuery, limit: int) -> list[str]:
-        return self.best(self.cosines(query), query, limit) if query.text in self.queries else []
+        return self.best(self.cosines(query), query, limit) if self.asked(query) in self.queries else []
 
     def cosines(self, query: BenchQuery) -> npt.NDArray[np.float64]:
-        if query.text not in self.queries:
+        text = self.asked(query)
+        if text not in self.queries:
             return np.zeros(len(self.ids))
-        asked = as_matrix([self.queries[query.text]])[0]
+        asked = as_matrix([self.queries[text]])[0]
         return np.maximum.reduceat(self.matrix @ asked, self.starts).astype(np.float64)
 
     def best(self, scores: npt.NDArray[np.float64], query: BenchQuery, limit: int) -> list[str]:
@@ -159,22 +168,41 @@ class Fusion:
         return self.vectors.best(self.bm25.coverage(query) + 2 * self.vectors.cosines(query), query, limit)
 
 
+class Ranks:
+    """Reciprocal rank fusion: 1 / (60 + rank) from each leg, of the first hundred (Cormack and others 2009)."""
+
+    def __init__(self, legs: Sequence[Ranker]) -> None:
+        self.legs = legs
+
+    def rank(self, query: BenchQuery, limit: int) -> list[str]:
+        scores: dict[str, float] = {}
+        for leg in self.legs:
+            for place, note in enumerate(leg.rank(query, RANKED_TOGETHER), start=1):
+                scores[note] = scores.get(note, 0.0) + 1 / (RANK_CONSTANT + place)
+        return sorted(scores, key=lambda note: -scores[note])[:limit]
+
+
+def cleaned(dataset: Dataset) -> dict[str, str]:
+    """By its id each query as Holdfast embeds it: without names of subjects, which match all that is about them."""
+    subjects = sorted({note.arguments["subject"] for note in dataset.notes if note.arguments.get("subject")})
+    return {query.id: without_names(query.text, subjects) for query in dataset.queries}
+
+
 def as_matrix(vectors: Sequence[bytes]) -> npt.NDArray[np.float32]:
     return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
 
 
-async def encoded(dataset: Dataset) -> Vectors:
-    """Encodes everything with the built-in encoder, in this process."""
+async def encoded(dataset: Dataset, asked: Iterable[str]) -> tuple[list[Sequence[bytes]], dict[str, bytes]]:
+    """Vectors of all notes and of the texts that are asked, of the built-in encoder, in this process."""
     encoder = BuiltinEncoder()
     chunks = await encoder.encode_documents([whole_text(note) for note in dataset.notes])
-    texts = dict.fromkeys(query.text for query in dataset.queries)
     queries: dict[str, bytes] = {}
-    for text in texts:
+    for text in dict.fromkeys(asked):
         with suppress(EncoderError):
             queries[text] = await encoder.encode_query(text)
     await encoder.aclose()
     nowhere = [bytes(4 * encoder.vector_set.dimension)]
-    return Vectors(dataset.notes, [vectors or nowhere for vectors in chunks], queries)
+    return [vectors or nowhere for vectors in chunks], queries
 
 
 def whole_text(note: BenchNote) -> str:
@@ -204,15 +232,24 @@ def ranked_answers(ranker: Ranker, queries: Sequence[BenchQuery], limit: int = 1
 
 
 def baseline_answers(dataset: Dataset) -> dict[str, list[Answer]]:
-    """Answers of each baseline; encoding takes a minute for some thousands of notes."""
+    """Answers of each baseline; encoding takes a minute for some thousands of notes.
+
+    `vectors` embeds the question as it is, `cleaned` as Holdfast does; `both` and `by ranks` are made of the latter.
+    """
+    plain = cleaned(dataset)
     with closing(Bm25(dataset.notes)) as bm25:
-        vectors = asyncio.run(encoded(dataset))
-        return {
-            "BM25": ranked_answers(bm25, dataset.queries),
-            "vectors": ranked_answers(vectors, dataset.queries),
-            "both": ranked_answers(Fusion(bm25, vectors), dataset.queries),
-            "grep": ranked_answers(Grep(dataset.notes), dataset.queries),
+        asked = [*(query.text for query in dataset.queries), *plain.values()]
+        chunks, queries = asyncio.run(encoded(dataset, asked))
+        vectors = Vectors(dataset.notes, chunks, queries, lambda query: plain[query.id])
+        rankers: dict[str, Ranker] = {
+            "BM25": bm25,
+            "vectors": Vectors(dataset.notes, chunks, queries),
+            "cleaned": vectors,
+            "both": Fusion(bm25, vectors),
+            "by ranks": Ranks([bm25, vectors]),
+            "grep": Grep(dataset.notes),
         }
+        return {name: ranked_answers(ranker, dataset.queries) for name, ranker in rankers.items()}
 
 
 def main() -> None:

@@ -1,13 +1,15 @@
 """Whether what is current comes first: pairs of versions, look-alikes that are none, chains, questions about the past.
 
-    python bench/currency.py [--half A|B|fresh] [--failures] [--encoder builtin|none]
+    python bench/currency.py [--half A|B|fresh|usual-A|usual-B] [--failures] [--encoder builtin|none]
 
 Of each pair (bench/data/currency.json) both notes are stored weeks apart without `supersedes`, beside 200 notes of
 DevMem in the same space. Counted are: the newer before the older; the older folded behind it in one line;
 look-alikes that were folded all the same; chains whose version of the time asked about came first, stored with
 `supersedes` and without; and what a recall takes with the comparison and without. The weights of
 `holdfast.model.matter` were fitted on half A; half B was never looked at but for its counts. The fresh ones are of
-other fields and languages and were written before anything was measured on them.
+other fields and languages and were written before anything was measured on them. The usual ones are said as agents say
+such things; they were written before the mechanism was changed, and of usual-B only counts were looked at. With them
+are questions about a past without a date, of which the older note is to come first.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from holdfast.app import build_memory
 from holdfast.engine.agent import answer
 from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.ports import Caller
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow, Update, text_to_encode
+from holdfast.index.projection import MadeVectors, NoteRow, Update, text_to_encode
+from holdfast.index.rows import FileRow
 from holdfast.model.note import Note, note_id, title_of
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
@@ -42,7 +45,8 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data" / "currency.json"
 SPACE = "tollgate"
-FRESH = "fresh"
+FRESH, USUAL = "fresh", "usual"
+TOGETHER = 10  # pairs of questions about the past in one store, for some are about the same
 CALLER = Caller(SPACE, "the bench", "bench")
 BESIDE = 200
 START_MS = 1_790_000_000_000
@@ -197,6 +201,22 @@ async def count_chains(encoder: str, chains: Sequence[Chain], *, tell: bool) -> 
     return f"right version first {right} of {whole}"
 
 
+async def count_past(encoder: str, pairs: Sequence[Pair], *, tell: bool) -> str:
+    first = 0
+    for start in range(0, len(pairs), TOGETHER):
+        some = pairs[start : start + TOGETHER]
+        async with filled(
+            encoder, [*beside(), *(note for pair in some for note in (pair.older, pair.newer))]
+        ) as memory:
+            for pair in some:
+                found = await asked(memory, pair.question)
+                is_first = place_of(pair.older, found) == 0
+                first += is_first
+                if tell and not is_first:
+                    print(f"    not the older one: {pair.question} {pair.older.content!r}")
+    return f"the past without a date: older first {first} of {len(pairs)}"
+
+
 async def timed(encoder: str) -> str:
     """What recalls take at the middle, with the comparison and without, in turns."""
     questions = [query.text for query in read_devmem().queries[:60]]
@@ -215,14 +235,18 @@ async def timed(encoder: str) -> str:
 
 async def measured(options: argparse.Namespace) -> None:
     data = json.loads(DATA.read_text("utf-8"))
-    is_fresh = options.half == FRESH
-    pairs, alike = (paired(data[f"fresh {name}" if is_fresh else name], BESIDE) for name in ("pairs", "lookalikes"))
-    if not is_fresh:
-        pairs, alike = half_of(pairs, options.half), half_of(alike, options.half)
+    kind, _, half = options.half.rpartition("-")
+    prefix = {FRESH: "fresh ", f"{USUAL}-A": "usual ", f"{USUAL}-B": "usual "}.get(options.half, "")
+    pairs, alike, past = (paired(data[name], BESIDE) for name in (f"{prefix}pairs", f"{prefix}lookalikes", "past"))
+    if options.half != FRESH:
+        pairs, alike, past = (half_of(items, half) for items in (pairs, alike, past))
     tell = options.failures
     print(f"half {options.half}, encoder {options.encoder}")
     print(await count_pairs(options.encoder, pairs, tell=tell))
     print(await count_lookalikes(options.encoder, alike, tell=tell))
+    if kind == USUAL:
+        print(await count_past(options.encoder, past, tell=tell))
+        return
     for superseding in (False, True):
         chains = chained(data["chains"], BESIDE, superseding=superseding)
         name = "chains with supersedes" if superseding else "chains without"
@@ -232,7 +256,7 @@ async def measured(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", default="B", choices=("A", "B", FRESH))
+    parser.add_argument("--half", default="B", choices=("A", "B", FRESH, f"{USUAL}-A", f"{USUAL}-B"))
     parser.add_argument("--encoder", default="builtin")
     parser.add_argument("--failures", action="store_true", help="print what went wrong (of half A, to learn from)")
     configure_logs("error")

@@ -1,6 +1,8 @@
-"""DevMem (engineering notes) and LoCoMo (dialogue) in one shape; run it to see what they hold.
+"""DevMem (engineering notes), LoCoMo (dialogue) and BEAM (long chats) in one shape; run it to see what they hold.
 
-LoCoMo is CC BY-NC and no part of this project: give its file with `--locomo FILE` or in the variable LOCOMO.
+LoCoMo is CC BY-NC and no part of this project: give its file with `--locomo FILE` or in the variable LOCOMO. BEAM has
+no licence and is no part of it either: clone its repository, mohammadtavakoli78/BEAM on GitHub, and give the folder
+with `--beam DIR`, or the variable BEAM. Of it the chats of 100,000 tokens are read, eight unless `--chats` says more.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ import argparse
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 DEVMEM = Path(__file__).parent / "data" / "devmem.json"
 WITHOUT_LOCOMO = "LoCoMo left out: give its file with --locomo FILE or in the environment variable LOCOMO."
+WITHOUT_BEAM = "BEAM left out: give the folder of its repository with --beam DIR or in the environment variable BEAM."
+BEAM_CHATS, MOST_CHATS = 8, 20
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 OFF_TOPIC = "offtopic"
 APART = frozenset({"adversarial"})
@@ -145,6 +150,47 @@ def locomo_query(talk: dict[str, Any], number: int, question: dict[str, Any]) ->
     )
 
 
+def read_beam(folder: Path, chats: int = BEAM_CHATS) -> Dataset:
+    """One note for each message; a question whose messages are not named has no evidence, and nothing answers it."""
+    places = [folder / "chats" / "100K" / str(number) for number in range(1, chats + 1)]
+    missing = next((place for place in places if not (place / "chat.json").is_file()), None)
+    if missing is not None:
+        raise SystemExit(f"BEAM's repository has {missing / 'chat.json'}, which is not there.")
+    return Dataset(
+        name="beam",
+        notes=tuple(note for place in places for note in beam_notes(place)),
+        queries=tuple(query for place in places for query in beam_queries(place)),
+    )
+
+
+def beam_notes(place: Path) -> Iterator[BenchNote]:
+    chat = f"beam-{place.name}"
+    for part, batch in enumerate(json.loads((place / "chat.json").read_text("utf-8"))):
+        for message in (message for turn in batch["turns"] for message in turn):
+            given = {"content": message["content"], "space": chat, "session": f"{chat}-{part}"}
+            if message["content"].strip():
+                yield BenchNote(f"{chat}/{message['id']}", given)
+
+
+def beam_queries(place: Path) -> Iterator[BenchQuery]:
+    chat = f"beam-{place.name}"
+    asked = json.loads((place / "probing_questions" / "probing_questions.json").read_text("utf-8"))
+    for kind, questions in asked.items():
+        for number, question in enumerate(questions):
+            messages = tuple(dict.fromkeys(f"{chat}/{each}" for each in numbers_in(question.get("source_chat_ids"))))
+            given = {"spaces": [chat]}
+            yield BenchQuery(f"{chat}/{kind}{number}", kind, question["question"], messages, arguments=given)
+
+
+def numbers_in(given: Any) -> Iterator[int]:
+    """The numbers of a list, or of lists by name, however deep."""
+    for each in given.values() if isinstance(given, dict) else given or ():
+        if isinstance(each, int):
+            yield each
+        else:
+            yield from numbers_in(each)
+
+
 def in_messages(dataset: Dataset, least: int) -> Dataset:
     """The same data as long chat messages: notes of one space and session, in order, until one has `least` characters.
 
@@ -190,13 +236,15 @@ def _told(note: BenchNote) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", default="devmem", help="devmem, none, or a file in DevMem's format")
     parser.add_argument("--locomo", type=Path, help="LoCoMo's file (default: the variable LOCOMO)")
+    parser.add_argument("--beam", type=Path, metavar="DIR", help="the folder of BEAM's repository (default: BEAM)")
+    parser.add_argument("--chats", type=int, default=BEAM_CHATS, metavar="N", help=f"of BEAM; {MOST_CHATS} at most")
     parser.add_argument("--messages", type=int, metavar="N", help="put notes together to messages of N characters")
     parser.add_argument("--plain", action="store_true", help="store the content alone: no title, tag, space or time")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of LoCoMo")
 
 
 def chosen_datasets(options: argparse.Namespace) -> list[Dataset]:
-    """The data sets that the command line asks for; says so when LoCoMo is not among them."""
+    """The data sets that the command line asks for; says so when one is not among them."""
     found: list[Dataset] = []
     if options.data != "none":
         found.append(read_devmem(DEVMEM if options.data == "devmem" else Path(options.data)))
@@ -205,6 +253,11 @@ def chosen_datasets(options: argparse.Namespace) -> list[Dataset]:
         print(WITHOUT_LOCOMO)
     else:
         found.append(read_locomo(locomo, options.limit))
+    beam = options.beam or (Path(os.environ["BEAM"]) if os.environ.get("BEAM") else None)
+    if beam is None:
+        print(WITHOUT_BEAM)
+    else:
+        found.append(read_beam(beam, min(options.chats, MOST_CHATS)))
     if options.plain:
         found = [plainly(dataset) for dataset in found]
     return [in_messages(dataset, options.messages) for dataset in found] if options.messages else found

@@ -29,7 +29,8 @@ from datasets import APART, BenchQuery, Dataset, add_arguments, chosen_datasets
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow, Update
+from holdfast.index.projection import MadeVectors, NoteRow, Update
+from holdfast.index.rows import FileRow
 from holdfast.model.ranking import GATE, WEAK
 from scoring import HALVES, auc, half, mean
 

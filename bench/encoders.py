@@ -30,8 +30,8 @@ from ablation import ask, store
 from baselines import whole_text
 from datasets import APART, Dataset, add_arguments, chosen_datasets
 from holdfast.app import build_memory
-from holdfast.encode.ollama import OllamaEndpoint
 from holdfast.encode.remote import is_embedding_model
+from holdfast.encode.services import OllamaEndpoint
 from holdfast.errors import EncoderError
 from holdfast.model.ranking import WEIGHTS
 from holdfast.running import configure_logs

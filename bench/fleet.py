@@ -2,8 +2,9 @@
 
     python bench/fleet.py [--notes 10000] [--asked 200] [--seed 7]
 
-Notes, questions and vectors are made up from the seed; the time of the encoder is left out. A PostgreSQL of its own is
-started, as the tests do it. Printed are, in seconds and in processor seconds of the server: how long the folder and a
+Notes, questions and vectors are made up from the seed, with a line of the journal for each note as `remember` writes
+it; the time of the encoder is left out. A PostgreSQL of its own is started, as the tests do it. Each server that is
+begun is a process of its own. Printed are, in seconds and in processor seconds of the server: how long the folder and a
 server that never saw the memory need to their first answer by words; how long that server needs to have every vector,
 which another server has made; the p50 of recalls of both, asked in turns in the same run; and what a note takes in the
 tables and in a server's index.
@@ -12,13 +13,17 @@ tables and in a server's index.
 from __future__ import annotations
 
 import argparse
+import gc
+import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,16 +31,18 @@ import anyio
 import psycopg
 
 from holdfast.app import build_memory, tenant_key
-from holdfast.encode.shared import SharedEncoder
+from holdfast.encode.provider import SharedEncoder
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.runtime import Memory
+from holdfast.model.records import FileChange, JournalRecord
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from holdfast.store.folder import Folder
-from holdfast.store.rows.database import Database
+from holdfast.store.rows.database import Database, Transaction
 from holdfast.store.rows.moving import load
-from holdfast.store.rows.vectors import RowVectors
+from holdfast.store.rows.shared import RowVectors
+from holdfast.store.rows.texts import add_numbers, make_tenant, take_number, write_line
 from scale import CALLER, RandomEncoder, build
 from worlds import queries, write_folder
 
@@ -84,7 +91,7 @@ class Watch:
 async def asked(memory: Memory, query: str) -> tuple[float, float]:
     """The time of one recall."""
     watch = Watch()
-    await memory.attend(lambda ports: recall(ports, CALLER, Recall(query)))
+    await memory.attend(lambda ports: recall(ports, CALLER, Recall(query)), past=False)  # as the tool does
     return watch.times
 
 
@@ -107,34 +114,58 @@ async def stored(memory: Memory, count: int) -> tuple[float, float]:
     return watch.times
 
 
+async def begun(run: Run, place: str, name: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    """What a server needs that has just begun: to its first answer, and then to every vector."""
+    memory = build(run.folder / name, run.seed) if place == "folder" else replica(run, name)
+    query = queries(1, run.seed)[0]
+    gc.freeze()  # as a server does before it serves
+    async with memory.running():
+        return await asked(memory, query), await encoded(memory)
+
+
+def begin(run: Run, place: str, name: str, what: str, *, vectors: str = "") -> None:
+    """The same in a process of its own, which has nothing in memory from before."""
+    told = json.dumps([str(run.folder), run.url, run.notes, run.asked, run.seed, place, name])
+    done = subprocess.run([sys.executable, __file__, "--server", told], check=True, stdout=subprocess.PIPE, text=True)
+    answer, all_vectors = json.loads(done.stdout)
+    say(f"{what}: first answer", answer)
+    if vectors:
+        say(f"{what}: {vectors}", all_vectors)
+
+
+def give_history(tenant: str, transaction: Transaction) -> None:
+    """A line for each note, as `remember` writes it."""
+    notes = transaction.ask("SELECT note, path, hash FROM holdfast.notes WHERE tenant = %s ORDER BY note", tenant)
+    make_tenant(transaction, tenant)
+    row = take_number(transaction, tenant).fetchone()
+    seq, rows = int(row[0]) if row else 1, notes.fetchall()
+    for number, (note, path, hash_) in enumerate(rows):
+        change = f"chg_{note.partition('_')[2]}"
+        file = FileChange(note, path, None, hash_, f"trash/{change}.{note}.md")
+        said = JournalRecord("remember", "2026-10-01T00:00:00Z", "local", "bench", seq + number, change, (file,))
+        write_line(transaction, tenant, change, replace(said, guards=(f"same:{hash_[:32]}",)))
+    add_numbers(transaction, tenant, len(rows) - 1)
+
+
 async def measure(run: Run) -> None:
     words = queries(run.asked, run.seed)
     home = run.folder / "folder"
     write_folder(home, run.notes, run.seed)
-    in_folder = build(home, run.seed)
-    async with in_folder.running():
-        say("folder, never seen: first answer by words", await asked(in_folder, words[0]))
-        say("folder: every vector (made at once, not by a model)", await encoded(in_folder))
-    watch = Watch()
-    moved = await anyio.to_thread.run_sync(
-        load, Database(run.url), tenant_key(TENANT), Folder(home), {}, lambda _done, _total: None
-    )
+    watch, database, tenant = Watch(), Database(run.url), tenant_key(TENANT)
+    moved = await anyio.to_thread.run_sync(load, database, tenant, Folder(home), {}, lambda _done, _total: None)
     say(f"loaded into the database ({moved.files:,} files)", watch.times)
-    first = replica(run, "first")
-    async with first.running():
-        say("first server, never seen: first answer by words", await asked(first, words[0]))
-        say("first server: every vector (made at once, and shared)", await encoded(first))
-    second = replica(run, "second")
-    async with second.running():
-        say("second server, never seen: first answer by words", await asked(second, words[0]))
-        say("second server: every vector, as the first made them", await encoded(second))
+    await database.run(tenant, partial(give_history, tenant))
+    every = "every vector"
+    begin(run, "folder", "folder", "folder without an index", vectors=f"{every} (made at once, not by a model)")
+    begin(run, "rows", "first", "first server, never saw it", vectors=f"{every} (made at once, and shared)")
+    begin(run, "rows", "second", "second server, never saw it", vectors=f"{every}, as the first made them")
+    begin(run, "rows", "second", "second server, started again")
+    begin(run, "folder", "folder", "folder, opened again")
     second, in_folder = replica(run, "second"), build(home, run.seed)
     async with second.running(), in_folder.running():
-        say("second server, started again: first answer", await asked(second, words[0]))
-        say("folder, opened again: first answer", await asked(in_folder, words[0]))
         await compare(in_folder, second, words)
         say(f"{STORED} notes stored one after the other", await stored(second, STORED))
-    index = sum(path.stat().st_size for path in (run.folder / "second").rglob("index.db*"))
+    index = sum(path.stat().st_size for path in (run.folder / "second").rglob("index*.db*"))
     print(f"index of a server: {index / 1e6:.1f} MB, {index / run.notes:,.0f} bytes a note")
 
 
@@ -162,7 +193,7 @@ def sizes(owner: str) -> None:
 
 
 def say(what: str, times: tuple[float, float]) -> None:
-    print(f"{what:56}{times[0]:8.2f} s {times[1]:8.2f} s CPU", flush=True)
+    print(f"{what:72}{times[0]:8.2f} s {times[1]:8.2f} s CPU", flush=True)
 
 
 def main() -> None:
@@ -170,8 +201,13 @@ def main() -> None:
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--asked", type=int, default=200, help="how many questions")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--server", help=argparse.SUPPRESS)
     options = parser.parse_args()
     configure_logs("warning")
+    if options.server:
+        folder, url, notes, asked_, seed, place, name = json.loads(options.server)
+        print(json.dumps(anyio.run(begun, Run(Path(folder), url, notes, asked_, seed), place, name)))
+        return
     load1 = os.getloadavg()[0]
     print(f"{datetime.now(UTC):%Y-%m-%d}, {platform.processor() or platform.machine()}, {os.cpu_count()} processors,")
     print(f"Python {platform.python_version()}, {options.notes:,} notes, load {load1:.1f} when it began\n")

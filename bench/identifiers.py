@@ -29,7 +29,8 @@ from holdfast.app import build_memory
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow, Update, text_to_encode
+from holdfast.index.projection import MadeVectors, NoteRow, Update, text_to_encode
+from holdfast.index.rows import FileRow
 from holdfast.model.note import Note, note_id, title_of
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings

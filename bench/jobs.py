@@ -21,7 +21,7 @@ import anyio
 
 from holdfast.app import build_memory
 from holdfast.engine.agent.recall import Recall, recall
-from holdfast.engine.jobs import scheduler as housekeeping
+from holdfast.engine.jobs import daily as housekeeping
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.running import configure_logs

@@ -1,13 +1,14 @@
 """Questions in one language about notes in another: how many are found, with and without the second encoder.
 
-    python bench/languages.py [--with off|e5|ollama|ollama:MODEL ...] [--fit OUT]
+    python bench/languages.py [--with off|e5|ollama|ollama:MODEL ...] [--keep DIR] [--fit OUT]
 
 In one process, without a server: the 56 notes of `data/languages.json` in eight languages are stored beside DevMem's,
 content alone, and asked for by its 40 questions (32 in another language than their note), by DevMem's own (10 in
 another language), and by questions about nothing stored: 24 in the eight languages, 140 in English. Lines are by kind
 and by half of a hash of the text (what was chosen, was chosen on half A): recall@5, recall@10, MRR and the share with
 a strong hit, which is an error where nothing is stored. Below: the median of a recall with its first and third
-quartile, and how much memory the process holds more than before its first note.
+quartile, and how much memory the process holds more than before its first note. With --keep the memories are made in
+that folder and stay: a run that was broken off goes on where it was, since what is stored and encoded is not again.
 
 With --fit it writes the directions in which languages differ, from the parallel sentences of `data/parallel.json`, as
 `holdfast.encode.e5.read_languages` reads them.
@@ -32,8 +33,8 @@ import numpy as np
 from ablation import build, store
 from datasets import APART, BenchNote, BenchQuery, Dataset, read_devmem
 from doubt import DAY, unstored
+from holdfast.encode.builtin import packaged
 from holdfast.encode.e5 import E5
-from holdfast.encode.multilingual import packaged
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.encoding import drain
 from holdfast.engine.ports import Caller
@@ -153,6 +154,7 @@ def fit(out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--with", dest="settings", nargs="*", default=["off", "e5"], metavar="SETTING")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="make the memories in this folder, and leave them")
     parser.add_argument("--fit", type=Path, metavar="OUT", help="write the directions of languages, and ask nothing")
     options = parser.parse_args()
     if options.fit:
@@ -160,9 +162,13 @@ def main() -> None:
         return
     for setting in options.settings:
         os.environ["HOLDFAST_MULTILINGUAL"] = setting
+        began = time.perf_counter()
         with TemporaryDirectory(prefix="holdfast-bench-", ignore_cleanup_errors=True) as folder:
-            asked, megabytes = anyio.run(measure, Path(folder))
-        print(f"\nHOLDFAST_MULTILINGUAL={setting}\n" + "\n".join(lines(asked, megabytes)), flush=True)
+            home = options.keep / setting.replace(":", "-") if options.keep else Path(folder)
+            home.mkdir(parents=True, exist_ok=True)
+            asked, megabytes = anyio.run(measure, home)
+        print(f"\nHOLDFAST_MULTILINGUAL={setting}, in {time.perf_counter() - began:.0f} s", flush=True)
+        print("\n".join(lines(asked, megabytes)), flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import anyio
 
 from datasets import BenchQuery, Dataset, read_devmem
 from holdfast.app import build_memory
-from holdfast.engine.agent.node import recall_node
+from holdfast.engine.agent.browse import recall_node
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.maintenance.batches import Batch, Verdicts, find_work, judge

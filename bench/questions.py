@@ -1,10 +1,11 @@
 """How well questions about time, people and lists are answered: browsing, identity, persons, windows, word families.
 
-    python bench/questions.py [--encoder none|builtin] [--verbose]
+    python bench/questions.py [--encoder none|builtin] [--verbose] [--lists]
 
 In one process, without a server, over a made store of several projects, asked from `tollgate` on 18 November 2026.
 Prints by kind how many questions are answered as they should be: of those that were at hand while this was built, and
-of the third that was not. With --verbose it prints those that are not.
+of the third that was not. With --verbose it prints those that are not. With --lists it asks for lists by time of
+`data/lists.json` (three small stores, one German, one Spanish) and counts those that are exactly right.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
 QUESTIONS = Path(__file__).parent / "data" / "questions.json"
+LISTS = QUESTIONS.with_name("lists.json")
 ASKED = datetime(2026, 11, 18, 10, tzinfo=UTC)  # a Wednesday
 CALLER = Caller("tollgate", "the bench", "bench")
 TOPICS = ("queue", "ledger", "invoice", "webhook", "tariff", "gate sensor", "plate reader", "refund")
@@ -178,11 +180,42 @@ async def pages(memory: Memory, asked: Asked) -> list[tuple[int, bool]]:
     return right
 
 
+async def measured_lists(encoder: str) -> list[tuple[str, str, bool, list[str], list[str]]]:
+    """Space, question, whether exactly the right notes are listed; those that are missing, those that are too many."""
+    rows = []
+    for world in json.loads(LISTS.read_text("utf-8")):
+        space, caller = world["space"], Caller(world["space"], "the bench", "bench")
+        with memory_of(encoder) as memory:
+            async with memory.running():
+                keys = {}
+                for note in world["notes"]:
+                    request = Remember(note["content"], note["type"], event_time=note["event_time"], space=space)
+                    stored = await memory.attend(partial(remember, caller=CALLER, request=request))
+                    keys[stored.note.id] = note["id"]
+                while await drain(memory.ports):
+                    pass
+                for item in world["questions"]:
+                    found = await memory.attend(
+                        lambda ports, asked=item["query"], caller=caller: recall(  # type: ignore[misc]
+                            replace(ports, asked_at=ASKED, clock=lambda: ASKED), caller, Recall(asked)
+                        )
+                    )
+                    told, right = {keys[hit.note.id] for hit in found.hits if hit.listed}, set(item["right"])
+                    rows.append((space, item["query"], told == right, sorted(right - told), sorted(told - right)))
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encoder", default="builtin")
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--lists", action="store_true", help="the lists by time of data/lists.json alone")
     options = parser.parse_args()
+    if options.lists:
+        told = anyio.run(measured_lists, options.encoder)
+        print(f"lists exactly right: {sum(row[2] for row in told)} of {len(told)}")
+        print("\n".join(f"  {row[0]}: {row[1]} (missing {row[3]}, too many {row[4]})" for row in told if not row[2]))
+        return
     rows = anyio.run(measured, options.encoder)
     print(f"{'kind':12}{'at hand':>12}{'held out':>12}")
     for kind in [*dict.fromkeys(row[0] for row in rows), "all"]:

@@ -1,6 +1,6 @@
 """What a first maintenance run over a memory costs, and what share of its conflicts and duplicates it finds.
 
-    python bench/tending.py [--plain] [--without-labels]
+    python bench/tending.py [--plain] [--without-labels] [--data devmem|bakery]
 
 DevMem with 90 labelled notes mixed in (bench/data/tending.json): 30 that conflict with a note of DevMem, 30 that say
 the same in other words, 30 about the same things that do neither. One half of them was written before anything was
@@ -8,6 +8,10 @@ tuned and not looked at since (`held`), the other was in view (`dev`). Every pai
 until nothing is offered. A pair is found where it is offered as a conflict or a merge; how often as the right one of
 the two is told as well. `--plain` stores the texts alone, as agents mostly do. Printed too: what share of the links
 that are offered joins notes of one session of DevMem, by similarity.
+
+`--data bakery` is another set (bench/data/tending_bakery.json): 60 notes of a bakery's daily life, texts alone, with 20
+conflicts, 20 duplicates and 20 that are neither. It was written whole before anything was measured on it, and nothing
+was chosen by it (`fresh`).
 """
 
 from __future__ import annotations
@@ -34,7 +38,8 @@ from holdfast.settings import load_settings
 from holdfast.tools.maintenance import batch_text
 from maintain import AGENT, store
 
-LABELS = Path(__file__).parent / "data" / "tending.json"
+DATA = Path(__file__).parent / "data"
+LABELS, BAKERY = DATA / "tending.json", DATA / "tending_bakery.json"
 RIGHT = {"conflict": "conflicts", "duplicate": "merges"}
 CHARACTERS_PER_TOKEN = 4
 MOST_BATCHES = 100
@@ -100,6 +105,15 @@ def mixed(devmem: Dataset, labels: list[Label], *, plain: bool) -> Dataset:
     return Dataset("devmem", tuple(notes), ())
 
 
+def bakery() -> tuple[Dataset, list[Label]]:
+    """The notes, the labelled ones behind the others, and the labels."""
+    told = json.loads(BAKERY.read_text("utf-8"))
+    labels = [Label(**entry) for entry in told["labels"]]
+    texts = [(note["id"], note["content"]) for note in told["notes"]]
+    texts += [(label.id, label.content) for label in labels]
+    return Dataset("bakery", tuple(BenchNote(end, {"content": text}) for end, text in texts), ()), labels
+
+
 async def run_all(memory: Memory, names: dict[str, str]) -> Run:
     """Judge batch after batch, all of it `none`."""
     run = Run(names)
@@ -120,7 +134,7 @@ def tell(run: Run, dataset: Dataset, labels: list[Label]) -> None:
     kinds = ", ".join(f"{run.by_kind[kind]} {kind} ({run.tokens_by_kind[kind]:,})" for kind in FIRST_TO_LAST)
     print(f"{run.batches} batches, {run.tokens:,} tokens; of passages: {kinds}")
     print(f"pairs offered twice: {run.twice}; longest search {run.longest * 1e3:.0f} ms")
-    for half in ("dev", "held"):
+    for half in dict.fromkeys(label.half for label in labels):
         for label in ("conflict", "duplicate", "lookalike"):
             of = [item for item in labels if (item.half, item.label) == (half, label)]
             shown = [run.offered[pair] for item in of if (pair := frozenset((item.id, item.of))) in run.offered]
@@ -137,15 +151,20 @@ def tell(run: Run, dataset: Dataset, labels: list[Label]) -> None:
             print(f"  links of {low:.2f} and more: {len(here)}, of one session {near / len(here):.0%}")
 
 
-async def main_on(home: Path, *, plain: bool, labelled: bool) -> None:
+def chosen(options: argparse.Namespace) -> tuple[Dataset, list[Label]]:
+    if options.data == "bakery":
+        return bakery()
+    labels = [] if options.without_labels else read_labels()
+    return mixed(read_devmem(), labels, plain=options.plain), labels
+
+
+async def main_on(home: Path, dataset: Dataset, labels: list[Label]) -> None:
     configure_logs("warning")
-    labels = read_labels() if labelled else []
-    dataset = mixed(read_devmem(), labels, plain=plain)
     memory = build_memory(load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_VAULT_ENABLED": "no"}))
     async with memory.running():
         ids = await store(memory, dataset)
         await memory.attend(lambda ports: recall(ports, AGENT, Recall("everything is encoded")))
-        print(f"{len(ids)} notes{', plain' if plain else ''}")
+        print(f"{dataset.name}: {len(ids)} notes")
         run = await run_all(memory, {note: name for name, note in ids.items()})
     tell(run, dataset, labels)
 
@@ -154,9 +173,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--plain", action="store_true", help="store the texts alone")
     parser.add_argument("--without-labels", action="store_true", help="DevMem alone")
-    options = parser.parse_args()
+    parser.add_argument("--data", choices=("devmem", "bakery"), default="devmem")
+    dataset, labels = chosen(parser.parse_args())
     with TemporaryDirectory(prefix="bench-") as folder:
-        anyio.run(lambda: main_on(Path(folder), plain=options.plain, labelled=not options.without_labels))
+        anyio.run(main_on, Path(folder), dataset, labels)
 
 
 if __name__ == "__main__":

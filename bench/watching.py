@@ -23,7 +23,7 @@ from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync.watched import Hippocampus
-from holdfast.importers.watched import Watched, WatchedFolders
+from holdfast.importers.markdown import Watched, WatchedFolders
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from worlds import queries, write_folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import forked
 from processes import environment_in
+from schemas import worked_out_once
 
 LONG_SECONDS = 3600
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # how fast is for benches to say
@@ -45,7 +48,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(LONG_SECONDS), append=False)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marked = item.get_closest_marker("whole_start") is not None
+    forked.whole_starts(marked or bool(item.config.getoption("--long")))
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    forked.end_shared()
     if "postgres" in sys.modules:  # a worker of several ends without what `atexit` has
         sys.modules["postgres"].end_shared()
     if (told := getattr(session.config, "workeroutput", None)) is not None:  # one of several processes: tell the first
@@ -73,6 +83,12 @@ def effort(request: pytest.FixtureRequest) -> Effort:
 def tally(request: pytest.FixtureRequest) -> Counter[str]:
     """Figures by what they count, such as `kills survived`; tests add to it."""
     return request.config.stash[_TALLY]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _schemas() -> Iterator[None]:
+    with worked_out_once():
+        yield
 
 
 @pytest.fixture

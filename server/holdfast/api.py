@@ -22,14 +22,14 @@ import structlog
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from holdfast.app import build_memory
-from holdfast.engine.admin.backups import back_up
+from holdfast.engine.admin.gate import back_up
 from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update, check_contradiction, evidence_chain
-from holdfast.engine.omi.bus import get_event_bus
 from holdfast.engine.omi.integrity import integrity_check
 from holdfast.engine.omi.memories import MemoryRecall, MemoryStore, memory_recall, memory_store
 from holdfast.engine.omi.now import NowUpdate, append_daily, list_daily, now_read, now_update, read_daily
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.runtime import Memory
+from holdfast.engine.state import get_event_bus
 from holdfast.settings import EncoderName, load_settings
 
 Answer = TypeVar("Answer")
@@ -98,11 +98,15 @@ def _open(config: Mapping[str, Any]) -> _Open:
     return _Open(settings.home, memory, portal, held)
 
 
-class MemoryTools:
-    """Memories: what was noted, found again by words, meaning and age."""
+class _Tools:
+    """A group of methods on an open memory."""
 
     def __init__(self, opened: _Open) -> None:
         self._opened = opened
+
+
+class MemoryTools(_Tools):
+    """Memories: what was noted, found again by words, meaning and age."""
 
     def store(
         self,
@@ -124,11 +128,8 @@ class MemoryTools:
         return [item.shape() for item in found.memories]
 
 
-class BeliefTools:
+class BeliefTools(_Tools):
     """Beliefs: memories whose confidence evidence moves."""
-
-    def __init__(self, opened: _Open) -> None:
-        self._opened = opened
 
     def update(self, belief_id: str, evidence_memory_id: str, supports: bool, strength: float) -> float:
         """Apply evidence; returns the new confidence. See `holdfast.engine.omi.beliefs.belief_update`."""
@@ -146,11 +147,8 @@ class BeliefTools:
         return {"contradiction": found.contradiction, "pattern": found.pattern}
 
 
-class CheckpointTools:
+class CheckpointTools(_Tools):
     """What a session is at, and backups."""
-
-    def __init__(self, opened: _Open) -> None:
-        self._opened = opened
 
     def now_read(self) -> dict[str, Any]:
         """The current task and what belongs to it; empty where nothing is noted."""
@@ -178,22 +176,16 @@ class CheckpointTools:
         self._opened.held.close()
 
 
-class SecurityTools:
+class SecurityTools(_Tools):
     """Whether the memory is as it was left."""
-
-    def __init__(self, opened: _Open) -> None:
-        self._opened = opened
 
     def integrity_check(self, scope: str = "all") -> dict[str, Any]:
         """The documented report; `details` says what was looked at and found."""
         return self._opened.ask(lambda ports: integrity_check(ports, scope)).shape()
 
 
-class DailyLogTools:
+class DailyLogTools(_Tools):
     """The log of each day, in UTC."""
-
-    def __init__(self, opened: _Open) -> None:
-        self._opened = opened
 
     def append(self, content: str) -> str:
         """Add an entry to today's log; returns the file's path."""

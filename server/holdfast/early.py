@@ -8,7 +8,7 @@ alone (`holdfast.from_index`) as soon as that is imported, and where the index d
 framework.
 
 Everything else that was read is handed to the framework afterwards, as if it came in then, so that it knows the session
-exactly as it would have; what it answers to requests that were answered already is held back (see `holdfast.running`).
+exactly as it would have; what it answers to requests that were answered already is held back (see `holdfast.stdio`).
 Whatever is not exactly what is expected is left to the framework, and so is everything when in doubt: other versions
 of the packages or of our own definitions than `early.json` was made for, or settings that change the framework.
 """
@@ -41,10 +41,11 @@ WHISPER: Final = "whisper"
 SERVED_BY: Final = "io.modelcontextprotocol/serverInfo"
 _WITH_APPS: Final = (LISTS[0], LISTS[1])  # which have more for clients that show Apps
 DEFINING: Final = (
-    "__init__.py", "app.py", "engine/admin/gate.py", "engine/agent/feedback.py", "engine/maintenance/batches.py",
-    "engine/maintenance/reviews.py", "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
-    "engine/presence/distilling.py", "engine/view/graph.py", "engine/view/inspect.py", "engine/view/recent.py",
-    "engine/view/timeline.py", "model/maintenance.py", "model/moving.py", "model/note.py", "model/omi.py",
+    "__init__.py", "app.py", "backup/vault.py",
+    "engine/admin/gate.py", "engine/agent/feedback.py", "engine/maintenance/batches.py",
+    "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
+    "engine/presence/distilling.py", "engine/view/inspect.py", "engine/view/review.py",
+    "model/maintenance.py", "model/moving.py", "model/note.py", "model/omi.py",
 )  # whose values stand in definitions, besides all of tools/  # fmt: skip
 HOOK_SECONDS: Final = 6.0  # for the index to tell what a hook asks: clients wait ten
 LAST_SECONDS: Final = 1.0  # of these once the framework is there: until then nothing else is answered

@@ -144,7 +144,7 @@ class IntegrityError(HoldfastError):
 
 
 class QuarantinedError(HoldfastError):
-    """The file that holds this id cannot be read as a note."""
+    """The file or row that holds this id cannot be read as a note."""
 
 
 class IndexSchemaError(HoldfastError):

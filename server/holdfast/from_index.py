@@ -22,32 +22,28 @@ from typing import Final
 
 from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.presence.entries import (
-    FRAME_TOKENS,
-    Entry,
-    Section,
-    entry_of_hit,
-    entry_of_note,
-    entry_of_now,
-    fitted,
-)
-from holdfast.engine.presence.prompting import (
     COMPACTIONS,
+    FRAME_TOKENS,
     LATER_SHARE,
     MOST_HITS,
     MOST_LATER,
     MOST_STANDING,
     NOW_SHARE,
     STANDING_SHARE,
+    Entry,
+    Section,
     asked_in,
     clears,
     digest_of,
+    entry_of_hit,
+    entry_of_note,
+    entry_of_now,
     filled,
+    fitted,
     now_heading,
 )
 from holdfast.errors import HoldfastError
-from holdfast.index.current import short_ids, standing
-from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
-from holdfast.index.shown import (
+from holdfast.index.current import (
     NOTHING_YET,
     Shown,
     add_shown,
@@ -55,18 +51,22 @@ from holdfast.index.shown import (
     prepare_shown,
     read_shown,
     session_key,
+    short_ids,
+    standing,
     told_meanwhile,
 )
-from holdfast.model.belief import standing as belief_standing
-from holdfast.model.identifiers import is_formed
+from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
+from holdfast.index.spelling import respelt
+from holdfast.model.doubts import against, sought
+from holdfast.model.identifiers import corrected, is_formed, may_be_slips
+from holdfast.model.lifecycle import standing as belief_standing
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note
 from holdfast.model.now import read_now
 from holdfast.model.prompts import idle
-from holdfast.model.ranking import Question, rank
+from holdfast.model.ranking import LEVELLED, Question, Ranked, doubted, levelled, rank
 from holdfast.model.words import query_terms
 from holdfast.settings import Settings, work_space
-from holdfast.tools.fitting import new_mark
-from holdfast.tools.whispered import hook_answer, text_of
+from holdfast.tools.fitting import hook_answer, new_mark, text_of
 
 LONGEST_PAGE: Final = 1 << 20  # bytes of a NOW page
 MOST_COMPARED: Final = 2_000  # files that are compared with the index one by one
@@ -251,13 +251,14 @@ def _relevant(
         return ()
     strange = frozenset(term for term in query_terms(asking.prompt) if not is_ordinary(term))
     formed = frozenset(term for term in strange if is_formed(term, is_ordinary))
-    found = found_by_words(connection, asking.prompt, asking.now, strange)
-    question = Question(asking.prompt, asking.space, extraordinary=strange, formed=formed)
-    ranked = [
-        item for item in rank(found, question) if clears(item, asking.space, line) and item.candidate.id != SELF_ID
-    ]
+    slips = respelt(connection, may_be_slips(asking.prompt, strange - formed))
+    prompt, strange = corrected(asking.prompt, slips), strange - slips.keys()
+    found = found_by_words(connection, prompt, asking.now, strange)
+    question = Question(prompt, asking.space, extraordinary=strange, formed=formed)
+    ranked = [item for item in rank(found, question) if item.candidate.id != SELF_ID][:LEVELLED]
     notes = indexed(connection, [item.candidate.id for item in ranked])
-    ids = [item.candidate.id for item in ranked if item.candidate.id in notes]
+    told = levelled(_doubted(prompt, ranked, notes))
+    ids = [item.candidate.id for item in told if clears(item, asking.space, line)]
     known = {**asking.seen.texts, **asking.told}
     fresh = [note_id for note_id in ids if known.get(note_id) != digest_of(notes[note_id].note)][:most]
     short = short_ids(connection, fresh)
@@ -265,6 +266,15 @@ def _relevant(
     sections = fitted("For this prompt", entries, room)
     _keep(asking, sections, notes)
     return sections
+
+
+def _doubted(prompt: str, ranked: list[Ranked], notes: Mapping[str, Indexed]) -> list[Ranked]:
+    """As the engine does: less relevant what lacks a value that is asked for, or has another."""
+    asked, there = sought(prompt), [item for item in ranked if item.candidate.id in notes]
+    if asked is None:
+        return there
+    found = (against(asked, notes[item.candidate.id].note) for item in there)
+    return [doubted(item, *each) if each else item for item, each in zip(there, found, strict=True)]
 
 
 def _entry(note: Note, asking: _Asking, short_id: str) -> Entry:

@@ -113,9 +113,12 @@ def serve_http(settings: Settings, host: str, port: int, *, admin: bool = False)
         looking = open_database(settings, 1) if settings.store else None  # not of those that requests wait for
         web = Web(settings, servers, host, looking.answers if looking is not None else None, metrics)
         _collect_from_here()
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listener.getsockname()[1]}/mcp"
         if sys.stderr.isatty():
-            shown = f"[{host}]" if ":" in host else host
-            sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}/mcp; Ctrl-C ends it.\n")
+            sys.stderr.write(f"Serving MCP at {address}; Ctrl-C ends it.\n")
+        else:
+            structlog.get_logger().warning("serving", address=address)  # whoever started it must know where it is
         anyio.run(
             _until_signal, lambda: web.serve(listener), memory, Leaving(web.ended, web.leave, settings.drain_seconds)
         )

@@ -18,8 +18,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.errors import SettingsError
-from holdfast.model.access import SHORTEST_TOKEN, Answers, StaticToken, origin_of, read_tokens
-from holdfast.model.configured import folder_of_store, read_beside, remarks_on
+from holdfast.model.access import (
+    SHORTEST_TOKEN,
+    Answers,
+    StaticToken,
+    folder_of_store,
+    origin_of,
+    read_beside,
+    read_tokens,
+    remarks_on,
+)
 from holdfast.model.note import space_name
 
 _DEEPEST = 3  # an alias may lead back to where it stands

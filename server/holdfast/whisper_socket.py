@@ -19,12 +19,12 @@ import anyio
 import structlog
 from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
-from holdfast.engine.presence.prompting import filled
+from holdfast.engine.presence.entries import filled
 from holdfast.engine.presence.whisper import Whisper
 from holdfast.sockets import MOST_READ, SOCKETS, is_of_this_user, reachable
 from holdfast.tools.agent import ServedMemory
+from holdfast.tools.fitting import hook_answer
 from holdfast.tools.presence import in_folder, whispered
-from holdfast.tools.whispered import hook_answer
 
 PATIENCE_SECONDS: Final = 10.0  # for a question and its answer
 LOOK_SECONDS: Final = 5.0  # between two looks whether the socket is still there

@@ -16,12 +16,11 @@ import anyio
 
 from holdfast.app import build_memory
 from holdfast.engine.ports import Caller
-from holdfast.engine.presence.prompting import filled
+from holdfast.engine.presence.entries import filled
 from holdfast.engine.presence.whisper import Whisper, Whispered, whisper
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings, work_space
-from holdfast.tools.fitting import new_mark
-from holdfast.tools.whispered import hook_answer, text_of
+from holdfast.tools.fitting import hook_answer, new_mark, text_of
 
 SOURCE: Final = "hook"
 

@@ -15,14 +15,14 @@ import jsonschema
 import pytest
 from fastmcp import Client
 
-import holdfast.engine.jobs.scheduler
+import holdfast.engine.jobs.daily
 import holdfast.engine.runtime
 from holdfast.app import build_memory, build_server, build_servers
 from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError, StorageError
 from holdfast.settings import SETTINGS, load_settings
 from holdfast.tools.agent import ServedMemory
-from holdfast.tools.subscriptions import Subscriptions
+from holdfast.tools.resources import Subscriptions
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio
@@ -203,7 +203,7 @@ async def when_all_have_run(admin: Admin) -> dict[str, dict[str, Any]]:
 
 
 async def test_jobs_tell_when_each_ran_and_is_due(era: str, tmp_path: Path) -> None:
-    with patch.multiple(holdfast.engine.jobs.scheduler, START_SECONDS=0.0, LOOK_SECONDS=0.02):
+    with patch.multiple(holdfast.engine.jobs.daily, START_SECONDS=0.0, LOOK_SECONDS=0.02):
         async with behind_the_gate(tmp_path / "home", era) as admin:
             await admin.call("remember", content="The crane lifts forty tonnes.")
             jobs = await when_all_have_run(admin)
@@ -219,9 +219,9 @@ async def test_jobs_tell_when_each_ran_and_is_due(era: str, tmp_path: Path) -> N
 
 
 async def test_a_job_that_fails_says_so_and_the_others_go_on(era: str, tmp_path: Path) -> None:
-    with patch.multiple(holdfast.engine.jobs.scheduler, START_SECONDS=0.0, LOOK_SECONDS=0.02):
+    with patch.multiple(holdfast.engine.jobs.daily, START_SECONDS=0.0, LOOK_SECONDS=0.02):
         async with behind_the_gate(tmp_path / "home", era) as admin:
-            with patch("holdfast.index.view.lifecycle.surplus_core", side_effect=OSError("no such luck")):
+            with patch("holdfast.index.view.IndexView.surplus_core", side_effect=OSError("no such luck")):
                 await admin.call("remember", content="The crane lifts forty tonnes.")
                 jobs = await when_all_have_run(admin)
             assert jobs["core_cap"]["last_error"].startswith("OSError")

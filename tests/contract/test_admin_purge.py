@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from gate import Admin, behind_the_gate
-from holdfast.model.pages import checksum
+from holdfast.model.records import checksum
 from holdfast.store.journal import read_line
 
 pytestmark = pytest.mark.anyio

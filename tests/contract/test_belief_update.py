@@ -11,8 +11,7 @@ import pytest
 
 from holdfast.engine.omi.beliefs import OPPOSITE_EVIDENCE, EvidenceChain, check_contradiction, evidence_chain
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
-from holdfast.store.codec import Surroundings, note_of
-from holdfast.store.frontmatter import parse
+from holdfast.store.codec import Surroundings, note_of, parse
 from served import Agent
 from worlds import WordBag, living
 

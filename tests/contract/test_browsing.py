@@ -187,6 +187,31 @@ async def test_what_is_to_come_is_found_by_its_own_time_soonest_first(agent: Age
     assert (await agent.recall(query)).found[:2] == [sooner, later]
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["what do I have in {}?", "what is coming up in {}?", "anything in {}?", "was steht im {} an?", "¿qué hay en {}?"],
+)
+async def test_a_month_asks_for_what_is_to_come_in_it_before_what_was_stored_in_it_last(
+    agent: Agent, query: str
+) -> None:
+    name = {"was": "Dezember", "¿qu": "diciembre"}.get(query[:3], "December")
+    past = await put(agent, "Painted the pier.", 330)
+    asked = query.format(name)
+    if "coming" not in query:
+        assert (await agent.recall(asked)).found == [past]
+    to_come = await put(agent, "Renew the crane's licence.", -40)
+    assert (await agent.recall(asked)).found == [to_come]
+
+
+@pytest.mark.parametrize(
+    "query", ["what did I get done last week?", "was war letzte Woche los?", "¿qué hubo la semana pasada?"]
+)
+async def test_what_was_done_is_a_list_in_other_words_too(agent: Agent, query: str) -> None:
+    done = await put(agent, "Painted the pier.", 7)
+    await put(agent, "Oiled the crane.", 20)
+    assert (await agent.recall(query)).found == [done]
+
+
 async def test_a_deadline_that_only_the_words_know_is_told_too(agent: Agent) -> None:
     written = str((await agent.remember("The deadlines for the crane papers are in the calendar."))["id"])
     dated = await put(agent, "Renew the crane's licence.", -30)
@@ -216,3 +241,108 @@ async def test_a_question_about_a_matter_is_searched_and_not_listed(agent: Agent
     for query in ("what did we decide about the crane cable?", "recent decisions about the crane cable"):
         answer = await agent.recall(query)
         assert (answer.found[0], answer["total"]) == (cable, None)
+
+
+# --- versions of one fact on a list ----------------------------------------------------------------
+
+
+def earlier(answer: Answer) -> dict[str, list[str]]:
+    """The ids of the older versions behind each entry that has any."""
+    return {hit["id"]: [line[-21:-1] for line in hit["earlier"]] for hit in answer["results"] if "earlier" in hit}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"query": "*", "spaces": ["harbour"]},
+        {"query": "what are the latest notes?"},
+    ],
+)
+async def test_on_a_list_the_older_version_stands_behind_the_newer_in_one_line(
+    agent: Agent, asked: dict[str, object]
+) -> None:
+    old = await put(agent, "The crane inspection takes place on Tuesday.", 30)
+    other = await put(agent, "The pier was painted green.", 20)
+    new = await put(agent, "The crane inspection now takes place on Thursday.", 10)
+    answer = await agent.call("recall", **asked)
+    assert answer.found == [new, other]
+    assert earlier(answer) == {new: [old]}
+    (line,) = [line for line in answer.text.splitlines() if old in line]
+    assert "earlier: The crane inspection takes place on Tuesday" in line
+    if "total" in answer.structured and asked["query"] == "*":
+        assert answer["total"] == 3
+        assert answer.text.startswith("3 notes in harbour, newest first.")
+
+
+async def test_of_what_was_done_each_stands_for_itself(agent: Agent) -> None:
+    old = await put(agent, "The crane inspection takes place on Tuesday.", 30)
+    new = await put(agent, "The crane inspection now takes place on Thursday.", 10)
+    answer = await agent.recall("what happened in October?")
+    assert (answer.found, earlier(answer)) == ([new, old], {})
+
+
+async def test_what_is_due_has_the_newer_date_and_the_older_one_behind_it(agent: Agent) -> None:
+    old = await put(agent, "Deploy the harbour console on Tuesday.", -6)
+    agent.clock.forward(days=1)
+    new = await put(agent, "The harbour console deploys now on Thursday.", -8)
+    answer = await agent.recall("what is due?")
+    assert answer.found == [new]
+    assert earlier(answer) == {new: [old]}
+
+
+async def test_what_is_known_about_the_user_has_each_matter_once(agent: Agent) -> None:
+    old = await put(agent, "The user's favourite editor is Vim.", 40, about_self=True)
+    other = await put(agent, "The user keeps bees.", 20, about_self=True)
+    new = await put(agent, "The user's favourite editor is Zed.", 10, about_self=True)
+    answer = await agent.recall("what do you know about me?")
+    assert sorted(answer.found) == sorted([new, other])
+    assert earlier(answer) == {new: [old]}
+
+
+async def test_pages_of_a_list_with_versions_hold_every_note_once(agent: Agent) -> None:
+    ids = [await put(agent, f"The harbour office has {n} desks.", 40 - n) for n in range(3, 6)]
+    ids += [await put(agent, f"{colour} buoys lie off the pier.", 20) for colour in ("Red", "Green", "Blue", "White")]
+    seen: list[str] = []
+    for offset in range(0, 7, 2):
+        page = await agent.call("recall", spaces=["harbour"], offset=offset, limit=2)
+        seen += [*page.found, *(end for each in earlier(page).values() for end in each)]
+    assert sorted(seen) == sorted(ids)
+
+
+async def test_with_include_outdated_a_list_folds_nothing(agent: Agent) -> None:
+    ids = [await put(agent, f"The harbour office has {n} desks.", 40 - n) for n in (3, 4)]
+    answer = await agent.call("recall", spaces=["harbour"], include_outdated=True)
+    assert sorted(answer.found) == sorted(ids)
+
+
+@pytest.mark.parametrize(
+    ("query", "ago"),
+    [("today", 0), ("heute", 0), ("hoy?", 0), ("yesterday", 1), ("gestern", 1)],
+)
+async def test_words_of_time_alone_list_what_is_from_then(agent: Agent, query: str, ago: int) -> None:
+    days = {number: await put(agent, text, number) for number, text in enumerate(["Oiled the crane.", "Paid Ann."])}
+    assert (await agent.recall(query)).found == [days[ago]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["what's on the calendar?", "was steht an?", "was kommt auf mich zu?", "¿qué viene próximamente?", "what's ahead?"],
+)
+async def test_what_is_to_come_is_a_list_in_other_words_too(agent: Agent, query: str) -> None:
+    later, sooner = await put(agent, "Renew the licence.", -30), await put(agent, "Meet the harbour master.", -3)
+    await put(agent, "Painted the pier.", 1)
+    assert (await agent.recall(query)).found == [sooner, later]
+
+
+async def test_what_happened_in_this_month_is_not_what_is_yet_to_happen(agent: Agent) -> None:
+    done = await put(agent, "Painted the pier.", 0)
+    await agent.remember("Ann prefers tea.", type="preference")
+    await put(agent, "Meet the harbour master.", -1)
+    assert (await agent.recall("what happened since yesterday?")).found == [done]
+
+
+async def test_entries_of_one_form_stand_for_themselves_on_a_list(agent: Agent) -> None:
+    named = ("queue", "ledger", "invoice", "tariff")
+    texts = [f"In the quay project the {name} is written in Rust, since it is cheap to run." for name in named]
+    ids = [await put(agent, text, 30 * place, type="decision") for place, text in enumerate(texts)]
+    assert (await agent.recall("list all decisions")).found == ids

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.presence.exports import Brought, bring_export
+from holdfast.cli.ingest import Brought, bring_export
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.transcripts.exports import addresses_of, conversations_in, turns_in
+from holdfast.model.transcripts.turns import addresses_of, conversations_in, turns_in
 from processes import HOLDFAST
 from transcripts_worker import built
 

@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,15 +17,17 @@ import pytest
 
 import postgres
 from conftest import Effort
+from forked import run
 from holdfast.app import build_memory, tenant_key
 from holdfast.encode.builtin import BuiltinEncoder
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
+from holdfast.store.rows.database import PATIENCE_SECONDS
 from holdfast.store.rows.schema import VERSION
-from processes import HOLDFAST, environment_in
+from processes import HOLDFAST, environment_in, own_port
 from worlds import CALLER, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
@@ -45,8 +49,7 @@ def memory_on(environment: dict[str, str]) -> Memory:
 def store(environment: dict[str, str], *arguments: str, code: int = 0) -> Any:
     """What `holdfast store` says as JSON; what it says on stderr where it fails."""
     command = [*HOLDFAST, "store", *arguments, "--json"]
-    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=120)
-    assert done.returncode == code, done.stderr.decode()
+    done = run(command, environment, code)
     return json.loads(done.stdout) if not code else done.stderr.decode() or json.loads(done.stdout)
 
 
@@ -205,3 +208,52 @@ def test_without_a_database_the_command_says_what_to_set(tmp_path: Path) -> None
     said = store(wrong, "check", code=2)
     assert "postgresql://" in said
     assert "hush" not in said
+
+
+@pytest.mark.parametrize("action", [("init", "--role", "x"), ("check",), ("migrate",), ("dump", "out"), ("load", ".")])
+def test_without_the_driver_each_command_says_what_to_install(tmp_path: Path, action: tuple[str, ...]) -> None:
+    (tmp_path / "memories").mkdir()
+    program = (
+        "import sys; sys.modules['psycopg'] = None; from holdfast.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "store", *action]
+    named = environment_in(tmp_path) | {"HOLDFAST_STORE": "postgresql://nobody@127.0.0.1:1/none"}
+    ran = subprocess.run(command, env=named, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 2
+    assert "requirements-postgres.txt" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recall", "crane"),
+        ("remember", "The crane is red."),
+        ("stats",),
+        ("store", "load", "."),
+        ("store", "dump", "out"),
+    ],
+)
+def test_a_command_whose_database_is_not_there_says_so_and_what_to_look_at_and_does_not_wait_for_it(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "memories").mkdir()
+    with own_port() as port:
+        named = environment_in(tmp_path) | {"HOLDFAST_STORE": f"postgresql://pilot:hush@127.0.0.1:{port}/none"}
+        began = time.monotonic()
+        ended = run([*HOLDFAST, *(str(tmp_path) if each == "." else each for each in arguments)], named, 2)
+    assert (
+        time.monotonic() - began < 2 * PATIENCE_SECONDS
+    )  # a server waits so long for each question, and these ask three
+    said = ended.stderr.decode()
+    assert "HOLDFAST_STORE names cannot be reached" in said
+    assert "host and port" in said
+    assert "hush" not in said
+    assert "Traceback" not in said
+
+
+def test_a_command_whom_the_database_does_not_let_in_says_what_the_database_says(tmp_path: Path) -> None:
+    url = postgres.shared().url.replace(postgres.ROLE, "nobody_at_all")
+    said = run([*HOLDFAST, "stats"], environment_in(tmp_path) | {"HOLDFAST_STORE": url}, 2).stderr.decode()
+    assert "refuses the user" in said
+    assert "pg_hba.conf" in said

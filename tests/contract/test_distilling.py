@@ -13,9 +13,9 @@ import pytest
 
 import holdfast.app
 from holdfast.engine.ports import Caller
-from holdfast.engine.presence.hand_over import hand_over
+from holdfast.engine.presence.taking import hand_over
 from holdfast.engine.runtime import Memory
-from holdfast.model.transcripts.repeating import SaidTexts
+from holdfast.model.transcripts.pieces import SaidTexts
 from served import ERAS, Agent, serving
 from sessions import Session, claude_session
 

@@ -162,7 +162,7 @@ def test_an_entry_whose_command_is_there_and_does_not_start_fails(
 def test_without_the_vector_extension_it_says_what_that_costs(
     environment: dict[str, str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.cli.checks.vector_extension", lambda: "")
+    monkeypatch.setattr("holdfast.cli.doctor.vector_extension", lambda: "")
     assert checks(environment)["vectors"]["status"] == "warn"
     assert database.vector_extension  # the real one is only left aside
 
@@ -201,3 +201,13 @@ def test_doctor_looks_at_the_database_and_not_for_what_only_a_folder_has(
         away = checks(given, code=1)
         assert (away["database"]["status"], "notes" in away) == ("fail", False)
         assert pg.url not in json.dumps(away)
+
+
+def test_a_watched_folder_that_is_not_there_is_told(environment: dict[str, str], home: Path, tmp_path: Path) -> None:
+    assert home.is_dir()
+    there, gone = tmp_path / "vault", tmp_path / "gone"
+    there.mkdir()
+    found = checks(environment | {"HOLDFAST_WATCH": json.dumps([str(there), str(gone)])})["watched folders"]
+    assert found["status"] == "warn"
+    assert f"{gone} is not there" in found["said"]
+    assert checks(environment | {"HOLDFAST_WATCH": json.dumps([str(there)])})["watched folders"]["status"] == "ok"

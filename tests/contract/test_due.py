@@ -11,10 +11,9 @@ from unittest.mock import patch
 import pytest
 
 import holdfast.engine.state
-from holdfast.engine.maintenance.notice import LEAST, mark_maintained, waiting_notes
+from holdfast.engine.agent.recall import LEAST, mark_maintained, waiting_notes
 from holdfast.engine.runtime import Memory
-from holdfast.model.note import note_id
-from holdfast.model.times import moment
+from holdfast.model.note import moment, note_id
 from served import ERAS, Agent, serving
 from worlds import CALLER, keep, living, memory_on
 

@@ -21,6 +21,7 @@ from holdfast.settings import load_settings
 from processes import INITIALIZE, MODERN, Stdio, stdio, until
 from served import ERAS
 
+pytestmark = pytest.mark.whole_start("how a server starts")
 LATE = "holdfast.early.stored_answers = lambda *_, **__: None"  # everything is left to the framework
 PROGRAM = """
 import os, sys, time

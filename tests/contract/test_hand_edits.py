@@ -155,6 +155,14 @@ async def test_a_new_file_is_found_at_once_and_given_its_id_once(both: Pair, mem
     assert path.read_bytes() == after, "the id was written twice"
 
 
+async def test_two_files_of_one_text_are_one_hit_with_the_other_behind_it(both: Pair, memories: Path) -> None:
+    for name in ("winch.md", "copy.md"):
+        (memories / "work" / name).write_text("The winch needs oil every spring.\n", "utf-8")
+    assert len(await seen(both, "winch oil")) == 1
+    (hit,) = await results(both[0], "winch oil")
+    assert len(hit["earlier"]) == 1
+
+
 async def test_a_new_file_keeps_its_date_when_it_is_given_its_id(both: Pair, home: Path, memories: Path) -> None:
     path = memories / "work" / "winch.md"
     path.write_bytes(b"The winch needs oil.")

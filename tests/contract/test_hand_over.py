@@ -19,18 +19,17 @@ from structlog.testing import capture_logs
 
 import holdfast.app
 from holdfast.app import build_memory
-from holdfast.engine.jobs.scheduler import JobContext
+from holdfast.engine.jobs.daily import JobContext
 from holdfast.engine.ports import Caller
-from holdfast.engine.presence import hand_over as hand_over_module
-from holdfast.engine.presence.hand_over import HandedOver, hand_over
-from holdfast.engine.presence.keeping import tidy
+from holdfast.engine.presence import taking as hand_over_module
+from holdfast.engine.presence.distilling import tidy
+from holdfast.engine.presence.taking import HandedOver, hand_over
 from holdfast.engine.runtime import Memory
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.settings import load_settings
 from holdfast.store.transcripts import reading
 from holdfast.store.transcripts.queue import TranscriptQueue
-from holdfast.store.transcripts.reading import Chunk
-from holdfast.store.transcripts.roots import Located
+from holdfast.store.transcripts.reading import Chunk, Located
 from served import Clock, made_up_secret
 from sessions import REAL, Session, claude_session
 

@@ -60,6 +60,34 @@ async def test_who_the_user_is_leads_to_what_is_about_them(agent: Agent, query: 
     assert {person, taste} <= {item["memory_id"] for item in told}
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "My name is Theres, I run the bakery with my brother Korbinian.",
+        "I prefer short answers without bullet points.",
+        "User prefers tabs and dark themes.",
+        "The user's name is Theres; she lives in Rott.",
+        "I'm allergic to hazelnuts.",
+        "Ich bin Bäckerin und wohne in Rott.",
+        "Je préfère le thé au café.",
+        "Me llamo Teresa y vivo en Rota.",
+    ],
+)
+@pytest.mark.parametrize("query", ["who am I?", "what do you know about me?", "how should you answer me?"])
+async def test_what_begins_as_a_word_of_the_user_is_known_of_them_though_nobody_marked_it(
+    agent: Agent, content: str, query: str
+) -> None:
+    for other in (
+        "Soy milk is out on Mondays.",
+        "The users table has 40 columns.",
+        "A user is locked out after 5 tries.",
+    ):
+        await agent.remember(other)
+    own = str((await agent.remember(content))["id"])
+    marked = str((await agent.remember("Ada builds compilers in Turin.", about_self=True))["id"])
+    assert (await agent.recall(query)).found == [marked, own]
+
+
 async def test_of_what_is_about_the_user_what_the_question_names_is_first(agent: Agent) -> None:
     for n in range(12):
         await agent.remember(f"Taste number {n}.", type="preference")

@@ -6,7 +6,6 @@ import errno
 import itertools
 import json
 import os
-import subprocess
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,11 +16,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from holdfast.cli.sessions import hours_in
-from holdfast.engine.presence import sessions as looking
+from forked import run
+from holdfast.cli.ingest import hours_in
+from holdfast.engine.presence import taking as looking
 from holdfast.errors import InvalidArgumentError
 from holdfast.store.transcripts import reading
-from holdfast.store.transcripts.roots import Located
+from holdfast.store.transcripts.reading import Located
 from processes import HOLDFAST
 from sessions import claude_session
 from transcripts_worker import built, take
@@ -30,13 +30,7 @@ pytestmark = pytest.mark.anyio
 
 
 def command(environment: dict[str, str], *arguments: str) -> Any:
-    ran = subprocess.run(
-        [*HOLDFAST, "ingest-session", *arguments, "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = run([*HOLDFAST, "ingest-session", *arguments, "--json"], environment, None)
     assert ran.returncode in (0, 1), ran.stderr
     return json.loads(ran.stdout)
 

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 import postgres
+from forked import run
 from holdfast.from_index import by_words
-from holdfast.model.configured import folder_of_store
+from holdfast.model.access import folder_of_store
 from holdfast.settings import load_settings
 from holdfast.sockets import reachable
 from processes import HOLDFAST, Stdio, environment_in, stdio, take_back_building, until
@@ -99,14 +100,14 @@ def test_for_that_nothing_heavy_is_imported(here: dict[str, str], server: Stdio)
 
 
 def test_without_a_server_notes_are_found_by_their_words(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     assert LAMP in added(inject(here, hook()))
     assert inject(here, hook()) == ""
     assert inject(here, hook(session="two", prompt="thanks!")) == ""
 
 
 def test_without_a_server_neither_the_framework_nor_numpy_is_imported(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     imported = imported_for(here, hook())
     assert "sqlite3" in imported
     assert not imported & (HEAVY - {"sqlite3"})
@@ -114,7 +115,7 @@ def test_without_a_server_neither_the_framework_nor_numpy_is_imported(here: dict
 
 
 def test_without_a_server_a_note_that_was_changed_behind_the_index_is_told_as_it_is_now(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     (path,) = (Path(here["HOLDFAST_HOME"]) / "memories" / "harbour").glob("*.md")
     path.write_text(path.read_text("utf-8").replace("five attempts", "seven attempts"), "utf-8")
     assert "seven attempts" in added(inject(here, hook()))
@@ -134,7 +135,7 @@ sys.exit(main(sys.argv[1:]))
 def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
     here: dict[str, str], python: tuple[str, ...]
 ) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     assert LAMP in added(inject(here, hook(), python=python))
     folder = Path(here["HOLDFAST_HOME"]) / "memories" / "harbour"
     (folder / "oil.md").write_text("The lamp of the lighthouse burns colza oil.", "utf-8")
@@ -149,7 +150,7 @@ def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
 def test_without_a_server_a_note_is_found_by_what_was_written_into_it_by_hand_and_in_a_folder_in_a_folder(
     here: dict[str, str],
 ) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     (path,) = (Path(here["HOLDFAST_HOME"]) / "memories" / "harbour").glob("*.md")
     path.write_text(path.read_text("utf-8").replace(LAMP, "Harriet keeps the ledger in the boathouse."), "utf-8")
     asked = hook(session="two", prompt="Who keeps the ledger in the boathouse?")
@@ -166,14 +167,14 @@ def test_without_a_server_a_note_is_found_by_what_was_written_into_it_by_hand_an
 
 
 def test_without_a_server_and_without_an_index_the_notes_are_told(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     for path in (Path(here["HOLDFAST_HOME"]) / ".holdfast").glob("index.db*"):
         path.unlink()
     assert LAMP in added(inject(here, hook()))
 
 
 def test_without_a_server_and_with_half_an_index_the_notes_are_told(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     take_back_building(Path(here["HOLDFAST_HOME"]) / ".holdfast" / "index.db")
     assert LAMP in added(inject(here, hook()))
     assert inject(here, hook()) == ""
@@ -182,11 +183,11 @@ def test_without_a_server_and_with_half_an_index_the_notes_are_told(here: dict[s
 def test_without_a_server_a_session_that_began_in_an_empty_memory_is_told_its_first_notes_later(
     here: dict[str, str],
 ) -> None:
-    subprocess.run([*HOLDFAST, "recall", "lamp"], env=here, check=False, capture_output=True)  # it finds nothing
+    run([*HOLDFAST, "recall", "lamp"], here, None)  # it finds nothing
     assert (Path(here["HOLDFAST_HOME"]) / ".holdfast" / "index.db").exists()
     assert inject(here, hook()) == ""
     core = ("--space", "harbour", "--tier", "core")
-    subprocess.run([*HOLDFAST, "remember", "Cranes first.", *core], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", "Cranes first.", *core], here)
     assert "Cranes first." in added(inject(here, hook()))
 
 
@@ -217,7 +218,7 @@ def test_without_a_server_core_notes_the_now_page_and_the_user_come_first(here: 
 
 
 def test_without_a_server_of_two_hooks_of_one_session_at_once_one_is_told(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     given, settings, told = {"prompt": PROMPT, "session_id": "one", "cwd": "/srv/harbour"}, load_settings(here), []
 
     def another_comes_between() -> bool:
@@ -230,7 +231,7 @@ def test_without_a_server_of_two_hooks_of_one_session_at_once_one_is_told(here: 
 
 
 def test_without_a_server_another_project_and_later_prompts_are_told_little(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     assert inject(here, hook(session="b", cwd="/srv/bakery", prompt="How is the dough of the bakery kept?")) == ""
     assert inject(here, hook(session="b", prompt="Which colour has the door of the shed?")) == ""
     assert LAMP in added(inject(here, hook(session="b"))), "it clears the line"
@@ -370,7 +371,7 @@ def test_a_client_that_never_ends_its_question_costs_the_limit_and_no_more(here:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device there")
 def test_an_answer_that_nobody_takes_and_settings_that_cannot_be_read_are_passed_over(here: dict[str, str]) -> None:
-    subprocess.run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], env=here, check=True, capture_output=True)
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     with Path("/dev/full").open("wb") as full:
         command = [*HOLDFAST, "whisper", "inject", *ROOMY]
         ran = subprocess.run(

@@ -111,6 +111,22 @@ def test_a_client_without_a_file_gets_one_that_is_only_the_users(
     assert not backups(place.user)
 
 
+def test_uninstall_leaves_no_empty_file_where_install_made_it(environment: dict[str, str], tmp_path: Path) -> None:
+    install(environment, "cursor")
+    place = clients(environment, tmp_path)["cursor"].user
+    assert "Removed" in ran(environment, "uninstall", "cursor").stdout
+    assert not place.exists()
+
+
+def test_uninstall_keeps_an_empty_file_that_was_there_before(environment: dict[str, str], tmp_path: Path) -> None:
+    place = clients(environment, tmp_path)["cursor"].user
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("{}\n", "utf-8")
+    install(environment, "cursor")
+    ran(environment, "uninstall", "cursor")
+    assert json.loads(place.read_text("utf-8")) == {}
+
+
 def test_whoever_has_installed_is_told_what_is_left_to_do(environment: dict[str, str], codex: Path) -> None:
     assert "anew" not in install(environment, "codex", "--dry-run").stdout
     assert "Start the client anew" in install(environment, "codex").stdout

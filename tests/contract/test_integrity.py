@@ -17,6 +17,7 @@ from holdfast.engine.omi.integrity import accept_integrity, integrity_check, loo
 from holdfast.engine.omi.now import NowUpdate, append_daily, now_read, now_update
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import MemoryNotFoundError
+from holdfast.index.view import IndexView
 from processes import stdio
 from served import ERAS, Agent, Clock, serving
 from worlds import living, memory_on
@@ -501,10 +502,8 @@ async def test_a_file_that_is_not_what_the_index_read_is_reported(
 ) -> None:
     stored = await agent.remember("A buoy.")
     assert (await check(agent))["overall_safe"]
-    from holdfast.index import queries as topology  # noqa: PLC0415
-
     monkeypatch.setattr(
-        topology,
+        IndexView,
         "hashes",
         lambda _: [
             (stored["id"], agent.file_of(stored["id"]).relative_to(agent.home / "memories").as_posix(), "0" * 64)

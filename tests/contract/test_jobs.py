@@ -16,10 +16,10 @@ import anyio
 import pytest
 
 import holdfast.engine.jobs.changes
-import holdfast.engine.jobs.scheduler
+import holdfast.engine.jobs.daily
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.model.lifecycle import CORE_CAP
-from holdfast.model.times import instant
+from holdfast.model.note import instant
 from processes import ROOT, until
 from served import ERAS, SELF, Agent, Clock, serving
 
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.anyio
 def busy_house() -> Iterator[None]:
     """Jobs begin at once and look again all the time."""
     with (
-        patch.object(holdfast.engine.jobs.scheduler, "START_SECONDS", 0.0),
-        patch.object(holdfast.engine.jobs.scheduler, "LOOK_SECONDS", 0.02),
+        patch.object(holdfast.engine.jobs.daily, "START_SECONDS", 0.0),
+        patch.object(holdfast.engine.jobs.daily, "LOOK_SECONDS", 0.02),
     ):
         yield
 

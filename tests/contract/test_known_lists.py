@@ -15,14 +15,14 @@ from fastmcp import Client
 from doors import ACCEPT, KEEPER, TLS, bearer, with_tokens
 from holdfast.app import build_memory, build_server
 from holdfast.settings import load_settings
-from holdfast.tools.lists import LISTS
+from holdfast.tools.server import LISTS
 from processes import MODERN, PATIENCE, environment_in, http
 
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 CLIENTS = ("test", "claude-code")  # the second gets no structured content
 PLAIN = """
 import sys
-from holdfast.tools.lists import KnownLists
+from holdfast.tools.server import KnownLists
 KnownLists.serve = lambda self: None
 from holdfast.__main__ import main
 sys.exit(main(sys.argv[1:]))

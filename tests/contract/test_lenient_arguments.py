@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gate import Admin
-from holdfast.tools.arguments import read_as
+from holdfast.tools.server import read_as
 
 pytestmark = pytest.mark.anyio
 
@@ -130,3 +130,13 @@ async def test_an_invalid_id_in_a_verdict_is_named_by_its_place(admin: Admin) ->
         ]
         assert outcome["status"] == "rejected"
         assert "node_ids[1]" in outcome["reason"], outcome
+
+
+async def test_an_argument_that_a_tool_does_not_have_is_named_where_its_name_is_plain(admin: Admin) -> None:
+    assert '"max_results" is an argument that this tool does not have' in await admin.refused(
+        "recall", query="a", max_results=3
+    )
+    for odd in ("sk-live-41", "A B", "x" * 300 + "1"):
+        told = await admin.refused("recall", query="a", **{odd: 3})
+        assert "there is an argument that this tool does not have" in told
+        assert odd not in told

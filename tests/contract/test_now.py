@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -15,10 +14,11 @@ from typing import Any
 import pytest
 
 from conftest import Effort
+from forked import begin_program
 from holdfast.engine.omi.now import MOST_CAPSULES, append_daily, list_daily, read_daily
 from holdfast.engine.ports import Caller
 from holdfast.errors import InvalidArgumentError
-from holdfast.model.pages import checksum
+from holdfast.model.records import checksum
 from processes import Stdio, stdio
 from served import ERAS, Agent, Clock, made_up_secret, serving
 from worlds import living
@@ -416,7 +416,7 @@ def test_eight_processes_append_to_one_log_and_lose_nothing(
 ) -> None:
     rounds = effort.of(3, 100)
     command = [sys.executable, "-c", APPENDING]
-    writers = [subprocess.Popen([*command, f"w{who}", str(rounds)], env=environment) for who in range(8)]
+    writers = [begin_program([*command, f"w{who}", str(rounds)], env=environment) for who in range(8)]
     try:
         assert [writer.wait(200) for writer in writers] == [0] * 8
     finally:

@@ -139,3 +139,11 @@ def test_no_file_is_named_like_a_device() -> None:
     assert slug("CON") == "note-con"
     assert slug("con artist") == "con-artist"
     assert slug("Lpt1!") == "note-lpt1"
+
+
+def test_a_file_is_named_after_its_title_in_any_script() -> None:
+    assert slug("Das Büro schließt um 18 Uhr") == "das-büro-schließt-um-18-uhr"
+    assert slug("数据库的备份每天晚上十点钟开始运行") == "数据库的备份每天晚上十点钟"
+    assert slug("हम शुक्रवार को तैनाती नहीं करते") == "हम-शुक्रवार-को"
+    assert slug("!?") == "note"
+    assert all(len(slug(sign * 300).encode()) <= 40 for sign in "aßж字𐍈")

@@ -18,7 +18,7 @@ from mcp_types import Implementation
 from doors import Web, web
 from gate import Admin
 from holdfast.engine.admin.undo import AlreadyUndone, TakeBack, Undone, take_back, undo
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller
 from holdfast.errors import UndoRefusedError

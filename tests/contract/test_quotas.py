@@ -13,7 +13,7 @@ import pytest
 from holdfast.app import build_memory
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Edit, WouldDelete, delete_note, update_note
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.remember import Duplicate
 from holdfast.engine.omi.now import NowUpdate, now_update
 from holdfast.engine.runtime import Memory

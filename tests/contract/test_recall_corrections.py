@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.runtime import Memory
 from worlds import CALLER, ask, keep, living

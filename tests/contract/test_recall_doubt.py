@@ -8,18 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.engine.agent.question import with_meaning
+from holdfast.model.identifiers import identifiers_of
 from holdfast.model.ranking import (
     WEAK,
     Found,
     Question,
     RankCandidate,
     Ranked,
-    by_words_alone,
     careful,
-    identifiers_of,
-    likelihood,
     rank,
-    relevance,
 )
 from holdfast.model.words import query_terms
 from served import Agent
@@ -92,9 +90,6 @@ def test_the_scale_keeps_the_order_and_its_line_is_seven_tenths(one: float, othe
     low, high = (careful(each) for each in sorted((one, other)))
     assert 0.0 <= low <= high <= 1.0
     assert careful(0.55) == pytest.approx(WEAK) == pytest.approx(0.7)
-    assert likelihood(careful(one), by_words=False) == pytest.approx(one)
-    coverage = one * 2 / 3
-    assert likelihood(by_words_alone(coverage), by_words=True) == pytest.approx(relevance(coverage, None))
 
 
 async def test_what_is_due_in_a_month_is_looked_for_in_the_one_that_comes(agent: Agent) -> None:
@@ -109,3 +104,27 @@ async def test_what_is_due_in_a_month_is_looked_for_in_the_one_that_comes(agent:
     assert answer["results"][0]["id"] == due
     assert {due, named} <= {hit["id"] for hit in answer["results"]}
     assert answer["read_as"]["after"] == f"{day:%Y-%m}-01T00:00:00Z"
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(-2.0, 6.0)), min_size=1, max_size=20),
+    st.booleans(),
+)
+def test_common_words_push_nothing_that_meaning_ranks_first_out_of_the_first_five(
+    notes: list[tuple[float, float]], is_rare: bool
+) -> None:
+    candidates = tuple(
+        candidate(coverage=coverage, z=z)._replace(rowid=place, id=f"mem_{place:02}")
+        for place, (coverage, z) in enumerate(notes)
+    )
+    found = Found(candidates, rare={"bollard": 1} if is_rare else {}, notes=200)
+    by_score = rank(found, Question("where do we keep the things that we need?"))
+    kept = with_meaning(found, by_score)
+    assert {item.candidate.id for item in kept} == {item.candidate.id for item in by_score}
+    assert [item.score for item in kept] == sorted((item.score for item in kept), reverse=True)
+    if is_rare:
+        assert kept == by_score
+        return
+    nearest = max(z for _, z in notes)
+    assert nearest in [item.candidate.z for item in kept[:5]]
+    assert [item.candidate.id for item in kept[:4]] == [item.candidate.id for item in by_score[:4]]

@@ -213,6 +213,51 @@ async def test_what_was_valid_then_comes_first_and_what_came_later_is_marked(
         assert since == {ids[place]: CHAIN[place][0] for place in later}
 
 
+PAST_QUESTIONS = {
+    "before we raised it": ("what was the limit of the partner gateway before we raised it?", 1),
+    "before": ("what was the limit of the partner gateway before?", 1),
+    "used to": ("what did the limit of the partner gateway use to be?", 1),
+    "previously": ("what was the limit of the partner gateway previously?", 1),
+    "the old": ("what was the old limit of the partner gateway?", 1),
+    "originally": ("what was the limit of the partner gateway originally?", 0),
+    "at first": ("what was the limit of the partner gateway at first?", 0),
+    "German before": ("wie hoch war das limit of the partner gateway vorher?", 1),
+    "German at first": ("wie hoch war das limit of the partner gateway ursprünglich?", 0),
+    "Spanish": ("¿cuál era el limit of the partner gateway antes?", 1),
+    "French": ("quel était le limit of the partner gateway auparavant ?", 1),
+    "Chinese": ("partner gateway limit 以前是多少", 1),
+}
+
+
+@pytest.mark.parametrize("superseding", [False, True])
+@pytest.mark.parametrize("kind", PAST_QUESTIONS)
+async def test_a_past_without_a_date_is_what_was_replaced_last_or_was_so_at_first(
+    agent: Agent, kind: str, *, superseding: bool
+) -> None:
+    query, expected = PAST_QUESTIONS[kind]
+    ids: list[str] = []
+    for day, text in CHAIN:
+        older = {"supersedes": ids[-1:]} if superseding and ids else {}
+        ids.append((await agent.remember(text, event_time=day, **older))["id"])
+    answer = await agent.recall(query)
+    assert answer.found[0] == ids[expected]
+    since = {hit["id"] for hit in answer["results"] if "later_since" in hit}
+    assert since == set(ids[expected + 1 :])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what is the limit of the partner gateway, before I call it?",
+        "which limit must I know before using the partner gateway?",
+        "what limit has the partner gateway, for the old console too?",
+    ],
+)
+async def test_words_of_order_and_age_ask_for_no_past(agent: Agent, query: str) -> None:
+    ids = await told(agent, *CHAIN)
+    assert (await agent.recall(query)).found[0] == ids[-1]
+
+
 # --- what remember says of it ---------------------------------------------------------------------
 
 
@@ -225,11 +270,47 @@ async def test_remember_names_the_call_by_which_the_new_note_replaces_the_old_on
     stored = await agent.remember(CHAIN[1][1], event_time=NEW)
     (hint,) = hints(stored)
     call = f'mark_outdated(node_id="{old}", superseded_by="{stored["id"]}")'
-    assert hint.endswith(f"Replaces {old}? If so: {call}")
+    assert hint.endswith(f"Replaces {old}? Only where both tell one fact: {call}")
     assert call in stored.text
     await agent.outdate(old, superseded_by=stored["id"])
     answer = await agent.recall("what is the limit of the partner gateway?")
     assert (answer.found, behind(answer)) == ([stored["id"]], [[]])
+
+
+async def test_remember_tells_which_part_differs(agent: Agent) -> None:
+    await told(agent, CHAIN[0])
+    (hint,) = hints(await agent.remember(CHAIN[1][1], event_time=NEW))
+    assert ': "100" there, "300" here. ' in hint
+
+
+async def test_remember_proposes_nothing_where_the_values_are_the_same(agent: Agent) -> None:
+    await told(agent, (OLD, "The harbour office opens on Tuesdays at 9."))
+    stored = await agent.remember("The harbour office now opens on Tuesdays at 9, as before.", event_time=NEW)
+    assert not [notice for notice in stored["notices"] if "Says something else" in notice]
+
+
+async def test_a_note_that_says_more_is_not_proposed_to_be_replaced_as_a_whole(agent: Agent) -> None:
+    (old,) = await told(agent, (OLD, "Backups of the harbour wiki run at 2 am and are kept for 30 days."))
+    stored = await agent.remember("Backups of the harbour wiki now run at 4 am.", event_time=NEW)
+    (notice,) = [each for each in stored["notices"] if "Says something else" in each]
+    assert '"2" there, "4" here' in notice
+    assert f"{old} says more than that" in notice
+    assert f'supersedes=["{old}"]' in notice
+    assert "mark_outdated" not in notice
+    rest = await agent.remember("Backups of the harbour wiki are kept for 30 days.", supersedes=[old])
+    answer = await agent.recall("when do the backups of the harbour wiki run, how long are they kept?")
+    assert sorted(answer.found) == sorted([stored["id"], rest["id"]])
+
+
+async def test_a_note_that_says_more_stays_a_hit_where_that_is_asked_for(agent: Agent) -> None:
+    old, new = await told(
+        agent,
+        (OLD, "Backups of the harbour wiki run at 2 am and are kept for 30 days."),
+        (NEW, "Backups of the harbour wiki now run at 4 am."),
+    )
+    assert (await agent.recall("how long are backups of the harbour wiki kept?")).found[0] == old
+    answer = await agent.recall("when do the backups of the harbour wiki run?")
+    assert (answer.found, [line[-21:-1] for line in behind(answer)[0]]) == ([new], [old])
 
 
 async def test_an_older_note_that_is_stored_later_is_the_one_that_gives_way(agent: Agent) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -43,6 +44,14 @@ async def test_a_phrasing_that_finds_nothing_leaves_what_the_question_found(memo
 async def test_phrasings_of_what_is_not_stored_find_nothing_strong(memory: Memory) -> None:
     answer = await ask(memory, "who bakes the bread?", also=["bakery staff", "the baker of our loaves"])
     assert not any(not hit.ranked.weak for hit in answer.hits)
+
+
+async def test_the_score_is_the_mean_of_what_each_phrasing_gives(memory: Memory) -> None:
+    asked = ["which crane lifts steel?", "harbour crane for tonnes"]
+    alone = [(await ask(memory, text)).hits[0] for text in asked]
+    both = (await ask(memory, asked[0], also=asked[1:])).hits[0]
+    assert {hit.note.content for hit in (*alone, both)} == {CRANE}
+    assert both.ranked.score == pytest.approx(fmean(hit.ranked.score for hit in alone))
 
 
 async def test_a_repetition_of_the_question_is_no_other_phrasing(memory: Memory) -> None:

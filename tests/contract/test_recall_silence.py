@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.runtime import Memory
 from holdfast.index.search.vectors import Background
@@ -144,7 +144,7 @@ async def test_the_lines_of_relevance_decide_what_is_shown_and_what_is_marked(wo
     shown = [hit for memory in (words, meaning) for query in queries for hit in (await ask(memory, query)).hits]
     assert {hit.ranked.weak for hit in shown} == {True, False}
     for hit in shown:
-        assert hit.ranked.relevance >= FLOOR
+        assert hit.ranked.likeness >= FLOOR
         assert hit.ranked.weak == (hit.ranked.relevance < WEAK)
 
 

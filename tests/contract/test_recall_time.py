@@ -116,6 +116,23 @@ async def test_a_month_that_only_the_note_names_is_found_where_nothing_is_from_i
     assert (await agent.recall("is anybody in the harbour office in August?")).found[0] == closed
 
 
+async def test_a_month_without_a_year_finds_that_of_each_year_the_latest_first(agent: Agent) -> None:
+    notes = [
+        await crane(agent, f"{year}-03-14", f"The crane was moved to berth {year - 2020}.")
+        for year in (2024, 2026, 2025)
+    ]
+    answer = await agent.recall("to which berth was the crane moved in March?")
+    assert answer.found[0] == notes[1]
+    assert set(answer.found) == set(notes)
+
+
+async def test_what_was_told_later_and_speaks_of_that_time_is_found_too(agent: Agent) -> None:
+    """A month leans the order and keeps nothing out: this was written down in August."""
+    await crane(agent, "2026-07-09", "The ferry had a new lamp.")
+    later = await crane(agent, "2026-08-05", "Last month the crane dropped a container of oranges.")
+    assert later in (await agent.recall("what did the crane drop in July?")).found
+
+
 async def test_what_only_weakly_fits_the_time_gives_way_to_what_clearly_fits_from_another(agent: Agent) -> None:
     weak = await crane(agent, LAST_WEEK, "The crane slept while a gull, a buoy and a lamp argued about the weather.")
     strong = await crane(agent, LONG_AGO, "The crane's gearbox oil was changed to grade 220.")

@@ -29,6 +29,7 @@ from processes import HOLDFAST, INITIALIZE, PATIENCE, http, notes_in, stdio, unt
 from served import ERAS, made_up_secret
 from worlds import ask, living
 
+pytestmark = pytest.mark.whole_start("how a server starts")
 TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
 
 # A server that does nothing but answer: on a machine that takes its time what is done behind comes before the answers.
@@ -36,6 +37,7 @@ _NOTHING_BEHIND = """
 import sys
 from holdfast.engine import runtime as memory
 from holdfast.__main__ import main
+
 memory.START_SECONDS = 600.0
 sys.exit(main([]))
 """

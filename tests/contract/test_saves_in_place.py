@@ -22,8 +22,7 @@ import pytest
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Connect, Edit, connect_notes, delete_note, restore_note, update_note
 from holdfast.engine.admin.undo import undo
-from holdfast.engine.agent.feedback import Feedback, submit_feedback
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.jobs.changes import change_if, in_tier
 from holdfast.engine.maintenance.batches import Verdicts, judge
 from holdfast.engine.maintenance.verdicts import EdgeVerdict, MergeVerdict

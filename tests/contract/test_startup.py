@@ -10,8 +10,10 @@ import pytest
 
 from processes import PATIENCE
 
+pytestmark = pytest.mark.whole_start("how a server starts")
 _BEFORE_SERVING = """
 import anyio, gc, json, sys
+
 def told(*_):
     late = [name for name in ("onnxruntime", "numpy", "uvicorn", "rich.console") if name in sys.modules]
     print(json.dumps({"on": gc.isenabled(), "frozen": gc.get_freeze_count(), "late": late}))

@@ -13,7 +13,7 @@ from fastmcp import Client
 from mcp.client.extension import ClientExtension
 
 from holdfast.app import build_memory, build_server
-from holdfast.engine.view.pairs import STEP
+from holdfast.engine.view.review import STEP
 from holdfast.settings import load_settings
 from holdfast.tools.view.tools import PAGE, URI
 from served import ERAS, SELF, Agent, serving

@@ -18,7 +18,7 @@ from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync import watched as hippocampus
 from holdfast.engine.sync.watched import Hippocampus
-from holdfast.importers.watched import Watched, WatchedFolders
+from holdfast.importers.markdown import Watched, WatchedFolders
 from holdfast.index.rows import IndexedNote
 from holdfast.model.note import SELF_ID
 from transcripts_worker import WHO, built

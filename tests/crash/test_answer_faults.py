@@ -47,7 +47,7 @@ from holdfast.errors import HoldfastError
 from holdfast.settings import load_settings
 from holdfast.store.codec import content_hash
 from holdfast.store.filesystem import FileSystem
-from processes import environment_in
+from processes import HOLDFAST, environment_in, stdio
 from sampled import FAULTS, Fault, moments, sort_of, unfailed
 from worlds import ask, living
 
@@ -285,9 +285,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Lane:
     """A folder with one server at a time on it, whose system calls can be made to fail."""
 
-    home: Path
+    environment: dict[str, str]
     calls: Calls
     forks: Forks
+
+    @property
+    def home(self) -> Path:
+        return Path(self.environment["HOLDFAST_HOME"])
 
     async def served(
         self, world: World, kind: Kind, number: int, fault: Fault, only: Call = ("", "")
@@ -295,7 +299,7 @@ class Lane:
         """One call of a server whose `number`-th system call fails; it is killed when it has answered."""
         shutil.rmtree(self.home, ignore_errors=True)
         copied(world.home, self.home)
-        with self.forks.server("--admin") as server:
+        with stdio(self.environment, command=(*HOLDFAST, "--admin"), begin=self.forks.begin) as server:
 
             async def asks(tool: str, /, **arguments: Any) -> Told:
                 return await anyio.to_thread.run_sync(partial(server.tool, tool, **arguments))
@@ -318,7 +322,7 @@ def lanes(library: Path, tmp_path_factory: pytest.TempPathFactory, effort: Effor
             home, control = Path(environment["HOLDFAST_HOME"]), place / "control"
             calls = Calls(control)
             more = {"LD_PRELOAD": str(library), "FAULTS_CONTROL": str(control), "FAULTS_BELOW": str(home)}
-            made.append(Lane(home, calls, stack.enter_context(Forks(environment, more))))
+            made.append(Lane(environment, calls, stack.enter_context(Forks(more))))
         yield made
 
 

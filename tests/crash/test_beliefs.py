@@ -15,10 +15,9 @@ import pytest
 from conftest import Effort
 from crowd import HANG, LostError, Piped, Server, cleared
 from holdfast.engine.omi.beliefs import REASON
-from holdfast.model.belief import Evidence, breaks, read_evidence, replayed
+from holdfast.model.lifecycle import Evidence, breaks, read_evidence, replayed
 from holdfast.model.note import Note
-from holdfast.store.codec import Surroundings, note_of
-from holdfast.store.frontmatter import parse
+from holdfast.store.codec import Surroundings, note_of, parse
 from ledger import assert_journal_is_whole
 from processes import environment_in
 

@@ -5,7 +5,11 @@ What was acknowledged is there once, is found at once through any other server, 
 
 from __future__ import annotations
 
+import io
+import json
 import socket
+import subprocess
+import tarfile
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -20,13 +24,13 @@ import postgres
 from conftest import Effort
 from holdfast.app import tenant_key
 from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.purge import Purged, WouldPurge, purge
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.admin.notes import Purged, WouldPurge, purge
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.store.rows.database import Asked, Database, Transaction
-from holdfast.store.rows.journal import record_of
+from holdfast.store.rows.texts import record_of
 from network import Between
 from processes import environment_in, own_port, stdio
 from tables import assert_whole, rows, server, texts_in
@@ -410,6 +414,71 @@ async def test_an_address_that_leads_nowhere_is_told_without_its_password(tmp_pa
             await database.run("0", lambda _: None)
     assert "hush" not in str(told.value)
     assert "pilot" not in str(told.value)
+
+
+def code_of_schema_1(folder: Path) -> Path:
+    """The last state of this project's history that knew schema 1 alone, unpacked."""
+    schema = "server/holdfast/store/rows/schema.py"
+    git = ("git", "-C", str(Path(__file__).parents[2]))
+    asked = [*git, "log", "--format=%H", "-S_SECOND_TABLES", "--", schema]
+    told = subprocess.run(asked, check=False, capture_output=True, text=True)
+    first = f"{(told.stdout.split() or ['none'])[-1]}^"
+    packed = subprocess.run([*git, "archive", first, "server"], check=False, capture_output=True)
+    if packed.returncode == 0:
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+    if not (folder / schema).is_file():
+        pytest.skip(
+            "NO HISTORY TO BE HAD: the release before is not tried beside this one; a clone with all commits has it"
+        )
+    return folder / "server"
+
+
+def test_the_code_before_schema_2_and_this_one_work_side_by_side_on_one_database(
+    tmp_path: Path, tenant: str, effort: Effort
+) -> None:
+    """As in an upgrade without downtime: tables that are migrated, servers of which some are exchanged."""
+    pg, said = postgres.shared(), set[str]()
+    own = {"HOLDFAST_STORE": pg.url, "HOLDFAST_TENANT": tenant}
+    older = own | {"PYTHONPATH": str(code_of_schema_1(tmp_path / "older"))}
+    homes = tmp_path / "one", tmp_path / "other"
+    for home in homes:
+        home.mkdir()
+    with stdio(environment_in(homes[0]) | older) as before, stdio(environment_in(homes[1]) | own) as now:
+        before.begin()
+        now.begin()
+        for number in range(effort.of(4, 100)):
+            for writer, reader, name in ((before, now, "earlier"), (now, before, "later")):
+                text = f"Bollard {number} was painted by the {name} hand."
+                answer = writer.tool("remember", content=text)
+                assert not answer.get("isError"), answer
+                said.add(text)
+                heard = reader.tool("recall", query=text)
+                assert text in json.dumps(heard), heard
+    assert texts_in(pg.owner, tenant) == Counter(said)
+    assert_whole(pg.owner, tenant)
+
+
+async def test_a_user_whom_the_database_does_not_let_in_is_told_so_at_once() -> None:
+    refused = ("nobody:hush@{there}/postgres", "owner:hush@{there}/elsewhere", "locked:wrong@{there}/postgres",
+               "locked@{there}/postgres?passfile=/dev/null", "shut:hush@{there}/postgres")  # fmt: skip
+    with postgres.postgres() as pg, own_port() as none:
+        rules = "host all locked 127.0.0.1/32 scram-sha-256\nhost all shut 127.0.0.1/32 reject\n"
+        (pg.folder / "data" / "pg_hba.conf").write_text(f"{rules}host all all 127.0.0.1/32 trust\n")
+        with psycopg.connect(pg.owner, autocommit=True) as connection:
+            connection.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
+            connection.execute("SELECT pg_reload_conf()")
+        there = f"127.0.0.1:{pg.port}"
+        for address in refused:
+            database = Database(f"postgresql://{address.format(there=there)}")
+            with pytest.raises(StorageError, match="refuses the user of HOLDFAST_STORE") as told:
+                await database.run("0", lambda _: None)
+            assert database.pool.tries_again == 0
+            assert database.away_since is None
+            assert not any(word in str(told.value) for word in ("hush", "wrong", "locked", "nobody", "elsewhere"))
+        hosts = f"locked:wrong@127.0.0.1:{pg.port},127.0.0.1:{none}"
+        with pytest.raises(StorageError, match="cannot be reached"):  # the other one may be there later
+            await Database(f"postgresql://{hosts}/postgres", patience=0.2).run("0", lambda _: None)
 
 
 async def test_a_purge_through_one_server_leaves_nothing_in_the_other(tmp_path: Path, tenant: str) -> None:

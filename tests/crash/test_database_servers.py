@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import anyio
 import httpx
 import psycopg
 import pytest
@@ -19,9 +20,10 @@ from holdfast.app import build_memory, tenant_key
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
-from holdfast.engine.agent.feedback import Feedback, submit_feedback
+from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError, StorageError
+from holdfast.index.projection import Update
 from holdfast.model.records import JournalRecord
 from holdfast.settings import load_settings
 from holdfast.store.rows import database, schema
@@ -67,6 +69,62 @@ async def test_two_memories_on_one_disk_know_nothing_of_each_other(tmp_path: Pat
             for text in said.values():
                 hits = [hit.note.content for hit in (await ask(memory, text)).hits]
                 assert (text in hits) == (text == own), text
+
+
+async def test_of_two_processes_on_one_disk_neither_writes_an_older_version_over_a_newer_one(
+    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first reads a note and stands still; meanwhile the second changes it and has that in its index."""
+    given = {"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_STORE": postgres.shared().url, "HOLDFAST_ENCODER": "none"}
+    slow, quick = (build_memory(load_settings(given | {"HOLDFAST_TENANT": tenant})) for _ in range(2))
+    async with servers(tmp_path, postgres.shared().url, tenant, 1) as (other,), slow.running(), quick.running():
+        await ask(slow, "capstan")
+        await ask(quick, "capstan")
+        note = (await keep(other, "The capstan jams.")).note.id
+        read, go_on, wrote, catch_up = (anyio.Event() for _ in range(4))
+        apply = slow.ports.index.apply
+
+        async def stand_still(update: Update) -> None:
+            if update.notes:
+                read.set()
+                await (catch_up if wrote.is_set() else go_on).wait()
+            await apply(update)
+            if update.notes:
+                wrote.set()
+
+        monkeypatch.setattr(slow.ports.index, "apply", stand_still)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, slow, "capstan")
+            await read.wait()
+            await quick.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(note, "it was oiled")))
+            go_on.set()
+            await wrote.wait()
+            meanwhile = await show(quick, note)
+            catch_up.set()
+        assert meanwhile.note.outdated_reason == "it was oiled"
+        assert (await show(slow, note)).note.outdated_reason == "it was oiled"
+
+
+async def test_a_process_takes_over_the_index_of_one_that_ended_and_clears_away_what_nobody_has(
+    tmp_path: Path, tenant: str
+) -> None:
+    given = {"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_STORE": postgres.shared().url, "HOLDFAST_ENCODER": "none"}
+
+    def process() -> Memory:
+        return build_memory(load_settings(given | {"HOLDFAST_TENANT": tenant}))
+
+    def indexes() -> list[str]:
+        return sorted(path.name for path in tmp_path.rglob("index*.db"))
+
+    first, second = process(), process()
+    async with first.running(), second.running():
+        await keep(first, "The capstan jams.")
+        assert found(await ask(second, "capstan")) == ["The capstan jams."]
+    assert indexes() == ["index-2.db", "index.db"]
+    again = process()
+    async with again.running():
+        assert found(await ask(again, "capstan")) == ["The capstan jams."]
+        assert indexes() == ["index.db"]
 
 
 async def test_the_token_of_a_dry_run_is_taken_by_any_server_once(tmp_path: Path, tenant: str) -> None:
@@ -141,7 +199,7 @@ async def test_who_lost_the_turn_of_jobs_to_another_server_writes_nothing_more(t
 
 async def _as_first(memory: Memory, upkeep: object) -> None:
     """What the first holder writes now: in this task the turn under way is that of the second."""
-    from holdfast.store.rows.locks import LEASE, Lease  # noqa: PLC0415 - only here
+    from holdfast.store.rows.upkeep import LEASE, Lease  # noqa: PLC0415 - only here
 
     token = LEASE.set(Lease("jobs", upkeep._holder, 1))  # type: ignore[attr-defined]
     try:

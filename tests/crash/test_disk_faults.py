@@ -17,12 +17,11 @@ import pytest
 
 from conftest import Effort
 from disks import CHANGING, STEPS, Disk, Failing, Found, Recorded, Small, lay_out, one_by_one, seeded
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError, StorageError
 from holdfast.model.note import Note
-from holdfast.store.codec import Surroundings, note_of
-from holdfast.store.frontmatter import parse
+from holdfast.store.codec import Surroundings, note_of, parse
 from worlds import CALLER, ask, found, keep, living, show
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]

@@ -19,7 +19,7 @@ import postgres
 from conftest import Effort
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
-from holdfast.store.rows import database, heard
+from holdfast.store.rows import database
 from network import Forwarder
 from processes import own_port
 from tables import assert_whole, server, texts_in
@@ -144,7 +144,7 @@ async def test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_noth
     """The bytes on their way are held, and come late. Another server of the same memory goes on meanwhile."""
     if not effort.long:
         monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 8.0))
-        monkeypatch.setattr(heard, "UNANSWERED_SECONDS", 6.0)
+        monkeypatch.setattr(database, "UNANSWERED_SECONDS", 6.0)
     pg, tenant = postgres.shared(), str(tmp_path)
     with far_away(pg) as (network, far):
         async with server(tmp_path / "far", far, tenant) as cut, server(tmp_path / "near", pg.url, tenant) as near:

@@ -24,9 +24,9 @@ from holdfast.settings import load_settings
 from holdfast.store.rows import commits
 from holdfast.store.rows.commits import MOST_TOGETHER
 from holdfast.store.rows.database import Database, Transaction
-from holdfast.store.rows.journal import record_of
-from holdfast.store.rows.locks import LEASE, Lease
 from holdfast.store.rows.notes import RowNotes
+from holdfast.store.rows.texts import record_of
+from holdfast.store.rows.upkeep import LEASE, Lease
 from holdfast.store.stored import Change, Committed, Stored
 from worlds import CALLER, ask, found, keep
 

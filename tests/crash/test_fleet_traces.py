@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -16,13 +16,18 @@ import pytest
 import postgres
 from holdfast.app import build_memory, build_tenants, tenant_home, tenant_key
 from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.purge import Purged, WouldPurge, purge
-from holdfast.engine.jobs.daily import JOBS
-from holdfast.engine.jobs.scheduler import Housekeeper
+from holdfast.engine.admin.notes import Purged, WouldPurge, purge
+from holdfast.engine.jobs import daily
+from holdfast.engine.jobs.daily import JOBS, Housekeeper
 from holdfast.engine.runtime import Memory
+from holdfast.errors import StorageError
 from holdfast.index.projection import text_to_encode
 from holdfast.settings import load_settings
-from holdfast.store import room
+from holdfast.store import upkeep
+from holdfast.store.rows.database import Database
+from holdfast.store.rows.shared import RowVectors
+from holdfast.store.rows.upkeep import JOBS as JOBS_TURN
+from holdfast.store.rows.upkeep import LEASE, Lease
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
@@ -112,6 +117,66 @@ async def test_a_server_that_ends_before_it_heard_of_a_purge_hears_of_it_when_it
         assert not files_with(idle, traces)
 
 
+def encoded_texts(tenant: str) -> set[str]:
+    with psycopg.connect(postgres.shared().owner, autocommit=True) as connection:
+        rows = connection.execute("SELECT content FROM holdfast.encodings WHERE tenant = %s", (tenant_key(tenant),))
+        return {content for (content,) in rows}
+
+
+def hash_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+async def test_what_another_server_shares_while_a_note_is_purged_goes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = str(tmp_path)
+    vectors = RowVectors(Database(postgres.shared().url), tenant_key(tenant))
+    async with server(tmp_path / "one", tenant) as one:
+        note = (await keep(one, SECRET)).note.id
+        forget = one.ports.forget
+
+        async def forget_and_hear_of_it_again(texts: Sequence[str]) -> None:
+            await forget(texts)
+            await vectors.keep("a set", {hash_of(text): [b"vector"] for text in texts})
+
+        monkeypatch.setattr(one, "ports", replace(one.ports, forget=forget_and_hear_of_it_again))
+        await erase(one, note)
+    assert encoded_texts(tenant) == set()
+    await vectors._database.aclose()
+
+
+async def test_vectors_of_texts_that_no_note_has_go_with_the_daily_jobs_and_all_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daily, "VECTORS", 2)  # so that it takes several slices
+    monkeypatch.setattr(daily, "_PAUSE_SECONDS", 0.0)
+    tenant = str(tmp_path)
+    async with server(tmp_path / "one", tenant, "builtin") as one:
+        for number in range(3):
+            await keep(one, f"Bollard {number} is loose.")
+        await one.catch_up()
+        needed = encoded_texts(tenant)
+        assert hash_of("Bollard 2 is loose.") in needed
+        unneeded = {hash_of(f"Bollard {number} was painted.") for number in range(5)}
+        shared = RowVectors(Database(postgres.shared().url), tenant_key(tenant))
+        for vector_set in ("a set", "of another model"):
+            await shared.keep(vector_set, {content: [b"one", b"two"] for content in unneeded})
+        await shared._database.aclose()
+        first = one.ports.upkeep
+        assert first is not None
+        async with first.turn() as mine:
+            assert mine
+            assert await daily.retire_logs(daily.JobContext(one)) >= len(unneeded)
+        assert encoded_texts(tenant) == needed
+        assert await daily.retire_logs(daily.JobContext(one)) == 0
+        lost = LEASE.set(Lease(JOBS_TURN, "one that was taken for dead", 0))
+        with pytest.raises(StorageError, match="Another server has taken over"):
+            await first.drop_encoded([(vector_set, content) for content in needed])
+        LEASE.reset(lost)
+        assert encoded_texts(tenant) == needed
+
+
 async def test_every_server_has_the_importance_that_a_daily_job_found_and_has_it_again_in_a_new_index(
     tmp_path: Path,
 ) -> None:
@@ -144,7 +209,7 @@ async def test_every_server_has_the_importance_that_a_daily_job_found_and_has_it
 async def test_of_principals_with_indexes_on_one_disk_the_least_recently_used_go_and_are_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(upkeep, "LOOK_SECONDS", 0.05)
     given = {
         "HOLDFAST_HOME": str(tmp_path), "HOLDFAST_STORE": postgres.shared().url, "HOLDFAST_TENANCY": "user",
         "HOLDFAST_AUTH_TOKENS": json.dumps([{"token": "t" * 32, "client_id": "x", "scopes": ["memory:read"]}]),

@@ -14,8 +14,7 @@ import pytest
 from conftest import Effort
 from crowd import HANG, Crowd, Piped, Ported, Script, Server, cleared
 from holdfast.model.note import Note
-from holdfast.store.codec import Surroundings, note_of
-from holdfast.store.frontmatter import parse
+from holdfast.store.codec import Surroundings, note_of, parse
 from ledger import Ledger, Store, assert_agrees, assert_journal_is_whole, assert_shown, word_of
 from processes import environment_in
 

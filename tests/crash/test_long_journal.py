@@ -17,8 +17,7 @@ import structlog.testing
 from holdfast.store import journal
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.journal import line_of, read_line
-from holdfast.store.position import read_position
-from holdfast.store.records import read_record
+from holdfast.store.records import read_position, read_record
 from plans import HALF_MADE, IDS, die_half_way, load_all, make_template
 from worlds import keep, living, memory_on, show
 

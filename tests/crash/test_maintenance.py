@@ -19,8 +19,7 @@ from holdfast.engine.maintenance.verdicts import EdgeVerdict
 from holdfast.engine.runtime import Memory
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.model.note import Note
-from holdfast.store.codec import Surroundings, note_of
-from holdfast.store.frontmatter import parse
+from holdfast.store.codec import Surroundings, note_of, parse
 from ledger import assert_journal_is_whole
 from processes import Stdio, environment_in, stdio, until
 from worlds import CALLER, living

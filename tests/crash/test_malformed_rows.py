@@ -15,6 +15,7 @@ from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.health import quarantine
 from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
 from holdfast.engine.runtime import Memory
+from holdfast.engine.sync import follow
 from holdfast.settings import load_settings
 from holdfast.store.codec import content_hash
 from holdfast.store.folder import Folder
@@ -81,7 +82,7 @@ async def test_what_a_folder_has_in_quarantine_is_in_quarantine_in_the_database_
         harmed = await keep(memory, "The billing team meets on Tuesdays.")
     notes = {path.name.split(".")[-2]: path for path in (home / "memories").rglob("*.md")}
     original = notes[whole.note.id]
-    original.with_name("a-copy.md").write_text(original.read_text("utf-8").replace("15", "11"), "utf-8")
+    original.with_name("a-copy.md").write_text(original.read_text("utf-8").replace("SQL 15", "SQL 11"), "utf-8")
     original.with_name("long.md").write_text("too long " * LARGEST_FILE, "utf-8")
     notes[harmed.note.id].write_bytes(HARMED)
     async with living(home) as memory:
@@ -92,7 +93,7 @@ async def test_what_a_folder_has_in_quarantine_is_in_quarantine_in_the_database_
         async with server(tmp_path / "one", tenant) as memory:
             assert await told(memory) == expected
             assert found(await ask(memory, "orders service"))[:1] == ["The orders service uses PostgreSQL 15."]
-            assert "11" not in " ".join(found(await ask(memory, "orders service")))
+            assert "SQL 11" not in " ".join(found(await ask(memory, "orders service")))
 
 
 @pytest.mark.parametrize("is_hash_of_it", [True, False])
@@ -116,9 +117,11 @@ async def test_a_row_that_is_harmed_is_told_and_is_a_note_again_when_it_is_mende
         assert found(await ask(memory, "capstan")) == ["The capstan turns to the left."]
 
 
+@pytest.mark.parametrize("rows_at_a_time", [1, 1000])
 async def test_when_the_note_of_two_rows_with_one_id_is_deleted_the_other_is_the_note_on_every_server(
-    tmp_path: Path, tenant: str
+    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch, rows_at_a_time: int
 ) -> None:
+    monkeypatch.setattr(follow, "_BATCH", rows_at_a_time)
     home = tmp_path / "old"
     async with living(home) as memory:
         note = (await keep(memory, "The ferry leaves at noon.")).note

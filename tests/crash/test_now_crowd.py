@@ -24,7 +24,7 @@ from holdfast.engine.omi.now import Context, NowUpdate, NowUpdated, now_read, no
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError, LimitExceededError
-from holdfast.model.pages import NOW, page_key
+from holdfast.model.records import NOW, page_key
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.journal import read_line
 from holdfast.store.notes import NoteFiles

@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 
 from conftest import Effort
-from holdfast.store.codec import Surroundings, note_of
-from holdfast.store.frontmatter import parse
+from holdfast.store.codec import Surroundings, note_of, parse
 from ledger import assert_journal_is_whole
 from processes import Stdio, environment_in, stdio, until
 

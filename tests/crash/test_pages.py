@@ -18,8 +18,7 @@ from conftest import Effort
 from disks import CHANGING, Disk, Failing, Recorded, Watched, lay_out, one_by_one, seeded, without_exchange
 from holdfast.errors import ConflictError, HoldfastError, StorageError
 from holdfast.model.note import Note
-from holdfast.model.pages import page_key
-from holdfast.model.records import JournalRecord
+from holdfast.model.records import JournalRecord, page_key
 from holdfast.store.codec import content_hash
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.notes import NoteFiles

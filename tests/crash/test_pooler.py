@@ -18,15 +18,14 @@ import sent
 from conftest import Effort
 from holdfast.app import tenant_key
 from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.purge import WouldPurge, purge
-from holdfast.engine.agent.feedback import Feedback, submit_feedback
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.admin.notes import WouldPurge, purge
+from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
 from holdfast.store.folder import Folder
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.moving import dump, load
-from holdfast.store.rows.vectors import RowVectors
+from holdfast.store.rows.shared import RowVectors
 from tables import assert_whole, server, texts_in
 from worlds import CALLER, ask, found, keep
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from forked import begin_program
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.rows import Place
-from holdfast.store.codec import Surroundings, note_of
+from holdfast.store.codec import Surroundings, note_of, parse
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.frontmatter import parse
 from holdfast.store.journal import read_line
 from holdfast.store.notes import NoteFiles
 from ledger import notes_on
@@ -85,7 +85,7 @@ def started(home: Path, number: int, shared: str) -> subprocess.Popen[str]:
 
 
 def begun(worker: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return begin_program(
         [sys.executable, "-c", worker, *arguments],
         env={"PYTHONPATH": f"{SERVER}:{SUPPORT}", "PATH": ""},
         stdin=subprocess.PIPE,
@@ -197,7 +197,7 @@ def numbers_in(home: Path) -> list[int]:
 
 
 def halting_worker(home: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return begin_program(
         [sys.executable, "-c", HALTING, str(home)],
         env={"PYTHONPATH": f"{SERVER}:{SUPPORT}", "PATH": ""},
         stdin=subprocess.PIPE,

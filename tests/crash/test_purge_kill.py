@@ -16,7 +16,7 @@ import pytest
 
 from conftest import Effort
 from holdfast.engine.admin.notes import Edit, update_note
-from holdfast.model.pages import checksum, sealed
+from holdfast.model.records import checksum, sealed
 from holdfast.store.journal import read_line
 from processes import ROOT
 from worlds import CALLER, keep, living, show

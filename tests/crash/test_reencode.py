@@ -30,7 +30,7 @@ OTHERS = (
 ALIKE = {"vessel": "ship", "gale": "storm", "hound": "dog"}
 PATIENT = """
 import sys
-from holdfast.encode import ollama as nearby
+from holdfast.encode import services as nearby
 from holdfast.engine import encoding
 encoding.PATIENCE_SECONDS = encoding.REMOTE_PATIENCE_SECONDS = nearby.LOOK_SECONDS = 60.0
 from holdfast.__main__ import main

@@ -16,8 +16,7 @@ import pytest
 
 from disks import STEPS, KilledError
 from holdfast.errors import ConflictError, HoldfastError, StorageError
-from holdfast.model.pages import NOW, page_key
-from holdfast.model.records import JournalRecord
+from holdfast.model.records import NOW, JournalRecord, page_key
 from holdfast.store.notes import NoteFiles
 from holdfast.store.stored import Change, PageChange, Stored
 from inplace import SECOND, STAGES, Dated, Editor, Unknowing

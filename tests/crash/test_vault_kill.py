@@ -20,7 +20,8 @@ import pytest
 
 from conftest import Effort
 from crowd import HANG
-from holdfast.store.frontmatter import parse
+from forked import run
+from holdfast.store.codec import parse
 from processes import ROOT, Stdio, environment_in, stdio, until
 from served import ERAS
 from vaults import fill, opened, tree, wreck
@@ -29,12 +30,10 @@ WRITERS = 4
 EVER = 1_000_000
 
 
-def work(home: Path, verb: str, backup_id: str, at: int) -> subprocess.CompletedProcess[str]:
+def work(home: Path, verb: str, backup_id: str, at: int) -> subprocess.CompletedProcess[bytes]:
     path = os.pathsep.join([str(ROOT / "server"), str(ROOT / "tests" / "support")])
-    return subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "support" / "vault_worker.py"), str(home), verb, backup_id, str(at)],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+    command = [sys.executable, ROOT / "tests" / "support" / "vault_worker.py", home, verb, backup_id, str(at)]
+    return run(command, {**os.environ, "PYTHONPATH": path}, None)
 
 
 async def backed_up(home: Path) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import Effort
 from holdfast.engine.sync.watched import Hippocampus
-from holdfast.importers.watched import Watched, WatchedFolders
+from holdfast.importers.markdown import Watched, WatchedFolders
 from processes import ROOT
 from transcripts_worker import built
 

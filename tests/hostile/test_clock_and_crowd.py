@@ -16,9 +16,9 @@ from unittest.mock import patch
 
 import pytest
 
-import holdfast.app
 from conftest import Effort
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine import ports
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import ConflictError, StorageError
 from holdfast.model.note import note_id
@@ -99,7 +99,7 @@ async def test_a_note_is_not_older_after_a_change_than_when_it_was_made(way: str
 async def test_a_clock_that_stands_still_gives_every_note_an_id_of_its_own(tmp_path: Path) -> None:
     still = time.time_ns()
     frozen = datetime.now(UTC)
-    with patch.object(holdfast.app, "time", SimpleNamespace(time_ns=lambda: still)):
+    with patch.object(ports, "time", SimpleNamespace(time_ns=lambda: still)):
         async with serving(tmp_path, ERAS[1], clock=lambda: frozen) as agent:
             ids = [(await agent.remember(f"Buoy number {number} is green."))["id"] for number in range(40)]
             assert len(set(ids)) == 40

@@ -192,7 +192,7 @@ def test_yaml_that_is_nested_without_end_does_not_end_the_process(tmp_path: Path
     path = tmp_path / "deep.md"
     path.write_bytes(b"---\nx:\n  " + shape.encode() * (300_000 // len(shape)) + b"x\n---\nThe winch")
     program = (
-        "import sys; from pathlib import Path; from holdfast.store.frontmatter import MalformedError, parse\n"
+        "import sys; from pathlib import Path; from holdfast.store.codec import MalformedError, parse\n"
         "try: parse(Path(sys.argv[1]).read_bytes())\n"
         "except MalformedError as error: print('quarantined:', error)"
     )

@@ -38,18 +38,25 @@ from fuzzing import (
     shuffled_lines,
     spoil,
 )
-from holdfast.encode.cache import CachedEncoder
-from holdfast.encode.provider import VectorSet
-from holdfast.engine.agent.node import Node
+from holdfast.encode.provider import CachedEncoder, VectorSet
+from holdfast.engine.agent.browse import Node
 from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError
 from holdfast.index.recalls import RecallLog
 from holdfast.model.note import Note, title_of
 from holdfast.model.records import RecallEvent
-from holdfast.store.codec import Surroundings, changed_document, frontmatter_of, note_of, with_id
+from holdfast.store.codec import (
+    Document,
+    MalformedError,
+    Surroundings,
+    changed_document,
+    frontmatter_of,
+    note_of,
+    parse,
+    with_id,
+)
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.frontmatter import Document, MalformedError, parse
 from holdfast.store.journal import Journal, Record, line_of
 from worlds import PATIENCE, ask, keep, living, show
 

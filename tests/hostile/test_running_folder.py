@@ -340,8 +340,8 @@ def test_a_file_or_folder_that_may_not_be_read_is_told_and_all_other_notes_are_f
 def test_a_folder_that_loses_its_permissions_is_no_deletion(
     mode: int, watched: bool, environment: dict[str, str]
 ) -> None:
-    program = "import holdfast.store.watch\n"
-    program += "" if watched else "holdfast.store.watch.is_local = lambda _path: False\n"
+    program = "import holdfast.store.folder\n"
+    program += "" if watched else "holdfast.store.folder.is_local = lambda _path: False\n"
     program += "from holdfast.__main__ import main\nraise SystemExit(main())"
     yard = Path(environment["HOLDFAST_HOME"]) / "memories" / "yard"
     with stdio(environment, command=unprivileged("-c", program)) as server:

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.errors import IntegrityError
 from holdfast.model.records import JournalRecord
-from holdfast.store.manifest import Backup, Manifest, Packed, is_ours, read_manifest
+from holdfast.store.stored import Backup, Manifest, Packed, is_ours, read_manifest
 from vaults import Store, fill, opened, tree
 
 pytestmark = pytest.mark.anyio

@@ -22,6 +22,7 @@ if __name__ == "__main__":
 
 import pytest  # noqa: E402 - the paths come first
 
+from forked import begin_program  # noqa: E402
 from holdfast.early import DEFINING, LISTS, MODERN, STORED, key_of, made_for, stored_answers  # noqa: E402
 from holdfast.model.access import APPS  # noqa: E402
 from holdfast.settings import load_settings  # noqa: E402
@@ -40,7 +41,7 @@ sys.exit(main(sys.argv[1:]))
 """
 PACKAGE = ROOT / "server" / "holdfast"
 UNSEEN = {
-    "holdfast.encode.shared",
+    "holdfast.encode.provider",
     "holdfast.engine.admin",
     "holdfast.engine.ports",
     "holdfast.engine.tenants",
@@ -72,7 +73,7 @@ def framework_says(home: Path, version: str, clients: Sequence[Asking], *, admin
     """Each answer's key and its result as it stands on the wire, of one process: in the older era it has one client."""
     command = (sys.executable, "-c", LATE, *(["--admin"] if admin else []))
     environment = environment_in(home) | ({"HOLDFAST_PRESENCE": "on"} if presence else {})
-    with stdio(environment, command=command) as server:
+    with stdio(environment, command=command, begin=begin_program) as server:
         for turn, (structured, apps) in enumerate(clients):
             for message in asked(version, CLIENTS[structured], SHOWING if apps else {}, 10 * turn):
                 server.write(json.dumps(message))
@@ -146,7 +147,8 @@ def values_in(tree: ast.Module) -> Iterator[ast.expr]:
 
 def registers(decorator: ast.expr) -> bool:
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return isinstance(called, ast.Attribute) and called.attr in {"tool", "resource", "prompt"}
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return name in {"tool", "_inside", "resource", "prompt"}
 
 
 def test_all_modules_whose_values_stand_in_definitions_are_hashed() -> None:

@@ -19,15 +19,14 @@ NEUTRAL = [
 ]
 # What the engine takes from the store: the format of notes and pages, values of the port, backups, moving in and out.
 # A list that may only become shorter.
-TAKEN = {"codec", "frontmatter", "stored", "history", "erasure", "manifest"}
+TAKEN = {"codec", "stored", "history"}
 TRANSCRIPTS = "transcripts."  # of clients on this machine: files, wherever the notes are
 OF_FILES = {"signature", "inode", "changed_ns", "st_mtime_ns", "st_mtime", "st_ino", "aside"}
 FILE_MODULES = {"pathlib", "os", "shutil", "stat", "fcntl", "tempfile", "glob"}
-# Files that are not the memory's: the index and texts of the process itself, clients' transcripts, a hook's folder.
+# Files that are not the memory's: the index of the process itself, clients' transcripts, a hook's folder.
 OWN_FILES = {
-    "index/database.py", "index/note_index.py", "index/recalls.py", "index/sessions.py",
-    "engine/presence/exports.py", "engine/presence/queueing.py", "engine/presence/sessions.py",
-    "tools/prompts.py", "tools/presence.py", "tools/view/tools.py",
+    "index/database.py", "index/note_index.py", "index/recalls.py",
+    "cli/ingest.py", "engine/ports.py", "engine/presence/taking.py", "tools/presence.py",
 }  # fmt: skip
 
 
@@ -50,7 +49,7 @@ def test_only_the_synchroniser_and_the_store_know_how_a_folder_is_made(path: Pat
     beginning = "holdfast.store."
     taken = {name.removeprefix(beginning) for name in imported(path) if name.startswith(beginning)}
     assert not sorted(name for name in taken - TAKEN if not name.startswith(TRANSCRIPTS))
-    assert "holdfast.engine.sync.folder" not in imported(path)
+    assert "holdfast.engine.sync.batch" not in imported(path)
 
 
 @pytest.mark.parametrize("path", NEUTRAL, ids=name_of)

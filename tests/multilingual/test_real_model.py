@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from holdfast.app import build_memory
-from holdfast.encode.multilingual import PACKAGE, MultilingualEncoder, packaged
+from holdfast.encode.builtin import PACKAGE, MultilingualEncoder, packaged
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
 from worlds import PATIENCE, ask, found, keep

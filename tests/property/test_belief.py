@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.belief import Evidence, breaks, read_evidence, replayed, updated
+from holdfast.model.lifecycle import Evidence, breaks, read_evidence, replayed, updated
 
 FRACTIONS = st.floats(0.0, 1.0)
 CALLS = st.lists(st.tuples(st.booleans(), FRACTIONS), min_size=1, max_size=30)

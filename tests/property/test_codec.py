@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, TIERS, Link, Note
-from holdfast.store.codec import Surroundings, changed_document, new_document, note_of
-from holdfast.store.frontmatter import Document, MalformedError, parse
+from holdfast.store.codec import Document, MalformedError, Surroundings, changed_document, new_document, note_of, parse
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 lines = texts.map(str.strip).filter(bool)

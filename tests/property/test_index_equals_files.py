@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,12 +20,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import worlds
 from holdfast.engine import runtime as engine_memory
-from holdfast.engine.agent.feedback import Feedback, submit_feedback
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.ports import Ports
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync.replay import follow
 from holdfast.errors import HoldfastError
+from indexes import contents
 from worlds import CALLER, ask, keep, living
 
 Answer = TypeVar("Answer")
@@ -63,31 +62,6 @@ def with_line(data: bytes, line: str) -> bytes:
     front, body = rest.split(b"---\n", 1)
     kept = [old for old in front.decode().splitlines() if not old.startswith(key)]
     return opening + b"---\n" + "\n".join([*kept, line]).encode() + b"\n---\n" + body
-
-
-STATEMENTS = {
-    "notes": "SELECT id, path, hash, type, tier, space, title, content, tags, confidence, source, created, updated, "
-    "happened, session, seq, subject, event_time, valid_from, valid_until, outdated, outdated_reason, superseded_by, "
-    "about_self, content_key, encode_hash FROM notes ORDER BY id",
-    "tags": "SELECT n.id, t.tag FROM tags t LEFT JOIN notes n ON n.rowid = t.note ORDER BY 1, 2",
-    "links": "SELECT * FROM links ORDER BY source, target, type, owner",
-    "texts": "SELECT n.id, t.title, t.body, t.tags, t.subject, t.earlier, t.later FROM texts t "
-    "LEFT JOIN notes n ON n.rowid = t.rowid ORDER BY 1",
-    "files": "SELECT path, problem IS NULL, CASE WHEN problem IS NULL THEN note END, has_id FROM files ORDER BY path",
-    "quarantine": "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path",
-    "feedback": "SELECT f.note, f.event, f.seq, f.signal, f.explicit, f.at, q.* FROM feedback f "
-    "LEFT JOIN questions q ON q.key = f.question ORDER BY 1, 2",
-    "history": "SELECT note, seq, change, op, at FROM history ORDER BY note, seq",
-    "journal": "SELECT * FROM journal ORDER BY seq",
-    "concerned": "SELECT * FROM concerned ORDER BY seq, place",
-    "vectors": "SELECT count(*) FROM vectors LEFT JOIN notes ON notes.rowid = vectors.note WHERE notes.id IS NULL",
-}
-
-
-def contents(path: Path) -> dict[str, list[Any]]:
-    """What an index file holds, without row numbers and counters."""
-    with closing(sqlite3.connect(path)) as connection:
-        return {name: connection.execute(statement).fetchall() for name, statement in STATEMENTS.items()}
 
 
 class Folder(RuleBasedStateMachine):

@@ -10,7 +10,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.matter import may_be_versions, sameness, signs, statement
+from holdfast.model.matter import may_be_versions, sameness, signs
+from holdfast.model.statement import statement
 
 DATA = Path(__file__).parents[2] / "bench" / "data"
 LIKENESSES = (None, 0.0, 0.6, 0.9, 1.0)

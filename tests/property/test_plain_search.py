@@ -11,9 +11,9 @@ import pytest
 
 from conftest import Effort
 from holdfast.encode.wordpiece import is_ordinary
-from holdfast.index import coverage
 from holdfast.index.plain import found_by_words, open_index
 from holdfast.index.projection import Update
+from holdfast.model import identifiers
 from holdfast.model.ranking import WEIGHTS, Filter, Found, Question, RankCandidate, rank
 from holdfast.model.words import query_terms
 from indexes import NOW, opened, row
@@ -102,7 +102,7 @@ async def test_a_hook_finds_what_a_server_finds(rare_rows: int, enough: int, tmp
         await index.apply(Update(notes=notes))
         connection = open_index(path.as_uri())
         assert connection is not None
-        with patch.object(coverage, "_RARE_ROWS", rare_rows), patch.object(coverage, "_ENOUGH", enough):
+        with patch.object(identifiers, "_RARE_ROWS", rare_rows), patch.object(identifiers, "_ENOUGH", enough):
             for _ in range(effort.of(150, 3000)):
                 asked = world.question()
                 strange = frozenset(term for term in query_terms(asked) if not is_ordinary(term))

@@ -20,7 +20,7 @@ from rs_bpe import openai
 
 from holdfast.engine import runtime as engine_memory
 from holdfast.engine.agent.recall import Recalled
-from holdfast.engine.arguments import LARGEST_QUERY
+from holdfast.engine.commit import LARGEST_QUERY
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError

@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.engine.sync import replay
-from holdfast.index.history import Known, known_journal
+from holdfast.index.journal import Known, known_journal
 from holdfast.index.projection import Update, apply_update, put_notes
 from holdfast.index.schema import make_tables
 from holdfast.model.omi import baselines
 from holdfast.model.records import JournalRecord
-from holdfast.store.position import START, Line, Read, read_position
-from holdfast.store.records import Reading, read_record
+from holdfast.store.records import START, Line, Read, Reading, read_position, read_record
 
 Answer = TypeVar("Answer")
 Record = dict[str, Any]

@@ -15,7 +15,7 @@ from conftest import Effort
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync import watched as hippocampus
 from holdfast.engine.sync.watched import Hippocampus
-from holdfast.importers.watched import Watched, WatchedFolders
+from holdfast.importers.markdown import Watched, WatchedFolders
 from holdfast.model.note import SELF_ID
 from transcripts_worker import built
 

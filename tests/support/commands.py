@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from structlog.testing import capture_logs
 
-import holdfast.cli.session
+import holdfast.cli.verbs
 from holdfast.__main__ import main
 
 
@@ -30,7 +30,7 @@ def ran(environment: Mapping[str, str], *arguments: str, given: str | bytes = b"
         with ExitStack() as around:
             around.enter_context(patch.dict(os.environ, environment, clear=True))
             around.enter_context(patch("sys.stdin", io.TextIOWrapper(io.BytesIO(data), "ascii")))
-            around.enter_context(patch.object(holdfast.cli.session, "configure_logs"))  # this process has its own
+            around.enter_context(patch.object(holdfast.cli.verbs, "configure_logs"))  # this process has its own
             around.enter_context(capture_logs())
             around.enter_context(redirect_stdout(said))
             around.enter_context(redirect_stderr(complained))

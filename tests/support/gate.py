@@ -16,7 +16,7 @@ import holdfast.app
 from holdfast.app import build_memory, build_server
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
-from holdfast.store.memory.notes import MemoryNotes
+from holdfast.store.memory import MemoryNotes
 from holdfast.store.records import as_line
 from holdfast.store.rows.notes import RowNotes
 from served import Clock, assert_named

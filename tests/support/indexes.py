@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from holdfast.index.note_index import NoteIndex
-from holdfast.index.projection import FileRow, MadeVectors, NoteRow
+from holdfast.index.projection import MadeVectors, NoteRow
+from holdfast.index.rows import FileRow
 from holdfast.model.note import Note, note_id
 from holdfast.model.ranking import Filter
 
@@ -59,3 +61,28 @@ async def opened(path: Path, *, extension: bool = True) -> AsyncIterator[NoteInd
         yield index
     finally:
         await index.aclose()
+
+
+STATEMENTS = {
+    "notes": "SELECT id, path, hash, type, tier, space, title, content, tags, confidence, source, created, updated, "
+    "happened, session, seq, subject, event_time, valid_from, valid_until, outdated, outdated_reason, superseded_by, "
+    "about_self, content_key, encode_hash FROM notes ORDER BY id",
+    "tags": "SELECT n.id, t.tag FROM tags t LEFT JOIN notes n ON n.rowid = t.note ORDER BY 1, 2",
+    "links": "SELECT * FROM links ORDER BY source, target, type, owner",
+    "texts": "SELECT n.id, t.title, t.body, t.tags, t.subject, t.earlier, t.later FROM texts t "
+    "LEFT JOIN notes n ON n.rowid = t.rowid ORDER BY 1",
+    "files": "SELECT path, problem IS NULL, CASE WHEN problem IS NULL THEN note END, has_id FROM files ORDER BY path",
+    "quarantine": "SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path",
+    "feedback": "SELECT f.note, f.event, f.seq, f.signal, f.explicit, f.at, q.* FROM feedback f "
+    "LEFT JOIN questions q ON q.key = f.question ORDER BY 1, 2",
+    "history": "SELECT note, seq, change, op, at FROM history ORDER BY note, seq",
+    "journal": "SELECT * FROM journal ORDER BY seq",
+    "concerned": "SELECT * FROM concerned ORDER BY seq, place",
+    "vectors": "SELECT count(*) FROM vectors LEFT JOIN notes ON notes.rowid = vectors.note WHERE notes.id IS NULL",
+}
+
+
+def contents(path: Path) -> dict[str, list[Any]]:
+    """What an index file holds, without row numbers and counters."""
+    with closing(sqlite3.connect(path)) as connection:
+        return {name: connection.execute(statement).fetchall() for name, statement in STATEMENTS.items()}

@@ -14,9 +14,8 @@ import anyio
 
 from holdfast.app import build_memory
 from holdfast.engine.agent.remember import Remember, remember
-from holdfast.engine.jobs import scheduler as housekeeping
-from holdfast.engine.jobs.daily import JOBS
-from holdfast.engine.jobs.scheduler import Job, JobContext
+from holdfast.engine.jobs import daily as housekeeping
+from holdfast.engine.jobs.daily import JOBS, Job, JobContext
 from holdfast.engine.ports import Caller
 from holdfast.settings import load_settings
 from holdfast.store.upkeep import FolderUpkeep

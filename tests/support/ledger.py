@@ -13,8 +13,7 @@ from typing import Any
 
 from crowd import Answer, Asked, RefusedError, Server
 from holdfast.model.note import Note
-from holdfast.store.codec import Surroundings, note_of
-from holdfast.store.frontmatter import parse
+from holdfast.store.codec import Surroundings, note_of, parse
 from holdfast.store.journal import read_line
 from served import SELF
 

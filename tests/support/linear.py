@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.model.belief import updated
+from holdfast.model.lifecycle import updated
 
 FOREVER = float("inf")
 TOLERANCE = 1e-9

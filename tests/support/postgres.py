@@ -28,6 +28,7 @@ MISSING = (
     "NO POSTGRESQL TO BE HAD: nothing that is kept in a database is tried. "
     "Install Debian's package postgresql, or put initdb and postgres on the PATH."
 )
+IN_USE = "shared memory block"  # what a server says that is begun while processes of the one before are left
 _RUNNING = ExitStack()  # what ends with the tests of this process
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
 
@@ -73,6 +74,10 @@ class Postgres:
         return f"postgresql://{ROLE}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
+        self._begin()
+        self.await_answer()
+
+    def _begin(self) -> None:
         settings = ("fsync=off", "listen_addresses=127.0.0.1", f"port={self.port}", "unix_socket_directories=",
                     "max_connections=200", "shared_buffers=64MB", *self.options)  # fmt: skip
         flags = [part for setting in settings for part in ("-c", setting)]
@@ -81,7 +86,6 @@ class Postgres:
                 [str(program("postgres")), "-D", str(self.folder / "data"), *flags],
                 stdout=log, stderr=log, cwd=self.folder, start_new_session=True, **unprivileged(),
             )  # fmt: skip
-        self.await_answer()
 
     def await_answer(self) -> None:
         until = time.monotonic() + PATIENCE
@@ -89,12 +93,19 @@ class Postgres:
             try:
                 psycopg.connect(self.owner, connect_timeout=5).close()
             except psycopg.OperationalError:
-                assert self.process is not None
-                assert self.process.poll() is None, (self.folder / "log").read_text("utf-8", "replace")[-2000:]
                 assert time.monotonic() < until, "PostgreSQL does not answer"
                 time.sleep(0.05)
+                self._begin_again_if_refused()
             else:
                 return
+
+    def _begin_again_if_refused(self) -> None:
+        """Behind a kill the processes of its connections live on for a moment, and none may begin beside them."""
+        assert self.process is not None
+        if self.process.poll() is not None:
+            told = (self.folder / "log").read_text("utf-8", "replace")[-2000:]
+            assert IN_USE in told[-600:], told
+            self._begin()
 
     def kill(self) -> None:
         """As a crash: every process of the server at once."""

@@ -16,10 +16,12 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import forked
 from served import ERAS
 
 ROOT = Path(__file__).parents[2]
 HOLDFAST = (sys.executable, "-m", "holdfast")
+Begin = Callable[..., subprocess.Popen[Any]]
 PATIENCE = 60.0  # for a slow machine; nothing here waits for time to pass
 MODERN = {
     "_meta": {
@@ -32,8 +34,11 @@ INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo":
 
 
 def environment_in(home: Path) -> dict[str, str]:
-    """The environment of a server whose user lives in `home`, and nothing of what this one's says about Holdfast."""
-    foreign = ("HOLDFAST_", "FASTMCP_")
+    """The environment of a server whose user lives in `home`, and nothing of what this one's says about Holdfast.
+
+    It keeps compiled code: to compile all of it anew is a quarter of a start.
+    """
+    foreign = ("HOLDFAST_", "FASTMCP_", "PYTHONDONTWRITEBYTECODE")
     own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return own | {
         "PYTHONPATH": str(ROOT / "server"),
@@ -47,13 +52,13 @@ def environment_in(home: Path) -> dict[str, str]:
 class Stdio:
     """A server on two pipes, spoken to in lines; everything that it says on stdout must be JSON-RPC."""
 
-    def __init__(self, environment: dict[str, str], era: str, command: Sequence[str] = HOLDFAST) -> None:
+    def __init__(
+        self, environment: dict[str, str], era: str, command: Sequence[str] = HOLDFAST, begin: Begin = subprocess.Popen
+    ) -> None:
         self.era = era
         self._errors = Path(environment["HOME"]) / "stderr"
         with self._errors.open("ab") as errors:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment
-            )
+            self.process = begin(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment)
         self._last = 0
 
     def begin(self) -> dict[str, Any]:
@@ -115,8 +120,10 @@ class Stdio:
 
 
 @contextmanager
-def stdio(environment: dict[str, str], era: str = ERAS[0], command: Sequence[str] = HOLDFAST) -> Iterator[Stdio]:
-    server = Stdio(environment, era, command)
+def stdio(
+    environment: dict[str, str], era: str = ERAS[0], command: Sequence[str] = HOLDFAST, begin: Begin = subprocess.Popen
+) -> Iterator[Stdio]:
+    server = Stdio(environment, era, command, begin)
     try:
         yield server
         assert "Traceback" not in server.stderr
@@ -179,7 +186,7 @@ def http(
 def _listening(environment: dict[str, str], command: Sequence[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
     errors = Path(environment["HOME"]) / "stderr"
     with errors.open("ab") as sink:
-        server = subprocess.Popen(
+        server = forked.begin(
             [*command, "--port", str(port)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=sink, env=environment,
         )  # fmt: skip

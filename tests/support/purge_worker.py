@@ -10,7 +10,7 @@ import anyio
 
 from holdfast.engine import runtime as memory
 from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.purge import WouldPurge, purge
+from holdfast.engine.admin.notes import WouldPurge, purge
 from vault_worker import Mortal
 from worlds import CALLER, living
 

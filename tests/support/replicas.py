@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+import forked
 from processes import HOLDFAST, PATIENCE, ROOT, environment_in, listens, own_port, until
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/opt/homebrew/bin")
@@ -41,7 +42,7 @@ class Replica:
     def begin(self) -> None:
         """Start it, without waiting until it answers."""
         with (Path(self.environment["HOME"]) / "stderr").open("ab") as sink:
-            self.process = subprocess.Popen(
+            self.process = forked.begin(
                 [*HOLDFAST, "--http", "--port", str(self.port)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=sink, env=self.environment,
             )  # fmt: skip

@@ -16,12 +16,10 @@ from holdfast.app import Storage, new_change_id, tenant_key
 from holdfast.engine.sync.follow import following
 from holdfast.settings import Settings
 from holdfast.store.folder import Folder
-from holdfast.store.memory.notes import Locks, MemoryNotes
-from holdfast.store.memory.state import State
+from holdfast.store.memory import Locks, MemoryNotes, State
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.notes import RowNotes
-from holdfast.store.rows.recalls import RowRecalls
-from holdfast.store.rows.tokens import RowTokens
+from holdfast.store.rows.shared import RowRecalls, RowTokens
 
 FOLDER, MEMORY, ROWS = "folder", "memory", "rows"
 STORAGES = (FOLDER, MEMORY, ROWS)

@@ -13,7 +13,7 @@ import psycopg
 from holdfast.app import build_memory, tenant_key
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
-from holdfast.store.rows.journal import record_of
+from holdfast.store.rows.texts import record_of
 
 
 def rows(owner: str, statement: str, tenant: str) -> list[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from holdfast.engine import runtime as memories
 from holdfast.engine.maintenance.batches import Verdicts, find_work, judge
 from holdfast.engine.ports import Caller
 from holdfast.engine.presence.distilling import ExtractionVerdict
-from holdfast.engine.presence.hand_over import hand_over
+from holdfast.engine.presence.taking import hand_over
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.settings import load_settings

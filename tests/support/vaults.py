@@ -14,8 +14,8 @@ from holdfast.backup.vault import FolderVault
 from holdfast.model.note import note_id
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.manifest import REPLACED
 from holdfast.store.notes import NoteFiles
+from holdfast.store.stored import REPLACED
 
 Tree = dict[str, tuple[bytes, int]]  # bytes and time of change by path
 

@@ -19,7 +19,7 @@ from holdfast.engine.admin.notes import (
     update_note,
 )
 from holdfast.engine.admin.undo import AlreadyUndone, undo
-from holdfast.engine.agent.outdate import MarkOutdated, Outdated, mark_outdated
+from holdfast.engine.agent.feedback import MarkOutdated, Outdated, mark_outdated
 from holdfast.engine.maintenance.batches import Verdicts, judge
 from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, MergeVerdict
 from holdfast.engine.ports import Ports

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 
 from holdfast.engine.sync.watched import Hippocampus
-from holdfast.importers.watched import Watched, WatchedFolders
+from holdfast.importers.markdown import Watched, WatchedFolders
 from transcripts_worker import built
 
 

@@ -16,12 +16,12 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
 from holdfast.app import new_change_id, new_note_id, now
-from holdfast.encode.provider import VectorSet
+from holdfast.encode.provider import KeptEncoders, VectorSet
 from holdfast.encode.wordpiece import is_ordinary
-from holdfast.engine.agent.node import Node, recall_node
+from holdfast.engine.agent.browse import Node, recall_node
 from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.agent.remember import Outcome, Remember, remember
-from holdfast.engine.ports import Caller, Encoder, EncodingCache, Ports
+from holdfast.engine.ports import Caller, Encoder, Ports
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync.files import keeping
 from holdfast.index.note_index import NoteIndex
@@ -43,7 +43,7 @@ def memory_on(
     home: Path,
     *,
     encoder: Encoder | None = None,
-    kept: EncodingCache | None = None,
+    kept: KeptEncoders | None = None,
     files: FileSystem | None = None,
     beside: Encoder | None = None,
 ) -> Memory:
@@ -72,7 +72,7 @@ async def living(
     home: Path,
     *,
     encoder: Encoder | None = None,
-    kept: EncodingCache | None = None,
+    kept: KeptEncoders | None = None,
     files: FileSystem | None = None,
     beside: Encoder | None = None,
 ) -> AsyncIterator[Memory]:

@@ -41,6 +41,28 @@ async def test_background_work_that_fails_is_told_and_begun_anew_while_the_memor
     assert WORDS not in str(logs)
 
 
+async def test_an_error_that_the_tending_of_a_memory_does_not_know_of_ends_no_server(tmp_path: Path) -> None:
+    memory, looked = built(tmp_path), anyio.Event()
+    tend, failures = memory._reconciler.tend, iter([ValueError(WORDS)])
+
+    async def failing_once(_self: object) -> float | None:
+        for error in failures:
+            raise error
+        looked.set()
+        return await tend()
+
+    with (
+        patch.object(type(memory._reconciler), "tend", failing_once),
+        patch.multiple(runtime, START_SECONDS=0.0, AGAIN_SECONDS=0.0),
+        capture_logs() as logs,
+    ):
+        async with memory.running():
+            with anyio.fail_after(PATIENCE):
+                await looked.wait()
+            await keep(memory, "The lamp stands in the tower.")
+    assert [line["error"] for line in logs if line["event"] == "background_work_failed"] == ["ValueError"]
+
+
 async def test_background_work_that_ends_by_itself_is_not_begun_anew() -> None:
     begun = []
 

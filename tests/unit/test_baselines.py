@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.belief import Evidence, updated
+from holdfast.model.lifecycle import Evidence, updated
 from holdfast.model.note import SELF_ID
 from holdfast.model.omi import Baseline, baselines, evidence_problem, marks_of
 from holdfast.store.records import read_record

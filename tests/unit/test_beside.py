@@ -12,16 +12,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.encode.builtin import UNREAD
-from holdfast.encode.cache import CachedEncoder, forget
-from holdfast.encode.multilingual import FILE, MultilingualEncoder
-from holdfast.encode.provider import VectorSet
+from holdfast.encode.builtin import FILE, UNREAD, MultilingualEncoder
+from holdfast.encode.provider import CachedEncoder, VectorSet, forget
 from holdfast.engine import encoding, runtime
-from holdfast.engine.admin.health import health, read_vectors, reencode
+from holdfast.engine.admin.health import follow, health, read_vectors, reencode
 from holdfast.engine.encoding import progress
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, InvalidArgumentError
+from holdfast.tools.admin.moves import _as_result
 from worlds import PATIENCE, WordBag, ask, found, keep, living, until
 
 pytestmark = pytest.mark.anyio
@@ -194,18 +193,45 @@ async def test_health_and_doctor_count_both_sets(tmp_path: Path) -> None:
         assert told["ok"]
 
 
-async def test_all_vectors_are_made_anew_in_both_sets(tmp_path: Path) -> None:
-    class First(WordBag):
-        async def forget(self) -> None:
-            """Nothing is kept."""
+class Forgetful(WordBag):
+    async def forget(self) -> None:
+        """Nothing is kept."""
 
+
+async def test_all_vectors_are_made_anew_in_both_sets(tmp_path: Path) -> None:
     second = TwoLanguages()
-    async with living(tmp_path, encoder=First(), beside=second) as memory:
+    async with living(tmp_path, encoder=Forgetful(), beside=second) as memory:
         await filled(memory)
         await whole(memory)
         await reencode(memory, Caller(None, "a test", "pytest"))
         assert second.forgotten == 1
         await whole(memory)
+
+
+async def test_whoever_waits_for_them_hears_how_far_both_sets_are(tmp_path: Path) -> None:
+    second = TwoLanguages()
+    async with living(tmp_path, encoder=Forgetful(), beside=second) as memory:
+        await filled(memory)
+        await whole(memory)
+        notes = len(OTHERS) + 2  # the Self note is one more
+        second.held = anyio.Event()
+        begun = (await reencode(memory, Caller(None, "a test", "pytest"))).answer
+        assert begun.beside is not None
+        assert (begun.beside.key, begun.beside.done, begun.beside.notes) == (SECOND.key, 0, notes)
+        assert not begun.is_whole
+        states = [begun]
+        with anyio.fail_after(PATIENCE):
+            async for state in follow(memory, begun):
+                states.append(state)
+                if state.done == notes:  # the first set is whole; the second waits
+                    second.held.set()
+        assert states[-1].is_whole
+        assert states[-1].made == (2 * notes, 2 * notes)
+        assert any(state.done == notes and not state.is_whole for state in states)
+    told = _as_result(states[-1])
+    assert told.structured_content is not None
+    assert told.structured_content["beside"] == {"vector_set": SECOND.key, "model": SECOND.model, "encoded": notes}
+    assert told.structured_content["finished"] is True
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -228,7 +254,7 @@ async def test_what_is_forgotten_is_gone_from_the_cache_in_both_sets(tmp_path: P
 async def test_a_model_that_is_not_installed_or_not_the_expected_one_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.encode.multilingual.PACKAGE", "no_such_package_of_a_model")
+    monkeypatch.setattr("holdfast.encode.builtin.PACKAGE", "no_such_package_of_a_model")
     missing = MultilingualEncoder()
     with pytest.raises(EncoderError, match="not installed"):
         await missing.identify()

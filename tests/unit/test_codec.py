@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.note import Link, Note
-from holdfast.store.codec import Surroundings, changed_document, new_document, note_of, with_id
-from holdfast.store.frontmatter import MalformedError, parse
+from holdfast.store.codec import MalformedError, Surroundings, changed_document, new_document, note_of, parse, with_id
 
 ID = "mem_01jd4x0k3v8q2m7z"
 WHEN = "2026-11-20T10:15:00Z"

@@ -13,8 +13,7 @@ import anyio
 import numpy as np
 import pytest
 
-from holdfast.encode.cache import CachedEncoder, forget
-from holdfast.encode.provider import VectorSet
+from holdfast.encode.provider import CachedEncoder, VectorSet, forget
 from holdfast.engine import encoding
 from holdfast.engine import runtime as memory
 from holdfast.engine.agent.remember import NoteStored

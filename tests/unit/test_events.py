@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.engine.omi.bus import EventBus, get_event_bus
+from holdfast.engine.state import EventBus, get_event_bus
 from holdfast.model.omi import (
     BeliefUpdatedEvent,
     ContradictionDetectedEvent,

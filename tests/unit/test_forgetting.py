@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.encode.cache import CachedEncoder, forget
+from holdfast.encode.provider import CachedEncoder, forget
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.store.frontmatter import Document, MalformedError, parse
+from holdfast.store.codec import Document, MalformedError, parse
 
 SERVER = Path(__file__).parents[2] / "server"
 
@@ -147,7 +147,7 @@ def test_lists_and_maps_are_read_thirty_two_deep_whatever_python_could(opened: s
 )
 def test_deep_nesting_is_refused_and_neither_crashes_nor_hangs_the_process(nest: str) -> None:
     script = (
-        "from holdfast.store.frontmatter import MalformedError, parse\n"
+        "from holdfast.store.codec import MalformedError, parse\n"
         f"try: parse(('---\\n' + {nest} + '\\n---\\n').encode())\n"
         "except MalformedError as error: print(error)"
     )

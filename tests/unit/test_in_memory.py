@@ -15,8 +15,7 @@ from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import Update
 from holdfast.index.recalls import FeedbackRow, RatedQuestion
 from holdfast.index.search import finder as search
-from holdfast.index.search.feedback import FeedbackIndex
-from holdfast.index.search.finder import Finder
+from holdfast.index.search.finder import FeedbackIndex, Finder
 from holdfast.index.search.vectors import Background, VectorTable
 from holdfast.model.ranking import QueryVector, question_key
 from indexes import ANY, NOW, SET, an_id, made, opened, random_units, row, unit

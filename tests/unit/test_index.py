@@ -20,14 +20,15 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import coverage, current, database, schema
+from holdfast.index import current, database, schema
 from holdfast.index.maintenance import UseRow, first_vectors
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import NoteRow, Update
 from holdfast.index.search import finder as search
-from holdfast.index.search import snapshot, words
+from holdfast.index.search import snapshot
 from holdfast.index.search.finder import Finder
 from holdfast.index.search.vectors import Background, VectorTable
+from holdfast.model import identifiers
 from holdfast.model.note import Link, Note, note_id
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate
 from holdfast.model.records import FileChange, JournalRecord
@@ -385,8 +386,8 @@ async def test_common_words_that_are_only_looked_for_order_notes_as_where_they_a
         return {item.id: item.coverage for item in sorted(found, key=lambda item: (-item.coverage, item.id))}
 
     scored = await coverages()
-    monkeypatch.setattr(coverage, "_RARE_ROWS", 10)
-    monkeypatch.setattr(coverage, "_ENOUGH", 1)
+    monkeypatch.setattr(identifiers, "_RARE_ROWS", 10)
+    monkeypatch.setattr(identifiers, "_ENOUGH", 1)
     looked_for = await coverages()
     ours = [an_id(number) for number in (5, 4, 3, 2, 1)]
     assert [found for found in scored if found in ours] == [found for found in looked_for if found in ours] == ours
@@ -397,7 +398,7 @@ async def test_common_words_that_are_only_looked_for_order_notes_as_where_they_a
 
 async def test_what_a_word_scores_is_looked_up_once_in_each_state(index: NoteIndex) -> None:
     await index.apply(Update(notes=[row(1, "The winch needs oil."), row(2, "A heron.")]))
-    with patch.object(words, "_scored", side_effect=words._scored) as looked_up:
+    with patch.object(snapshot, "_scored", side_effect=snapshot._scored) as looked_up:
         for _ in range(3):
             assert await ids(index, "winch") == {an_id(1)}
         assert looked_up.call_count == 1

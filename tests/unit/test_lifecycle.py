@@ -20,7 +20,7 @@ from holdfast.model.lifecycle import (
     majority,
     may_be_forgotten,
 )
-from holdfast.model.times import instant
+from holdfast.model.note import instant
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from holdfast.model.belief import updated
+from holdfast.model.lifecycle import updated
 from linear import FOREVER, NOTE, Op, belief_step, note_step, register_step, unexplained
 
 

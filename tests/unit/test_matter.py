@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.engine.agent.matters import likelihood
-from holdfast.model.matter import FOLDED, LED
+from holdfast.model.matter import parts_that_differ, says_more
 from holdfast.model.note import Note
+from holdfast.model.versions import FOLDED, TOLD
 
 DAYS = ("2026-10-01T09:00:00Z", "2026-10-11T09:00:00Z")
 
@@ -46,5 +47,53 @@ def test_what_has_moved_is_a_version_of_what_it_was(older: str, newer: str) -> N
     ],
 )
 def test_a_day_a_figure_and_a_name_of_one_subject_are_no_versions_of_each_other(older: str, newer: str) -> None:
-    assert likely(older, newer) < LED
-    assert likely(newer, older) < LED
+    assert likely(older, newer) < TOLD
+    assert likely(newer, older) < TOLD
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Deploys need two approvals.", "Deploys now happen on Thursdays."),
+        ("Backups of the wiki now run at 4 am.", "Backups of the wiki are kept for 30 days."),
+        ("The search box returns 20 hits.", "The search box accepts 200 characters."),
+        ("Season tickets cost 340 euros.", "Day tickets cost 28 euros."),
+        ("The user lives in Graz.", "The user switched to Neovim."),
+        ("The user lives in Graz.", "The user moved the standup to 9:45."),
+        ("The user's brother lives in Zagreb.", "The user moved to Vienna."),
+        ("The user speaks German.", "The user speaks Portuguese."),
+        ("Anna's birthday is 3 May.", "Ben's birthday is 4 June."),
+        ("The staging DB is on port 5432.", "The production DB is on port 5433."),
+    ],
+)
+def test_other_things_that_are_said_of_one_subject_or_of_its_siblings_are_no_versions(older: str, newer: str) -> None:
+    assert likely(older, newer) < FOLDED
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The user lives in Graz.", "The user moved to Vienna."),
+        ("Dashboards are at grafana.example/d/ops.", "Dashboards are at grafana.example/d/platform."),
+        ("Urgent folders have a red label.", "Urgent folders have an orange label, red is for the auditors."),
+    ],
+)
+def test_another_state_of_one_thing_is_a_version_of_it(older: str, newer: str) -> None:
+    assert likely(older, newer) >= FOLDED
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "parts", "more"),
+    [
+        ("Deploys go out on Tuesdays.", "Deploys now go out on Thursdays.", ("Tuesdays", "Thursdays"), False),
+        ("I live in Graz and work Monday to Thursday.", "I live in Vienna.", ("Graz", "Vienna"), True),
+        ("The API listens on 8080. Its logs go to Loki.", "The API listens on 9090.", ("8080", "9090"), True),
+        ("The user drinks coffee with milk and sugar.", "The user drinks coffee black.", ("milk", "black"), False),
+        ("Der Nutzer wohnt in Köln und arbeitet bei Siemens.", "Der Nutzer wohnt in Bonn.", ("Köln", "Bonn"), True),
+    ],
+)
+def test_what_differs_is_told_and_whether_the_older_one_says_more(
+    older: str, newer: str, parts: tuple[str, str], *, more: bool
+) -> None:
+    assert parts_that_differ(older, newer) == parts
+    assert says_more(older, newer) is more

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from holdfast.encode import remote
-from holdfast.encode.ollama import OllamaEndpoint, local_model
 from holdfast.encode.provider import read_set
 from holdfast.encode.remote import RemoteEncoder
+from holdfast.encode.services import OllamaEndpoint, local_model
 from holdfast.errors import EncoderError
 from holdfast.model.access import is_this_machine
 from ollama_server import DIMENSION, MODEL, RAW, TROUBLES, Ollama, serving_ollama
@@ -319,14 +319,14 @@ async def test_a_model_that_embeds_is_found_and_the_one_that_is_built_in_is_no_n
 async def test_a_look_takes_no_longer_than_it_may_and_raises_nothing(
     ollama: Ollama, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.encode.ollama.LOOK_SECONDS", 0.3)
+    monkeypatch.setattr("holdfast.encode.services.LOOK_SECONDS", 0.3)
     ollama.trouble = trouble
     with anyio.fail_after(20):
         assert await local_model(ollama.host) == ""
 
 
 async def test_nobody_elsewhere_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.encode.ollama.OllamaEndpoint", None)
+    monkeypatch.setattr("holdfast.encode.services.OllamaEndpoint", None)
     assert await local_model("ollama.example.com") == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from datetime import UTC, datetime, timedelta
 
@@ -9,19 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.note import NOTE_TYPES
-from holdfast.model.omi import (
-    LINE,
-    LINE_OF_WORDS,
-    MEMORY_TYPES,
-    SIMILAR,
-    final_score,
-    memory_type,
-    note_types,
-    recency,
-    similarity,
-)
-from holdfast.model.times import instant
+from holdfast.model.doubts import never_rising
+from holdfast.model.note import NOTE_TYPES, instant
+from holdfast.model.omi import MEMORY_TYPES, final_score, memory_type, note_types, recency
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 FRACTIONS = st.floats(0.0, 1.0)
@@ -67,25 +58,19 @@ def test_what_seems_to_be_made_tomorrow_is_as_recent_as_now() -> None:
     assert recency(instant(NOW + timedelta(days=3)), NOW) == 1.0
 
 
-@given(one=FRACTIONS, other=FRACTIONS, unknown=FRACTIONS, by_meaning=st.booleans())
-def test_similarity_rises_with_relevance_and_stays_between_0_and_1(
-    one: float, other: float, unknown: float, *, by_meaning: bool
-) -> None:
-    low, high = sorted((one, other))
-    first, second = (similarity(value, unknown, by_meaning=by_meaning) for value in (low, high))
-    assert 0.0 <= first <= second + 1e-12 <= 1.0 + 1e-12
+@given(worth=st.lists(FRACTIONS, max_size=40))
+def test_relevances_in_the_order_of_the_hits_never_rise_and_stay_within_their_bounds(worth: list[float]) -> None:
+    found = never_rising(worth)
+    assert len(found) == len(worth)
+    assert all(above >= below - 1e-9 for above, below in itertools.pairwise(found))
+    assert all(min(worth) - 1e-3 <= each <= max(worth) + 1e-3 for each in found)
 
 
-@given(FRACTIONS, st.floats(0.0, 0.6), st.floats(0.0, 0.6))
-def test_words_that_no_note_has_never_make_a_note_more_similar(relevance: float, one: float, other: float) -> None:
-    few, many = sorted((one, other))
-    assert similarity(relevance, many, by_meaning=True) <= similarity(relevance, few, by_meaning=True) + 1e-12
+@given(worth=st.lists(FRACTIONS, max_size=40))
+def test_relevances_that_fall_already_are_left_as_they_are(worth: list[float]) -> None:
+    falling = sorted(worth, reverse=True)
+    assert never_rising(falling) == pytest.approx(falling)
 
 
-def test_the_default_threshold_lies_at_the_line() -> None:
-    assert similarity(LINE, 0.0, by_meaning=True) == pytest.approx(SIMILAR)
-    assert similarity(LINE_OF_WORDS, 0.9, by_meaning=False) == pytest.approx(SIMILAR)
-
-
-def test_a_question_of_unknown_words_is_taken_for_another_language() -> None:
-    assert similarity(0.5, 0.9, by_meaning=True) == similarity(0.5, 0.0, by_meaning=True)
+def test_a_note_above_one_of_more_relevance_shares_the_mean_of_their_log_odds() -> None:
+    assert never_rising([0.9, 0.2, 0.8, 0.1]) == pytest.approx([0.9, 0.5, 0.5, 0.1])

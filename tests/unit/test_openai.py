@@ -14,8 +14,8 @@ import pytest
 
 from holdfast.app import build_memory
 from holdfast.encode import remote
-from holdfast.encode.openai import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.encode.remote import RemoteEncoder
+from holdfast.encode.services import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.errors import EncoderError
 from holdfast.settings import load_settings
 from ollama_server import DIMENSION, MODEL, TROUBLES, Ollama, serving_ollama

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.private import without_private
+from holdfast.model.passages import without_private
 
 
 @pytest.mark.parametrize(

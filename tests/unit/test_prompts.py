@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.prompts import idle
+from holdfast.model.prompts import asks_something, idle
 
 EMPTY = """
 what is 2+2?
@@ -78,3 +78,26 @@ def test_an_order_that_names_only_what_every_project_has_asks_nothing(prompt: st
 @pytest.mark.parametrize("prompt", [*ASKING, "", "   ", "?", "ok " * 500])
 def test_whatever_may_be_a_question_to_memory_is_none_of_these(prompt: str) -> None:
     assert idle(prompt) is None
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what do the judges reward most?",
+        "did the city give us money",
+        "reason for the framework that runs the arm",
+        "wann werden die Waschräume gereinigt",
+        "¿qué cliente tiene deudas con nosotros?",
+        "can I upload new software wirelessly?",
+    ],
+)
+def test_a_question_is_known_by_its_form(prompt: str) -> None:
+    assert asks_something(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [*EMPTY, *ORDERS, "", "?!", "kubernetes ingress rotation", "could you look at the failing build", "please go on"],
+)
+def test_orders_small_talk_and_keywords_alone_have_no_form_of_a_question(prompt: str) -> None:
+    assert not asks_something(prompt)

@@ -173,9 +173,11 @@ def test_a_connection_that_cannot_be_opened_has_ended_when_that_is_told(
         with pytest.raises(sqlite3.OperationalError):
             await connect(tmp_path / "no folder" / "index.db")
 
+    before = set(threading.enumerate())  # other tests may have left some that wait for good
     for _ in range(20):
         anyio.run(fail)
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - before:
         if "connection_worker" in thread.name:
             thread.join(NEVER)
+            assert not thread.is_alive()
     assert not raised

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.transcripts import grounding, repeating
-from holdfast.model.transcripts.repeating import SaidTexts
+from holdfast.model.transcripts import pieces
+from holdfast.model.transcripts.pieces import SaidTexts
 from holdfast.model.words import folded_words
 
 OWL = {
@@ -70,7 +70,7 @@ def test_of_a_longer_note_no_text_is_folded_again_for_each_turn(monkeypatch: pyt
         letters += len(text)
         return folded_words(text)
 
-    for module in (grounding, repeating):
+    for module in (pieces, pieces):
         monkeypatch.setattr(module, "folded_words", counting)
     body = "\n".join(f"Step {at}: the harbour crane number {at * 7} is painted by crew {at % 13}." for at in range(120))
     versions = [f"{body}\nEdited {at} times by the crew." for at in range(6)]

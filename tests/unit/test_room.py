@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.room import LocalIndexes
+from holdfast.store.upkeep import LocalIndexes
 
 pytestmark = pytest.mark.anyio
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.model.matter import LONGEST, statement
+from holdfast.model.statement import LONGEST, statement
 
 
 def test_texts_that_begin_alike_are_taken_apart_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.errors import ConflictError
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.swapped import Stillness
+from holdfast.store.settle import Stillness
 
 
 class Told(str):

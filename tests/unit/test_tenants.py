@@ -21,7 +21,7 @@ import holdfast.app
 import holdfast.engine.tenants
 from holdfast.app import build_memory, build_tenants, tenant_home
 from holdfast.engine.admin.gate import MOST_OPEN, Confirmations
-from holdfast.engine.agent.node import recall_node
+from holdfast.engine.agent.browse import recall_node
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller, Ports

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.times import read_instant
-from holdfast.model.when.questions import TimeReading, outer_window, read_time, without_time
+from holdfast.model.note import moment, read_instant
+from holdfast.model.when.questions import TimeReading, looking_ahead, outer_window, read_time, without_time
 
 ASKED = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -47,6 +47,82 @@ def days(query: str, asked: datetime = ASKED) -> str:
 )
 def test_a_month_is_the_coming_one_only_where_what_comes_is_asked_of_it(query: str, window: str) -> None:
     assert days(query) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "coming"),
+    [
+        ("what is coming up in March?", "2027-03-01"),
+        ("what do I have in December?", "2026-12-01"),
+        ("what have we scheduled for the 3rd of March?", "2027-03-03"),
+        ("what do we have on Tuesday?", None),
+        ("was steht im März an?", "2027-03-01"),
+        ("was haben wir im Dezember vor?", "2026-12-01"),
+        ("¿qué hay en diciembre?", "2026-12-01"),
+        ("qu'avons-nous en mars ?", "2027-03-01"),
+        ("what did we do in March?", None),
+        ("what have we done in March?", None),
+        ("what was going on in March?", None),
+        ("was haben wir im März gemacht?", None),
+        ("¿qué hicimos en marzo?", None),
+        ("what do I have in March 2026?", None),
+        ("what is there from last March?", None),
+        ("what is due in March?", None),
+    ],
+)
+def test_a_month_that_comes_round_again_and_is_in_no_past_tense_may_be_the_coming_one(
+    query: str, coming: str | None
+) -> None:
+    found = read_time(query, ASKED)
+    assert found is not None
+    if query.endswith("Tuesday?"):
+        assert found.coming is not None
+        first, last = (moment(text) for text in found.coming if text)
+        assert first.strftime("%A") == last.strftime("%A") == "Tuesday"
+        assert ASKED.date() <= first.date() < ASKED.date() + timedelta(days=7)
+        return
+    assert (found.coming and found.coming[0] and found.coming[0][:10]) == coming
+    if found.coming:
+        ahead = looking_ahead(found)
+        assert (ahead.after, ahead.before) == found.coming
+        assert (ahead.past, ahead.ahead, ahead.words) == (False, True, found.words)
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("was habe ich morgen?", "2026-11-05..2026-11-05"),
+        ("was habe ich morgen früh?", "2026-11-05..2026-11-05"),
+        ("¿qué hay para mañana?", "2026-11-05..2026-11-05"),
+        ("qu'est-ce que j'ai demain ?", "2026-11-05..2026-11-05"),
+        ("¿qué tenemos la próxima semana?", "2026-11-09..2026-11-15"),
+        ("¿qué hay la semana que viene?", "2026-11-09..2026-11-15"),
+        ("qu'est-ce que j'ai la semaine prochaine ?", "2026-11-09..2026-11-15"),
+    ],
+)
+def test_what_comes_is_read_in_each_language(query: str, window: str) -> None:
+    assert days(query) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "is_past"),
+    [
+        ("was muss ich vor dem Upload wissen, welches Limit gilt vorher?", False),
+        ("Was ist das alte Limit?", False),
+        ("was war das Limit vorher?", True),
+        ("was kostete das früher?", True),
+        ("was the limit higher before?", True),
+        ("what was the old limit?", True),
+    ],
+)
+def test_the_german_was_is_no_verb_in_the_past(query: str, *, is_past: bool) -> None:
+    found = read_time(query, ASKED)
+    assert (found is not None and found.past) == is_past
+
+
+@pytest.mark.parametrize("query", ["was mache ich am Morgen?", "guten Morgen", "trabajo por la mañana", "esta mañana"])
+def test_a_morning_is_not_tomorrow(query: str) -> None:
+    assert read_time(query, ASKED) is None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 import worlds
-from holdfast.engine.agent.node import Node, use_node
+from holdfast.engine.agent.browse import Node, use_node
 from holdfast.engine.runtime import Memory
 from holdfast.errors import IndexSchemaError
 from holdfast.model.records import JournalRecord

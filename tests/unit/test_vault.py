@@ -17,7 +17,7 @@ import pytest
 from holdfast.errors import BackupNotFoundError, StorageError
 from holdfast.model.records import JournalRecord
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.manifest import BACKUP_ID
+from holdfast.store.stored import BACKUP_ID
 from served import Clock
 from vaults import fill, opened, tree, wreck
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.encode.cache import CachedEncoder
-from holdfast.encode.ollama import OllamaEndpoint
-from holdfast.encode.provider import KeptEncoders, VectorSet
+from holdfast.encode.provider import CachedEncoder, KeptEncoders, VectorSet
 from holdfast.encode.remote import RemoteEncoder
+from holdfast.encode.services import OllamaEndpoint
 from holdfast.engine import encoding
 from holdfast.engine import runtime as memory
 from holdfast.engine.agent.remember import NoteStored
@@ -271,7 +270,7 @@ async def test_a_whole_batch_of_refused_notes_holds_up_none_behind_it(
 async def test_a_set_that_was_not_kept_up_is_built_up_before_it_answers_again(
     tmp_path: Path, ollama: Ollama, builtin: BuiltIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.index.sets.STALE", 5)
+    monkeypatch.setattr("holdfast.index.rows.STALE", 5)
     async with with_builtin(tmp_path, ollama, builtin) as world:
         await keep(world, NOTE)
     async with with_ollama(tmp_path, ollama, builtin) as world:

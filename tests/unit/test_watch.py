@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.watch import Watch
+from holdfast.store.folder import Watch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has inotify")
 

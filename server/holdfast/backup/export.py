@@ -20,15 +20,14 @@ import anyio
 from anyio.to_thread import run_sync
 
 from holdfast import __version__
-from holdfast.backup.archive import CHUNK, ArchiveWriter
-from holdfast.backup.snapshot import FolderSnapshot, add_history, take_snapshot
+from holdfast.backup.archive import CHUNK, ArchiveWriter, FolderSnapshot, add_history, take_snapshot
 from holdfast.errors import InvalidArgumentError, StorageError
+from holdfast.model.note import instant
 from holdfast.model.secrets import redact
-from holdfast.model.times import instant
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.manifest import CONFIG, Backup, Manifest, Packed
 from holdfast.store.notes import NoteFiles
+from holdfast.store.stored import CONFIG, Backup, Manifest, Packed
 
 _SECRET = re.compile(r"(?:.*[_.-])?(?:key|token|secret|password|passphrase)(s?)", re.IGNORECASE)
 _REFERENCE = re.compile(r"\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*")

@@ -22,16 +22,31 @@ import anyio
 import structlog
 from anyio.to_thread import run_sync
 
-from holdfast.backup.archive import CHUNK, ArchiveWriter, Taker, UnreadableError, check_sum, unpacking
+from holdfast.backup.archive import (
+    CHUNK,
+    ArchiveWriter,
+    FolderSnapshot,
+    Taker,
+    UnreadableError,
+    add_history,
+    check_sum,
+    marks,
+    picturing,
+    replaced,
+    take_snapshot,
+    unpacking,
+)
 from holdfast.backup.export import masked
-from holdfast.backup.snapshot import FolderSnapshot, add_history, marks, picturing, replaced, take_snapshot
 from holdfast.errors import BackupNotFoundError, IntegrityError, StorageError
+from holdfast.model.note import instant, moment
 from holdfast.model.records import JournalRecord
-from holdfast.model.times import instant, moment
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock
-from holdfast.store.manifest import (
+from holdfast.store.notes import NoteFiles
+from holdfast.store.records import as_line
+from holdfast.store.restore import ADDED, NEW, STAGING, RestorePlan, going_forward
+from holdfast.store.stored import (
     BACKUP_ID,
     CONFIG,
     HEAD,
@@ -42,9 +57,6 @@ from holdfast.store.manifest import (
     read_head,
     read_manifest,
 )
-from holdfast.store.notes import NoteFiles
-from holdfast.store.records import as_line
-from holdfast.store.restore import ADDED, NEW, STAGING, RestorePlan, going_forward
 
 _DEAD = re.compile(r"\.(omi_backup_full_[0-9a-f_]+)\.tmp")
 

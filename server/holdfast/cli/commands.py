@@ -22,20 +22,20 @@ EXIT_CODES = "Exit codes: 0 done, 1 nothing found or something is wrong, 2 a wro
 INTERRUPTED = 130  # as shells have it for SIGINT
 
 _RUNS = {
-    "try": "trial:run_trial",
+    "try": "verbs:run_trial",
     "remember": "verbs:run_remember",
     "recall": "verbs:run_recall",
     "node": "verbs:run_node",
     "outdated": "verbs:run_outdated",
     "stats": "verbs:run_stats",
     "ingest": "ingest:run_ingest",
-    "ingest-session": "sessions:run_ingest_session",
-    "tools": "schemas:run_tools",
+    "ingest-session": "ingest:run_ingest_session",
+    "tools": "tools:run_tools",
     "install": "install:run_install",
     "uninstall": "install:run_uninstall",
     "doctor": "doctor:run_doctor",
     "whisper": "whispering:run_whisper",
-    "view": "view:run_view",
+    "view": "tools:run_view",
     "store": "store:run_store",
 }
 

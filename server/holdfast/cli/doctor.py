@@ -1,40 +1,296 @@
-"""doctor: looks at folder, SQLite, encoder, settings and the clients' entries, and says what to do about each."""
+"""doctor: looks at the folder, SQLite, encoder, settings, clients' entries and hooks; says what to do about each."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import platform
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 import anyio
 
 from holdfast import __version__
-from holdfast.cli.checks import (
-    CheckResult,
-    check_clients,
-    check_encoders,
-    check_folder,
-    check_settings,
-    check_sqlite,
-    check_store,
-)
-from holdfast.cli.hook_checks import check_presence
-from holdfast.cli.session import caller_in, run, settings_here
+from holdfast.app import build_memory
+from holdfast.cli import install as entries
+from holdfast.cli.hooks import has_hooks, is_on
+from holdfast.cli.install import START_SECONDS, Client, clients
+from holdfast.cli.store import connected
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
+from holdfast.cli.verbs import caller_in, run, settings_here
 from holdfast.engine.admin.health import DAMAGED_REMEDY, read_vectors
 from holdfast.engine.agent.browse import Stats, stats
 from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, note_sights
-from holdfast.engine.ports import Caller
+from holdfast.engine.ports import Caller, OwnEncoder
 from holdfast.engine.runtime import Memory
-from holdfast.errors import HoldfastError, SettingsError
+from holdfast.errors import EncoderError, HoldfastError, SettingsError
+from holdfast.index.database import vector_extension
 from holdfast.model.omi import CORE_LINKS, MOST_ORPHANS
-from holdfast.model.pages import is_page
+from holdfast.model.records import is_page
 from holdfast.model.words import counted
-from holdfast.settings import Settings
+from holdfast.settings import Late, Settings
+from holdfast.store.folder import is_local
+
+Status = Literal["ok", "warn", "fail"]
+
+ENCODER_SECONDS: Final = 30.0  # a cold provider may load its model first
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What was found of one thing, and what to do about it where it is not ok."""
+
+    what: str
+    status: Status
+    said: str
+    remedy: str = ""
+
+
+def check_folder(home: Path) -> Iterator[CheckResult]:
+    """The memory folder as such."""
+    if not home.is_dir():
+        if home.exists():
+            yield CheckResult("folder", "fail", f"{home} is no folder", "Set HOLDFAST_HOME to another place.")
+        else:
+            yield _not_there(home)
+        return
+    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        yield CheckResult("folder", "fail", f"{home} cannot be written to", "Give yourself its permissions.")
+        return
+    yield CheckResult("folder", "ok", str(home))
+    if sys.platform != "win32" and home.stat().st_mode & _OTHERS:
+        yield CheckResult("permissions", "warn", "other users may look into the folder", f"chmod 700 {home}")
+    if sys.platform == "linux" and not is_local(home):
+        yield CheckResult(
+            "disk", "warn", "the folder is not on a disk that is known to be local",
+            "Locks may not hold between machines: keep servers on one, and sync the notes alone.",
+        )  # fmt: skip
+
+
+def _not_there(home: Path) -> CheckResult:
+    above = next(place for place in home.parents if place.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return CheckResult("folder", "warn", f"{home} is not there yet", "The first note makes it.")
+    remedy = "Give yourself its permissions, or set HOLDFAST_HOME to another place."
+    return CheckResult("folder", "fail", f"{home} cannot be made: nothing can be put into {above}", remedy)
+
+
+def check_store(settings: Settings) -> Iterator[CheckResult]:
+    """The database that keeps the notes: as `holdfast store check` looks at it."""
+    try:
+        from holdfast.store.rows.schema import check  # noqa: PLC0415 - most have no driver for it
+
+        found = connected(settings, check)
+    except ImportError:
+        yield CheckResult(
+            "database",
+            "fail",
+            "the driver of PostgreSQL is missing",
+            "Install the clone's requirements-postgres.txt with pip.",
+        )
+        return
+    except HoldfastError as error:
+        yield CheckResult("database", "fail", error.sentence, error.remedy)
+        return
+    if found.works:
+        yield CheckResult("database", "ok", f"schema {found.version}: servers can work with it")
+    for number, problem in enumerate(found.problems):
+        is_fatal = not found.works and number == 0
+        yield CheckResult("database" if is_fatal else "durability", "fail" if is_fatal else "warn", problem)
+
+
+def check_sqlite() -> Iterator[CheckResult]:
+    """What SQLite can do here."""
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("CREATE VIRTUAL TABLE words USING fts5(body)")
+    except sqlite3.Error:
+        yield CheckResult("sqlite", "fail", "SQLite has no full-text search (FTS5)", "Use another build of Python.")
+        return
+    yield CheckResult("sqlite", "ok", f"SQLite {sqlite3.sqlite_version} with FTS5")
+    how = {"official": "loaded as an extension", "auto": "registered through ctypes"}.get(vector_extension())
+    if how:
+        yield CheckResult("vectors", "ok", f"sqlite-vec, {how}")
+    else:
+        yield CheckResult(
+            "vectors", "warn", "sqlite-vec cannot be loaded", "numpy compares vectors instead, more slowly."
+        )
+
+
+async def check_encoders(settings: Settings) -> list[CheckResult]:
+    """That of the settings, and the one beside it where they want one."""
+    ports = build_memory(replace(settings, store=Late("HOLDFAST_STORE"))).ports  # the same, without it
+    if ports.encoder is None:
+        return [CheckResult("encoder", "ok", "none: notes are found by their words alone")]
+    found = [await _check_encoder("encoder", settings.encoder, ports.encoder)]
+    if ports.beside is not None:
+        found.append(await _check_encoder("multilingual", settings.multilingual, ports.beside))
+    return found
+
+
+async def _check_encoder(what: str, setting: str, encoder: OwnEncoder) -> CheckResult:
+    """One text encoded for real: by a loaded model, or by the provider over the network."""
+    try:
+        with anyio.fail_after(ENCODER_SECONDS):
+            made = await encoder.identify()
+            await encoder.encode_query("Does it encode?")
+    except EncoderError as error:
+        return CheckResult(what, "fail", f"{setting}: {error.sentence}", error.remedy)
+    except TimeoutError:
+        return CheckResult(what, "fail", f"{setting} does not answer", "Start the provider, or check its URL.")
+    finally:
+        with anyio.CancelScope(shield=True):
+            await encoder.aclose()
+    return CheckResult(what, "ok", f"{made.provider}, {made.model}, {made.dimension} dimensions: encoded a text")
+
+
+def check_settings(settings: Settings) -> Iterator[CheckResult]:
+    """Keys and variables that nobody reads, and values that are not followed."""
+    if settings.unknown:
+        names = ", ".join(settings.unknown)
+        told = f"config.yaml or the environment has what nobody reads: {names}"
+        yield CheckResult("settings", "warn", told, "It may be misspelt.")
+    for remark in settings.remarks:
+        yield CheckResult("settings", "warn", remark)
+    if not settings.unknown and not settings.remarks:
+        yield CheckResult("settings", "ok", "all are known")
+
+
+def check_watched(settings: Settings) -> Iterator[CheckResult]:
+    """The folders of markdown that are kept in step: each must be there."""
+    for folder in settings.watch:
+        if not folder.is_dir():
+            said = f"{folder} is {'no folder' if folder.exists() else 'not there'}: nothing is kept in step with it"
+            yield CheckResult("watched folders", "warn", said, "Make it, or mend HOLDFAST_WATCH.")
+    if settings.watch and all(folder.is_dir() for folder in settings.watch):
+        yield CheckResult("watched folders", "ok", counted(len(settings.watch), "folder"))
+
+
+def check_clients(environ: Mapping[str, str], home: Path) -> Iterator[CheckResult]:
+    """Every entry of Holdfast in a client's file, for all projects and for this folder's."""
+    count = 0
+    for name, client in clients(environ, home).items():
+        for path in (client.user, client.project):
+            for finding in _check_file(name, client, path, own=path is client.user):
+                count += 1
+                yield finding
+    if not count:
+        yield CheckResult("clients", "warn", "no client has Holdfast yet", "holdfast install claude-code, say")
+
+
+def _check_file(name: str, client: Client, path: Path | None, *, own: bool) -> Iterator[CheckResult]:
+    """Findings on a file; what it starts is tried where it is the user's `own`, a project's may be anybody's."""
+    if path is None or not path.is_file():
+        return
+    try:
+        servers = entries.read(client, path.read_text("utf-8-sig")).get(client.key, {})
+    except (HoldfastError, OSError, ValueError):
+        yield CheckResult(name, "warn", f"{path} cannot be read", "Mend it; then look again.")
+        return
+    for key, entry in servers.items():
+        if isinstance(entry, dict) and _is_ours(key, entry):
+            finding = _check_entry(name, key, entry, path)
+            yield _started(finding, name, entry) if own and finding.status == "ok" else finding
+
+
+def _is_ours(key: str, entry: Mapping[str, Any]) -> bool:
+    parts = [key, Path(str(entry.get("command", ""))).stem, *map(str, entry.get("args") or ())]
+    return "holdfast" in parts
+
+
+def _check_entry(name: str, key: str, entry: Mapping[str, Any], path: Path) -> CheckResult:
+    command = entry.get("command")
+    if command is None:
+        return CheckResult(name, "ok", f"{key} in {path} leads to an address")
+    if shutil.which(str(command)) is None:
+        return CheckResult(
+            name, "fail", f"{key} in {path} starts a command that is not there", f"holdfast install {name} mends it."
+        )
+    if not Path(str(command)).is_absolute():
+        return CheckResult(
+            name, "warn", f"{key} in {path} has no absolute path", "Clients started from a desktop may not find it."
+        )
+    if name == "codex" and entry.get("required") is not True:
+        return CheckResult(
+            name, "warn", f"{key} in {path} is not required: the first turn may have no memory",
+            "holdfast install codex mends it.",
+        )  # fmt: skip
+    return CheckResult(name, "ok", f"{key} in {path}")
+
+
+def _started(finding: CheckResult, name: str, entry: Mapping[str, Any]) -> CheckResult:
+    """The finding, unless the entry's command is ours and does not so much as tell its version."""
+    command, arguments = str(entry.get("command")), [str(argument) for argument in entry.get("args") or ()]
+    if Path(command).stem != "holdfast" and arguments[:2] != ["-m", "holdfast"]:
+        return finding
+    with suppress(OSError, subprocess.SubprocessError):
+        tried = [command, *arguments, "--version"]
+        subprocess.run(tried, stdin=subprocess.DEVNULL, capture_output=True, timeout=START_SECONDS, check=True)  # noqa: S603 - as the client does
+        return finding
+    return CheckResult(
+        name, "fail", f"{finding.said}: its command does not start", f"holdfast install {name} mends it."
+    )
+
+
+WHAT: Final = "presence"
+_EVENT_KEYS: Final = ("user_prompt_submit", "stop", "pre_compact")  # as Codex keeps what it trusts
+
+
+def check_presence(environ: Mapping[str, str], home: Path) -> Iterator[CheckResult]:
+    """A finding for each client in which presence is on, or whose hooks have nothing to call."""
+    for name, client in clients(environ, home).items():
+        pairs = ((client.user, client.hooks), (client.project, client.project_hooks))
+        for path, hooks in pairs:
+            if path is not None and hooks is not None and path.is_file():
+                yield from _check(name, client, path, hooks)
+
+
+def _check(name: str, client: Client, path: Path, hooks: Path) -> Iterator[CheckResult]:
+    try:
+        servers = entries.read(client, path.read_text("utf-8-sig")).get(client.key, {})
+        text = hooks.read_text("utf-8-sig") if hooks.is_file() else ""
+        for server, entry in servers.items():
+            variables = entry.get("env") if isinstance(entry, dict) else None
+            on = is_on(variables) if isinstance(variables, dict) else False
+            there = has_hooks(text, name, server)
+            if on or there:
+                yield _finding(name, path, hooks, on=on, there=there)
+    except (HoldfastError, OSError, ValueError):
+        yield CheckResult(WHAT, "warn", f"{name}: {hooks} cannot be read", "Mend it; then look again.")
+
+
+def _finding(name: str, path: Path, hooks: Path, *, on: bool, there: bool) -> CheckResult:
+    mend = f"holdfast install {name} --presence"
+    if not there:
+        return CheckResult(WHAT, "warn", f"{name}: it is on in {path}, but its hooks are not in {hooks}", mend)
+    if not on:
+        return CheckResult(WHAT, "warn", f"{name}: its hooks are in {hooks}, but {path} does not turn it on", mend)
+    if name == "codex" and (missing := _untrusted(path, hooks)):
+        return CheckResult(
+            WHAT, "warn", f"codex: its hooks are in {hooks}, and Codex has not been told to trust {missing} of them",
+            'Start codex once and choose "Trust all and continue".',
+        )  # fmt: skip
+    return CheckResult(WHAT, "ok", f"{name}: on, with its hooks in {hooks}")
+
+
+def _untrusted(path: Path, hooks: Path) -> int:
+    """How many hooks Codex has no word of trust for. Whether that is for the hook as it is now, only Codex knows."""
+    state: dict[str, Any] = tomllib.loads(path.read_text("utf-8-sig")).get("hooks", {}).get("state", {})
+    trusted = [key for key, kept in state.items() if isinstance(kept, dict) and kept.get("trusted_hash")]
+    places = {str(hooks), str(hooks.resolve())}
+    known = {key[len(place) :].split(":")[1] for key in trusted for place in places if key.startswith(f"{place}:")}
+    return sum(event not in known for event in _EVENT_KEYS)
+
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 MOST_NAMED: Final = 5
@@ -82,6 +338,7 @@ def _all(*, accept: bool) -> Iterator[CheckResult]:
         yield CheckResult("settings", "fail", error.sentence, error.remedy)
     else:
         yield from check_settings(settings)
+        yield from check_watched(settings)
         kept = list(check_store(settings)) if settings.store else []
         yield from kept
         yield from check_folder(settings.home)

@@ -1,13 +1,21 @@
-"""A client's configuration file: read whole, changed in one place, shown as a difference, replaced with a backup.
+"""Files of clients, changed in one place: every other byte stays.
+
+A client's configuration file: read whole, changed in one place, shown as a difference, replaced with a backup.
 
 JSON may have comments and trailing commas: it is looked at in a copy of the same length without them (`plain`), so that
 every place in the one is the same place in the other. TOML is changed line by line. In both every other byte stays;
 whoever changes a file reads the result back.
+
+One item of a list in JSON text, put in at its end or taken out; every other byte stays.
+
+The lists are members of an object that is itself a member of the outermost one, as hooks are: `hooks`, then the event.
+What is put in at the end and taken out again leaves the text as it was. Whoever uses it reads the result back.
 """
 
 from __future__ import annotations
 
 import difflib
+import glob
 import json
 import os
 import re
@@ -74,8 +82,13 @@ def write_file(screen: Screen, file: ClientFile, after: str, *, dry_run: bool) -
         return False
     if read_file(file.path) != file:
         raise ClientConfigError("The client's file was changed a moment ago; nothing was written.", "Try again.")
+    is_ours = _is_left_empty(file, after)
     try:
         backup = _back_up(file.path)
+        if is_ours:
+            file.path.unlink()
+            screen.say(f"Removed: {file.path}, for nothing is left in it (before: {backup.name if backup else 'none'})")
+            return True
         _replace(file.path, file.spelled(after))
     except OSError as error:
         raise ClientConfigError(
@@ -83,6 +96,13 @@ def write_file(screen: Screen, file: ClientFile, after: str, *, dry_run: bool) -
         ) from error
     screen.say(f"Written: {file.path}" + (f" (before: {backup.name})" if backup else ""))
     return True
+
+
+def _is_left_empty(file: ClientFile, after: str) -> bool:
+    """Whether a change leaves nothing in a file that Holdfast itself once made: then it has no older copy beside it."""
+    if file.data is None or after.strip() not in ("", "{}"):
+        return False
+    return not any(file.path.parent.glob(f"{glob.escape(file.path.name)}.holdfast-backup-*"))
 
 
 def _show(screen: Screen, file: ClientFile, after: str) -> None:
@@ -428,3 +448,67 @@ def _value(value: Any) -> str:
             return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}"
         case _:
             raise ClientConfigError("The client's entry has a value that cannot be kept.", "Change it by hand.")
+
+
+Span = tuple[int, int]
+
+
+def with_item(text: str, path: tuple[str, str], item: Any) -> str:
+    """The text with an item at the end of the list at `path[0]`, `path[1]`; what is missing on the way is made.
+
+    Raises:
+        ValueError: it is no JSON, or there is something else on the way.
+    """
+    found = _list_at(text, path)
+    if found is None:
+        return with_member(text, text, path, [item])
+    first, spans, end = found
+    if not spans:
+        return f"{text[:first]}[{json.dumps(item, ensure_ascii=False)}]{text[end:]}"
+    start, behind = spans[-1]
+    before = text[:start]
+    space = before[len(before.rstrip(" \t\n\r")) :]
+    if "\n" in space:
+        made = f"{space}{rendered(text, item, space.rpartition(chr(10))[2])}"
+    else:
+        made = f" {json.dumps(item, ensure_ascii=False)}"
+    return f"{text[:behind]},{made}{text[behind:]}"
+
+
+def without_item(text: str, path: tuple[str, str], number: int) -> str:
+    """The text without the item of this number; with the last one the list goes, and what else is empty then.
+
+    Raises:
+        ValueError: it is not there.
+    """
+    found = _list_at(text, path)
+    if found is None or not 0 <= number < len(found[1]):
+        raise ValueError("it is not there")
+    _, spans, _ = found
+    if len(spans) == 1:
+        return without_member(text, text, path)
+    start, end = spans[number]
+    if number == len(spans) - 1:
+        return text[: spans[number - 1][1]] + text[end:]
+    return text[:start] + text[spans[number + 1][0] :]
+
+
+def _list_at(text: str, path: tuple[str, str]) -> tuple[int, list[Span], int] | None:
+    """Where the list begins, where each of its items stands, and where it ends; None where there is none yet."""
+    if not text.strip():
+        return None
+    outer = object_at(text, 0).find(path[0])
+    inner = object_at(text, outer.value).find(path[1]) if outer else None
+    if inner is None:
+        return None
+    if text[inner.value : inner.value + 1] != "[":
+        raise ValueError("no list")
+    spans: list[Span] = []
+    place = after_space(text, inner.value + 1)
+    while text[place : place + 1] != "]":
+        _, end = _DECODER.raw_decode(text, place)
+        spans.append((place, end))
+        place = after_space(text, end)
+        if text[place : place + 1] == ",":
+            place = after_space(text, place + 1)
+    return inner.value, spans, place + 1

@@ -1,17 +1,20 @@
-"""The hooks that make memory present: what they are, and how they are put into a client's file and taken out again.
+"""Presence on the command line: the hooks that make it, and what `install` asks and says of it.
+
+The hooks that make memory present: what they are, and how they are put into a client's file and taken out again.
 
 They call tools of the server that the client has connected already, so that no hook starts a process.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from holdfast.cli.files import ClientFile, read_file, write_file
-from holdfast.cli.jsonlists import with_item, without_item
+from holdfast.cli.files import ClientFile, read_file, with_item, without_item, write_file
 from holdfast.cli.terminal import Screen
 from holdfast.errors import ClientConfigError, InvalidArgumentError
 
@@ -188,3 +191,61 @@ def hooks_place(client: str, path: Path | None) -> Path:
 
 def _unchangeable() -> ClientConfigError:
     return ClientConfigError("The client's hooks cannot be changed safely; nothing was.", "Add them by hand.")
+
+
+SWITCH: Final = "HOLDFAST_PRESENCE"
+_ON: Final = frozenset({"true", "yes", "on", "1"})
+_FOLDERS: Final = {"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}  # clients do not hand these on
+_TRUST: Final = """\
+Codex runs new hooks only when you trust them: start `codex` once and choose "Trust all and continue"."""
+
+
+def wants_presence(
+    options: argparse.Namespace, screen: Screen, given: Mapping[str, Any], hooks: Path | None
+) -> bool | None:
+    """Whether presence is to be on; None where nothing about it is to change.
+
+    Args:
+        options: of the command.
+        screen: where a person is asked, if there is one.
+        given: the environment that the server's entry has now.
+        hooks: the client's file for hooks, if it has one.
+    """
+    if options.presence is not None:
+        return bool(options.presence)
+    if hooks is None:
+        return None
+    if is_on(given):
+        return True
+    if SWITCH in given or options.dry_run or not (screen.live and sys.stdin and sys.stdin.isatty()):
+        return None
+    screen.say(EXPLAINED)
+    screen.say("Install it too? [y/N]")
+    return True if sys.stdin.readline().strip().lower() in {"y", "yes"} else None
+
+
+def is_on(variables: Mapping[str, Any]) -> bool:
+    """Whether the environment of an entry turns presence on."""
+    return str(variables.get(SWITCH, "")).lower() in _ON
+
+
+def presence_variables(client: str, environ: Mapping[str, str], *, on: bool) -> dict[str, str]:
+    """What the server is to find in its environment."""
+    if not on:
+        return {SWITCH: "false"}
+    folder = _FOLDERS.get(client, "")
+    return {SWITCH: "true"} | ({folder: environ[folder]} if environ.get(folder) else {})
+
+
+def tell_presence(options: argparse.Namespace, screen: Screen, path: Path, server: str, *, on: bool) -> bool:
+    """Put the hooks in or take them out, and say what is left to do; returns whether the file was changed.
+
+    Raises:
+        ClientConfigError: the file cannot be read, kept or written.
+    """
+    if not on:
+        return remove_hooks(screen, path, server, dry_run=options.dry_run)
+    changed = place_hooks(screen, options.client, path, server, dry_run=options.dry_run)
+    if changed and options.client == "codex":
+        screen.say(_TRUST)
+    return changed

@@ -1,26 +1,143 @@
-"""ingest: files of others become notes, each once, however often it is called; see `holdfast.engine.admin.imports`."""
+"""Taking in what there is already: files of others as notes; past sessions and exported ones as turns that wait."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
+from anyio.to_thread import run_sync
 
-from holdfast.cli.session import caller_in, run, settings_here
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, err, out
+from holdfast.cli.verbs import caller_in, run, settings_here
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.imports import ImportFrom, ImportReport, import_memory
 from holdfast.engine.agent.browse import stats
-from holdfast.engine.ports import Caller
+from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.presence.taking import Session, Took, Wanted, latest, take_in, take_sessions, without_secrets
 from holdfast.engine.runtime import Memory
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.model.moving import LeftOut
 from holdfast.model.note import GLOBAL_SPACE
+from holdfast.model.transcripts.turns import Turn, conversations_in, turns_in
 from holdfast.model.words import counted
+from holdfast.store.transcripts.queue import TranscriptQueue, Waiting
+
+SUFFIXES: Final = (".json", ".zip")
+LARGEST: Final = 1 << 30  # bytes of one file
+_NAMED: Final = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
+
+
+def is_export(path: Path) -> bool:
+    """Whether a path may be that of an export."""
+    return path.suffix.lower() in SUFFIXES or path.is_dir()
+
+
+def read_export(path: Path) -> list[Mapping[str, Any]]:
+    """The conversations of an export.
+
+    Raises:
+        InvalidArgumentError: there are none, or it is too large.
+        OSError: it cannot be read.
+    """
+    found: list[Mapping[str, Any]] = []
+    try:
+        for data in _files(path):
+            found += conversations_in(json.loads(data))
+    except (ValueError, RecursionError, zipfile.BadZipFile) as error:
+        raise InvalidArgumentError("The export cannot be read: it is harmed, or no export.", "Export anew.") from error
+    if not found:
+        raise InvalidArgumentError(
+            "The path holds no conversations.", "Name the export's archive or conversations.json."
+        )
+    return found
+
+
+def _files(path: Path) -> Iterator[bytes]:
+    """The files of conversations, each whole."""
+    if path.is_dir():
+        for inner in sorted(path.glob("conversations*.json")):
+            yield from _files(inner)
+    elif path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if _NAMED.fullmatch(entry.filename):
+                    _check(entry.file_size)
+                    with archive.open(entry) as file:
+                        yield file.read(LARGEST)
+    elif path.is_file():
+        _check(path.stat().st_size)
+        yield path.read_bytes()
+
+
+def _check(size: int) -> None:
+    if size > LARGEST:
+        raise InvalidArgumentError(f"A file of the export is larger than {LARGEST >> 20:,} MiB.", "Import it in parts.")
+
+
+@dataclass(slots=True)
+class Brought:
+    """What became of an export: for `later` conversations there was no room, they can be brought at another time."""
+
+    conversations: int = 0
+    turns: int = 0
+    later: int = 0
+
+
+async def bring_export(
+    ports: Ports,
+    queue: TranscriptQueue,
+    path: Path,
+    space: str,
+    told: Callable[[int, int], None] = lambda _done, _total: None,
+    *,
+    dry_run: bool = False,
+) -> Brought:
+    """Let the conversations of an export wait to be distilled.
+
+    Args:
+        ports: the world.
+        queue: where turns wait.
+        path: the export.
+        space: for what is made of it.
+        told: how far it is, in conversations.
+        dry_run: only say what is new.
+
+    Raises:
+        InvalidArgumentError: it is no export.
+        StorageError: it cannot be read, or the queue not be written; what came until then stays.
+    """
+    try:
+        conversations = await run_sync(_turns_of_all, path)
+    except OSError as error:
+        raise StorageError(f"The export cannot be read: {error.strerror or type(error).__name__}.") from error
+    brought = Brought()
+    for number, turns in enumerate(conversations, 1):
+        new = await queue.unknown(turns)
+        size = sum(len(turn.text.encode()) for turn in new)
+        if new and (brought.later or not await queue.has_room(size)):
+            brought.later += 1
+        elif new:
+            if not dry_run:
+                await queue.add(await without_secrets(ports, new), str(path), space, ports.now)
+            brought.conversations += 1
+            brought.turns += len(new)
+        told(number, len(conversations))
+    return brought
+
+
+def _turns_of_all(path: Path) -> Sequence[list[Turn]]:
+    """The turns of every conversation, that in which something was said last first."""
+    found: list[Mapping[str, Any]] = read_export(path)
+    turns = [turns_in(conversation) for conversation in found]
+    return sorted(filter(None, turns), key=lambda said: max(turn.at for turn in said), reverse=True)
+
 
 MOST_TOLD: Final = 20
 TOLD_SECONDS: Final = 0.5
@@ -108,3 +225,96 @@ def _tell_left_out(screen: Screen, items: Sequence[LeftOut], count: int, style: 
         screen.say(screen.paint(f"  {clean(left.where or '-')}: {clean(left.reason)}", style))
     if count > MOST_TOLD:
         screen.say(screen.paint(f"  and {count - MOST_TOLD:,} more; --json tells them", style))
+
+
+_HOURS: Final = {"h": 1, "d": 24, "w": 168}
+_SPAN: Final = re.compile(r"(\d{1,5})([hdw])")
+_MOST_TOLD: Final = 20
+
+
+def run_ingest_session(options: argparse.Namespace) -> int:
+    """Take in sessions; 1 where there was nothing new."""
+    settings = settings_here()
+    hours = hours_in(options.since) if options.since else float(settings.session_hours)
+    asked = [str(Path(path).absolute()) for path in options.paths]
+    wanted = Wanted(hours or None, settings.session_turns)
+    request = _Request(asked, wanted, options.space or "", options.latest, options.dry_run)
+    taken, state = run(settings, lambda memory: _ingest_sessions(memory, request))
+    if options.json:
+        told = [{"path": each.path, "turns": each.took.turns, "refused": each.took.refused} for each in taken]
+        out().say(as_json({"sessions": told, "waiting": state.turns, "dropped": state.dropped}))
+    else:
+        _tell_taken(out(), taken, state, "would be taken in" if options.dry_run else "taken in")
+    return DONE if any(each.took.turns for each in taken) else NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is asked for: transcripts and exports by their paths, else the sessions of a time, or the latest."""
+
+    paths: Sequence[str]
+    wanted: Wanted
+    space: str
+    newest: bool
+    dry_run: bool
+
+
+def hours_in(span: str) -> float:
+    """How many hours `7d`, `72h` or `2w` are.
+
+    Raises:
+        InvalidArgumentError: it is none of these.
+    """
+    found = _SPAN.fullmatch(span.strip())
+    if found is None:
+        raise InvalidArgumentError("--since is no span of time.", "Write 72h, 7d or 2w.")
+    return float(found[1]) * _HOURS[found[2]]
+
+
+async def _ingest_sessions(memory: Memory, request: _Request) -> tuple[list[Session], Waiting]:
+    screen = err()
+
+    async def work(ports: Ports) -> tuple[list[Session], Waiting]:
+        queue = ports.transcripts
+        if queue is None:
+            raise StorageError("Sessions are taken in on this machine alone.")
+        ports.store.check_writing()
+        paths = [str(path) for path in await latest(queue)] if request.newest else list(request.paths)
+        if request.dry_run and not all(is_export(Path(path)) for path in paths or [""]):
+            raise InvalidArgumentError("--dry-run is for exports alone.", "Name the export's archive or file.")
+        if paths or request.newest:
+            taken = [await _take(ports, queue, path, request, screen) for path in paths]
+        else:
+            taken = await take_sessions(
+                ports, queue, request.wanted, told=lambda done, total: screen.progress(done, total, "sessions")
+            )
+        return taken, await queue.state()
+
+    try:
+        return await memory.attend_folder(work)
+    finally:
+        screen.clear()
+
+
+async def _take(ports: Ports, queue: TranscriptQueue, path: str, request: _Request, screen: Screen) -> Session:
+    if not is_export(Path(path)):
+        return Session(path, await take_in(ports, queue, path, request.space))
+
+    def told(done: int, total: int) -> None:
+        screen.progress(done, total, "conversations")
+
+    brought = await bring_export(ports, queue, Path(path), request.space, told, dry_run=request.dry_run)
+    later = f"{brought.later:,} conversations find no room: distil some, then call again." if brought.later else ""
+    return Session(path, Took(brought.turns, not brought.later, later))
+
+
+def _tell_taken(screen: Screen, taken: Sequence[Session], state: Waiting, verb: str) -> None:
+    told = [each for each in taken if each.took.turns or each.took.refused]
+    for each in told[:_MOST_TOLD]:
+        became = f"{counted(each.took.turns, 'turn')} {verb}." if each.took.turns else ""
+        screen.say(f"{clean(each.path)}: {became} {each.took.refused}".rstrip())
+    if len(told) > _MOST_TOLD:
+        screen.say(f"and {len(told) - _MOST_TOLD:,} more sessions")
+    if not told:
+        screen.say("Nothing new was said.")
+    screen.say(f'{counted(state.turns, "turn")} wait to be distilled: tell your agent "tend the memory".')

@@ -23,8 +23,7 @@ from typing import Any, Final, Literal
 from holdfast.cli import files as jsontext
 from holdfast.cli import files as toml
 from holdfast.cli.files import read_file, write_file
-from holdfast.cli.hooks import hooks_place, remove_hooks
-from holdfast.cli.presence import presence_variables, tell_presence, wants_presence
+from holdfast.cli.hooks import hooks_place, presence_variables, remove_hooks, tell_presence, wants_presence
 from holdfast.cli.terminal import DONE, Screen, out
 from holdfast.errors import ClientConfigError, InvalidArgumentError
 from holdfast.model.secrets import redact

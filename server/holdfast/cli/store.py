@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 import anyio.to_thread
 
-from holdfast.app import new_change_id, now, open_database, tenant_key
-from holdfast.cli.session import settings_here
+from holdfast.app import open_database, reach_database, tenant_key
 from holdfast.cli.terminal import DONE, NOTHING, as_json, clean, err, out
+from holdfast.cli.verbs import settings_here
+from holdfast.engine.ports import new_change_id, now
 from holdfast.engine.sync.batch import given_ids
 from holdfast.errors import InvalidArgumentError, SettingsError, StorageError
 from holdfast.model.words import counted
@@ -37,6 +38,7 @@ def run_store(options: argparse.Namespace) -> int:
     settings = settings_here(warn=False)
     if not settings.store:
         raise SettingsError("HOLDFAST_STORE names no database.", "Set it to postgresql://user@host/database.")
+    open_database(settings)  # says so where the driver is missing
     match options.action:
         case "init" | "migrate":
             return _migrate(settings, options)
@@ -54,7 +56,6 @@ def connected(settings: Settings, work: Callable[[Connection], Answer]) -> Answe
     Raises:
         StorageError: the database cannot be reached, or refused.
     """
-    open_database(settings)  # says so where the driver is missing
     import psycopg  # noqa: PLC0415 - most have none
 
     from holdfast.store.rows.database import connect, refused  # noqa: PLC0415 - as above
@@ -109,6 +110,7 @@ def _load(settings: Settings, options: argparse.Namespace) -> int:
 async def _load_quietly(settings: Settings, home: Path) -> Moved:
     from holdfast.store.rows.moving import load  # noqa: PLC0415 - as above
 
+    await reach_database(settings)
     database, screen = open_database(settings), err()
     store = NoteFiles(Folder(home), FileSystem(), now, new_change_id)
 
@@ -137,6 +139,7 @@ def _dump(settings: Settings, options: argparse.Namespace) -> int:
 async def _dump_whole(settings: Settings, home: Path) -> Moved:
     from holdfast.store.rows.moving import dump  # noqa: PLC0415 - as above
 
+    await reach_database(settings)
     database: Database = open_database(settings)
     try:
         work = partial(dump, database, tenant_key(settings.tenant), home, lambda _done, _total: None)

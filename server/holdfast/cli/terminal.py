@@ -14,7 +14,6 @@ from holdfast.errors import StorageError
 
 DONE: Final = 0
 NOTHING: Final = 1  # nothing was found, or something is not as it should be
-FAILED: Final = 2  # a wrong call, or an error
 
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # what steers a terminal

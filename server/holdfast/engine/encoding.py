@@ -18,13 +18,14 @@ import anyio
 
 from holdfast.encode.provider import VectorSet, read_set
 from holdfast.encode.remote import TextRefusedError
-from holdfast.engine.ports import Encoder, Ports, View
+from holdfast.engine.ports import Encoder, Ports
 from holdfast.errors import EncoderError, InvalidArgumentError
 from holdfast.index.projection import MadeVectors, Update, text_to_encode
 from holdfast.index.recalls import QuestionVector
-from holdfast.index.sets import PendingVector, SetRow
+from holdfast.index.rows import PendingVector, SetRow
+from holdfast.index.view import IndexView
+from holdfast.model.note import instant
 from holdfast.model.ranking import FORGOTTEN_DAYS, QueryVector
-from holdfast.model.times import instant
 
 BRIEF_SECONDS = 1.0  # how long a provider is waited for by what only looks
 
@@ -123,7 +124,7 @@ async def open_own(ports: Ports, encoder: Encoder | None, opened: str) -> str:
         return ""
     own = await identified(encoder)
 
-    def is_needed(view: View) -> bool:
+    def is_needed(view: IndexView) -> bool:
         row = next((row for row in ports.index.vector_sets if row.key == own.key), None)
         if row is None or not row.described:
             return True
@@ -157,7 +158,7 @@ async def count_waiting(ports: Ports) -> int:
 async def progress(ports: Ports) -> list[Progress]:
     """All vector sets of the folder, the one that was begun last first."""
 
-    def read(view: View) -> list[Progress]:
+    def read(view: IndexView) -> list[Progress]:
         mine = [each for each in (identity(ports.encoder), identity(ports.beside)) if each is not None]
         answering = {next((speaker.key for speaker in speakers(ports)), None)}
         answering |= {each.key for each in mine[1:] if _is_ready(ports, each.key)}
@@ -337,7 +338,7 @@ def _is_ready(ports: Ports, key: str) -> bool:
     return any(row.key == key and row.ready for row in ports.index.vector_sets)
 
 
-def count_beside(view: View, ports: Ports) -> int:
+def count_beside(view: IndexView, ports: Ports) -> int:
     """How many notes have no vector in the set beside that of the settings, where these are too many to pass over."""
     second = identity(ports.beside)
     if second is None or ports.encoder is None:
@@ -377,7 +378,7 @@ def _query_vector(made_with: VectorSet, vector: bytes) -> QueryVector:
     return QueryVector(made_with.key, vector, made_with.background_mean, made_with.background_deviation)
 
 
-def count_unencoded(view: View, ports: Ports, vector: QueryVector | None) -> int:
+def count_unencoded(view: IndexView, ports: Ports, vector: QueryVector | None) -> int:
     """How many notes have no vector to be compared with, in the set that answered or that should have."""
     if ports.encoder is None:
         return 0

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import structlog
 from anyio.abc import TaskGroup
 
-from holdfast.engine.admin.backups import back_up_daily
+from holdfast.engine.admin.gate import back_up_daily
 from holdfast.engine.encoding import drain, identity, open_own
 from holdfast.engine.omi.integrity import look_over, note_sights
 from holdfast.engine.ports import Ports
@@ -56,14 +56,20 @@ async def kept_going(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     Nothing of what it does is worth a server that ends, which takes all requests with it.
     """
     while True:
-        try:
-            await work()
-        except Exception as error:  # noqa: BLE001 - what goes wrong in the background ends no server
-            named = getattr(work, "__qualname__", type(work).__name__)
-            log.error("background_work_failed", work=named, **reason_of(error))  # noqa: TRY400 - its text may be a note's
-            await anyio.sleep(AGAIN_SECONDS)
-        else:
+        if await came_to_its_end(work):
             return
+        await anyio.sleep(AGAIN_SECONDS)
+
+
+async def came_to_its_end(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+    """Run background work; False, and said in the log, where an error ended it that it does not know of."""
+    try:
+        await work()
+    except Exception as error:  # noqa: BLE001 - what goes wrong in the background ends no server
+        named = getattr(work, "__qualname__", type(work).__name__)
+        log.error("background_work_failed", work=named, **reason_of(error))  # noqa: TRY400 - its text may be a note's
+        return False
+    return True
 
 
 class Memory:
@@ -134,7 +140,7 @@ class Memory:
             await self.ports.store.aclose()
         except StorageError as error:  # the next start finds out by itself what was not told
             _report(error)
-        await self.ports.index.aclose()
+        await self.ports.index.leave()
         if self.ports.presence is not None:
             await self.ports.presence.sessions.aclose()
         if self.ports.vault is not None:
@@ -145,18 +151,21 @@ class Memory:
             if encoders is not None:
                 await encoders.aclose()
 
-    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False) -> Answer:
+    async def attend(
+        self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False, past: bool = True
+    ) -> Answer:
         """Answer one request on an index that knows every file; look again where something changed meanwhile.
 
         Args:
             verb: the request.
             anew: it may make a folder anew that has vanished.
+            past: it may ask what became of notes before; one that does not need not wait until that is read.
 
         Raises:
             HoldfastError: whatever the verb raises.
         """
         with self._counted(), self._truthful() as ports:
-            return await self._answer(verb, ports, anew=anew)
+            return await self._answer(verb, ports, anew=anew, past=past)
 
     async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
         """Answer one request that is about the folder as such, whatever has become of its notes and of the index.
@@ -224,13 +233,15 @@ class Memory:
                 "It stays; look before you repeat it.",
             ) from error
 
-    async def _answer(self, verb: Callable[[Ports], Awaitable[Answer]], ports: Ports, *, anew: bool) -> Answer:
+    async def _answer(
+        self, verb: Callable[[Ports], Awaitable[Answer]], ports: Ports, *, anew: bool, past: bool = True
+    ) -> Answer:
         attempt, patience = 0, SETTLE_SECONDS
         while True:
             attempt += 1
             try:
                 stages = Stages()
-                await self._reconciler.fresh(force=attempt > UNFORCED, anew=anew)
+                await self._reconciler.fresh(force=attempt > UNFORCED, anew=anew, past=past)
                 self._report_conflicts()
                 self._caught_up(stages.ended("fresh"))
                 stages.tell("index_is_fresh")
@@ -268,22 +279,25 @@ class Memory:
     async def _tend(self, tasks: TaskGroup) -> None:
         """Adopt new files and make missing vectors, after requests and now and then."""
         await anyio.sleep(START_SECONDS)
-        tasks.start_soon(self._look_over)
+        tasks.start_soon(came_to_its_end, self._look_over)
         self._look_for_backups_at = anyio.current_time() + BACKUP_START_SECONDS
-        tasks.start_soon(self._look_around)
+        tasks.start_soon(came_to_its_end, self._look_around)
+        await kept_going(lambda: self._keep_tending(tasks))
+
+    async def _keep_tending(self, tasks: TaskGroup) -> None:
         woken = False
         while True:
             due: float | None = None
             try:
                 if not woken:  # a request has just looked
-                    await self._reconciler.fresh()
+                    await self._look_behind_others()
                 due = await self._reconciler.tend()
             except PASSING as error:
                 _report(error)
             if not self._backing_up and anyio.current_time() >= self._look_for_backups_at:
-                tasks.start_soon(self._back_up)
+                tasks.start_soon(came_to_its_end, self._back_up)
             if not self._draining:  # an encoder may take its time: nothing else waits for it
-                tasks.start_soon(self._drain)
+                tasks.start_soon(came_to_its_end, self._drain)
             until_look = self._look_for_backups_at - anyio.current_time()
             rest = min(due or IDLE_SECONDS, self._again, until_look if until_look > 0 else IDLE_SECONDS)
             with anyio.move_on_after(rest):
@@ -293,9 +307,17 @@ class Memory:
                 await anyio.sleep(PAUSE_SECONDS)
             self._wake = anyio.Event()
 
+    async def _look_behind_others(self) -> None:
+        """Bring the index up to date; where one had to be made, leave the machine for a moment to who waits for it."""
+        began = anyio.current_time()
+        await self._reconciler.fresh(past=False)
+        if anyio.current_time() - began > PAUSE_SECONDS:
+            await anyio.sleep(START_SECONDS)
+
     async def _look_over(self) -> None:
         """Once, behind the first requests: note how pages look that nothing is known of, and say what is wrong."""
         try:
+            await self._look_behind_others()
             await self._answer(note_sights, self.ports, anew=False)
             if self.ports.check_on_start:
                 await self._answer(look_over, self.ports, anew=False)

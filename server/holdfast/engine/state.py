@@ -1,4 +1,4 @@
-"""What one process keeps of a memory between requests.
+"""What one process keeps of a memory between requests; its event bus; whether its encoder is loaded.
 
 * `Tips`: what the user may want to know once, said with an answer.
 * `Refusals`: texts that a provider does not take, put aside for a while so that they hold up no other.
@@ -13,22 +13,26 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeVar
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
 import structlog
 
-from holdfast.errors import HoldfastError, QuotaExceededError, StorageError
+from holdfast.errors import EncoderError, HoldfastError, QuotaExceededError, StorageError
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
-from holdfast.index.sets import PendingVector
-from holdfast.model.note import SELF_ID
+from holdfast.index.rows import PendingVector
+from holdfast.model.note import SELF_ID, instant
+from holdfast.model.omi import Event
 from holdfast.model.records import JournalRecord
 from holdfast.store.stored import Change, PageChange
 
@@ -394,3 +398,122 @@ async def _record_use(ports: Writing, line: JournalRecord, written: list[Journal
         written.append(replace(line, seq=await ports.store.record(line)))
     except (HoldfastError, OSError) as error:
         log.warning("use_not_recorded", reason=str(error))
+
+
+Callback: TypeAlias = Callable[[Any], object]
+EVERYTHING = "*"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class EventBus:
+    """Calls subscribers in the thread that publishes, in the order in which they subscribed.
+
+    A subscriber that fails is logged and stops nobody. Used from any thread; callbacks may subscribe and unsubscribe.
+    """
+
+    def __init__(self, clock: Callable[[], datetime] = _now) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._subscribers: list[tuple[str, Callback]] = []
+
+    def subscribe(self, what: type[Event] | str, callback: Callback) -> None:
+        """Call `callback` with each event of a class, of a type such as `memory.stored`, or with all (`*`)."""
+        with self._lock:
+            self._subscribers.append((_name(what), callback))
+
+    def unsubscribe(self, what: type[Event] | str, callback: Callback) -> bool:
+        """Take one such subscription back; False where there is none."""
+        with self._lock:
+            try:
+                self._subscribers.remove((_name(what), callback))
+            except ValueError:
+                return False
+            return True
+
+    def clear(self) -> None:
+        """Forget every subscriber."""
+        with self._lock:
+            self._subscribers.clear()
+
+    def subscriber_count(self, what: type[Event] | str | None = None) -> int:
+        """How many subscriptions there are, of all kinds or exactly of this one."""
+        with self._lock:
+            return sum(what is None or name == _name(what) for name, _ in self._subscribers)
+
+    def publish(self, event: Event) -> None:
+        """Tell everybody who subscribed to its type or to everything; stamps it with the time where it has none."""
+        with self._lock:
+            wanted = (event.event_type, EVERYTHING)
+            callbacks = [callback for name, callback in self._subscribers if name in wanted]
+        if callbacks and not event.timestamp:
+            event = replace(event, timestamp=instant(self._clock()))
+        for callback in callbacks:
+            try:
+                callback(event)
+            except Exception as error:  # noqa: BLE001 - whatever a stranger's function raises
+                log.warning("event_subscriber_failed", event_type=event.event_type, error=type(error).__name__)
+
+
+@functools.cache
+def get_event_bus() -> EventBus:
+    """The bus that all of this process share, for those who do not hold a memory's own."""
+    return EventBus()
+
+
+def _name(what: type[Event] | str) -> str:
+    return what if isinstance(what, str) else what.event_type
+
+
+WARM_AGAIN_SECONDS: Final = 60.0  # after a failure
+_TRIED: Final = "Is it ready?"
+
+
+class _Encoder(Protocol):
+    async def encode_query(self, text: str) -> bytes: ...
+
+
+class Warmth:
+    """Knows when an encoder has made its first vector in this process.
+
+    Args:
+        encoder: None where there is none; then it is never ready.
+        beside: one that is loaded too; where that fails the other is ready all the same.
+    """
+
+    def __init__(self, encoder: _Encoder | None, beside: _Encoder | None = None) -> None:
+        self._encoder = encoder
+        self._beside = beside
+        self._wanted = anyio.Event()
+        self._ready = anyio.Event()
+
+    async def is_ready(self, seconds: float) -> bool:
+        """Whether the encoder answers, or does within so many seconds; from now on it is being loaded."""
+        if self._encoder is None:
+            return False
+        self._wanted.set()
+        with anyio.move_on_after(seconds):
+            await self._ready.wait()
+        return self._ready.is_set()
+
+    async def run(self) -> None:
+        """Load the encoder when it is first wanted, and again a while after a failure; until that has worked."""
+        while self._encoder is not None and not self._ready.is_set():
+            await self._wanted.wait()
+            try:
+                await self._encoder.encode_query(_TRIED)
+            except EncoderError as error:
+                log.warning("encoder_not_loaded", reason=error.sentence)
+                await anyio.sleep(WARM_AGAIN_SECONDS)
+            else:
+                await self._load_beside()
+                self._ready.set()
+
+    async def _load_beside(self) -> None:
+        if self._beside is not None:
+            try:
+                await self._beside.encode_query(_TRIED)
+            except EncoderError as error:
+                log.warning("encoder_not_loaded", reason=error.sentence)

@@ -135,7 +135,9 @@ class Tenants:
                 tasks.start_soon(tenant.memory.stop)
         await self._aclose()
 
-    async def attend(self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False) -> Answer:
+    async def attend(
+        self, verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False, past: bool = True
+    ) -> Answer:
         """As `Memory.attend`, on the memory of whoever asks.
 
         Raises:
@@ -143,7 +145,7 @@ class Tenants:
             HoldfastError: whatever the verb raises.
         """
         async with self.own() as memory:
-            return await memory.attend(verb, anew=anew)
+            return await memory.attend(verb, anew=anew, past=past)
 
     async def attend_folder(self, verb: Callable[[Ports], Awaitable[Answer]]) -> Answer:
         """As `Memory.attend_folder`, on the memory of whoever asks.

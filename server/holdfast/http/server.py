@@ -56,7 +56,7 @@ from holdfast.model.access import READ, WRITE
 from holdfast.model.note import space_name
 from holdfast.settings import Settings
 from holdfast.tools.auth import SPACE, has_any_scope, is_admin, principal_of, verifier_of
-from holdfast.tools.log import observed
+from holdfast.tools.errors import observed
 
 if TYPE_CHECKING:
     from holdfast.http.metrics import Metrics

@@ -15,10 +15,9 @@ from anyio.to_thread import run_sync
 
 from holdfast.errors import StorageError
 from holdfast.model.moving import Item, LeftOut, SourceKind
-from holdfast.model.note import FIELDS
-from holdfast.model.times import read_instant
+from holdfast.model.note import FIELDS, read_instant
+from holdfast.store.codec import Document, MalformedError, parse
 from holdfast.store.filesystem import FileSystem
-from holdfast.store.frontmatter import Document, MalformedError, parse
 from holdfast.store.stored import LARGEST_FILE
 
 CHUNK = 32  # things

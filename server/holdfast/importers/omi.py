@@ -22,11 +22,10 @@ from holdfast.importers.files import (
     standing_in,
     text_in,
 )
-from holdfast.model.belief import FIRST_CONFIDENCE
+from holdfast.model.lifecycle import FIRST_CONFIDENCE
 from holdfast.model.moving import IMPORTED_KEYS, Arrival, ArrivedPage, Item, LeftOut, Tie, edge_type
-from holdfast.model.note import TIERS
-from holdfast.model.pages import DAILY, MEMORY, NOW, is_page, now_page
-from holdfast.model.times import instant
+from holdfast.model.note import TIERS, instant
+from holdfast.model.records import DAILY, MEMORY, NOW, is_page, now_page
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.stored import LARGEST_FILE, LARGEST_PAGE
 

@@ -144,8 +144,9 @@ _PRAGMAS = (  # no mmap_size: whoever cuts a mapped file short, as `cp` over it 
     "PRAGMA synchronous = NORMAL",
     "PRAGMA journal_size_limit = 16777216",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -16384",
 )
+_USUAL_PRAGMAS = ("PRAGMA cache_size = -16384", "PRAGMA wal_autocheckpoint = 1000")
+_FILLING_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 65536")
 
 
 class Database(aiosqlite.Connection):
@@ -208,7 +209,7 @@ async def connect(path: Path, *, extension: bool = True) -> Database:
             vector_extension()  # must be registered before the connection is opened
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            for pragma in _PRAGMAS:
+            for pragma in _PRAGMAS + _USUAL_PRAGMAS:
                 connection.execute(pragma)
             if extension and vector_extension() == "official":
                 load_officially(connection)
@@ -235,6 +236,18 @@ async def connect(path: Path, *, extension: bool = True) -> Database:
     return database
 
 
+def prepare_to_fill(connection: sqlite3.Connection) -> None:
+    """For whoever writes a whole database: more stays in memory, and the log is moved into the file less often."""
+    for pragma in _FILLING_PRAGMAS:
+        connection.execute(pragma)
+
+
+def end_filling(connection: sqlite3.Connection) -> None:
+    """Take that back; the log is moved into the file with the next transaction."""
+    for pragma in _USUAL_PRAGMAS:
+        connection.execute(pragma)
+
+
 def file_identity(path: Path) -> tuple[int, int] | None:
     """Which file is at a path now; None where there is none. A deleted file that is still open is another one."""
     try:
@@ -242,6 +255,75 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
+
+
+class SideDatabase:
+    """A small database beside the index that all servers of a folder share. It may be deleted at any time.
+
+    Args:
+        path: its file.
+        prepare: makes its tables.
+    """
+
+    def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
+        self._path = path
+        self._prepare = prepare
+        self._database: Database | None = None
+        self._identity: tuple[int, int] | None = None
+        self._opening = anyio.Lock()
+
+    async def _open(self) -> Database:
+        """The database at the path, opened anew where another one is there now.
+
+        Raises:
+            sqlite3.Error, OSError: it cannot be used now.
+        """
+        async with self._opening:
+            if self._database is not None and not self._is_still_there():
+                await self._close()
+            if self._database is None:
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
+                self._database = await self._prepared()
+                self._identity = file_identity(self._path)
+            return self._database
+
+    def _is_still_there(self) -> bool:
+        try:
+            return file_identity(self._path) == self._identity
+        except OSError:
+            return False
+
+    async def _prepared(self) -> Database:
+        """The database opened and with its tables; one that is harmed is thrown away and made anew."""
+        try:
+            return await self._connected()
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError):  # it is in use, or cannot be written
+            raise
+        except sqlite3.Error:
+            self._discard()
+            return await self._connected()
+
+    async def _connected(self) -> Database:
+        database = await connect(self._path, extension=False)
+        try:
+            with anyio.CancelScope(shield=True):  # else nobody would know of a connection to close
+                await database.run(self._prepare)
+        except sqlite3.Error:
+            await database.close()
+            raise
+        return database
+
+    async def _close(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            with suppress(sqlite3.Error):
+                await database.close()
+
+    def _discard(self) -> None:
+        """Throw its file away."""
+        with suppress(OSError):
+            for end in ("", "-wal", "-shm"):
+                Path(f"{self._path}{end}").unlink(missing_ok=True)
 
 
 def load_officially(connection: sqlite3.Connection) -> None:

@@ -1,14 +1,25 @@
-"""The journal as tables: one row for each line by its number, and the notes that it concerns.
+"""The journal in the index: a row for each line, and how far it is known.
+
+The journal as tables: one row for each line by its number, and the notes that it concerns.
 
 What a line says beside that goes into tables of its own: feedback, uses, runs of jobs, verdicts of maintenance. Nothing
 else fills any of them, so that an index that is made anew from the journal has the same rows. No row holds a text.
+
+How far the index knows the journal, and what it keeps of it beside rows of its own.
+
+Kept in `meta`, so that a version that does not know of it passes it over:
+
+    journal          a place in it, as text of the store's: every change up to there is known to be done or void
+    pages            the number of the last record whose pages are counted in
+    page <path>      [hash, bytes, foreign]: how a page is to look
+    void <change>    a change up to there that never happened
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.index.maintenance import (
@@ -24,9 +35,9 @@ from holdfast.index.maintenance import (
 )
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, put_feedback
 from holdfast.model.maintenance import SCOPES
-from holdfast.model.note import is_note_id
+from holdfast.model.note import is_note_id, read_instant
+from holdfast.model.omi import Baseline
 from holdfast.model.records import ADOPT, MAINTENANCE, NO_HASH, JournalRecord
-from holdfast.model.times import read_instant
 
 # What a line does to a note that it concerns: it only speaks of it, or its change made, changed or deleted it.
 NAMED, MADE, CHANGED, GONE = range(4)
@@ -36,18 +47,20 @@ TABLES = f"""
         seq INTEGER PRIMARY KEY, op TEXT NOT NULL, at TEXT NOT NULL, by TEXT NOT NULL, source TEXT NOT NULL,
         change TEXT, undoes TEXT, outcome TEXT, led_to TEXT, dry_run INTEGER NOT NULL, unplaced INTEGER NOT NULL
     );
-    CREATE INDEX journal_change ON journal (change) WHERE change IS NOT NULL;
-    CREATE INDEX journal_undoes ON journal (undoes) WHERE undoes IS NOT NULL;
-    CREATE INDEX journal_op ON journal (op, seq);
     CREATE TABLE concerned (
         seq INTEGER NOT NULL, place INTEGER NOT NULL, note TEXT NOT NULL, became INTEGER NOT NULL,
         PRIMARY KEY (seq, place)
     ) WITHOUT ROWID;
-    CREATE INDEX concerned_note ON concerned (note, seq, became);
     CREATE VIEW history AS
         SELECT c.note, c.seq, j.change, j.op, j.at FROM concerned c JOIN journal j ON j.seq = c.seq
         WHERE c.became <> {NAMED} AND j.op <> '{ADOPT}';
 """  # noqa: S608 - own words
+INDEXES = {
+    "journal_change": "journal (change) WHERE change IS NOT NULL",
+    "journal_undoes": "journal (undoes) WHERE undoes IS NOT NULL",
+    "journal_op": "journal (op, seq)",
+    "concerned_note": "concerned (note, seq, became)",
+}
 _PUT_LINE = (
     "INSERT OR IGNORE INTO journal (seq, op, at, by, source, change, undoes, outcome, led_to, dry_run, unplaced) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -102,10 +115,13 @@ def put_records(connection: sqlite3.Connection, records: Sequence[JournalRecord]
     """Take lines in with all that they say; one that is known already changes nothing."""
     put_lines(connection, records)
     feedback = [rated for record in records if (rated := _feedback(record)) is not None]
-    put_feedback(connection, feedback, change_seq)
+    if feedback:
+        put_feedback(connection, feedback, change_seq)
     helped = [UseRow(row.note, row.at, row.seq) for row in feedback if row.explicit and row.signal > 0]
-    put_uses(connection, [*(used for record in records if (used := _use(record)) is not None), *helped])
-    put_runs(connection, (run for record in records if (run := _run(record)) is not None))
+    if uses := [*(used for record in records if (used := _use(record)) is not None), *helped]:
+        put_uses(connection, uses)
+    if runs := [run for record in records if (run := _run(record)) is not None]:
+        put_runs(connection, runs)
     for record in records:
         if record.judged or record.batch is not None or record.cursors:
             put_remembered(connection, _remembered(record))
@@ -268,3 +284,76 @@ def unplaced(connection: sqlite3.Connection, notes: Collection[str]) -> set[str]
         (json.dumps(list(notes)),),
     )
     return {note for (note,) in rows}
+
+
+_PLACE, _PAGES, _PAGE, _VOID = "journal", "pages", "page ", "void "
+_PROJECTED = ("journal", "concerned", "feedback", "uses", "job_runs", "judged", "batches", "cursors")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How far the journal is known: `place` is empty where nothing is. `pages` are those up to record `pages_seq`."""
+
+    place: str = ""
+    void: frozenset[str] = frozenset()
+    pages_seq: int = 0
+    pages: Mapping[str, Baseline] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """That the journal is known from one place to the next; does nothing where it is no longer known up to `since`.
+
+    `anew` says that what was known is to be forgotten first, with every row that came from the journal.
+    """
+
+    since: str
+    place: str
+    void: Collection[str] = ()
+    pages_seq: int = 0
+    pages: Mapping[str, Baseline] = field(default_factory=dict)
+    gone_pages: bool = False
+    anew: bool = False
+
+
+def known_journal(connection: sqlite3.Connection) -> Known:
+    """How far the journal is known."""
+    kept = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (_PLACE, _PAGES)).fetchall())
+    void = frozenset(key.removeprefix(_VOID) for key, _ in _named(connection, _VOID))
+    pages = {key.removeprefix(_PAGE): Baseline(*json.loads(value)) for key, value in _named(connection, _PAGE)}
+    return Known(str(kept.get(_PLACE, "")), void, int(kept.get(_PAGES, 0)), pages)
+
+
+def advance(connection: sqlite3.Connection, step: Advance) -> None:
+    """Take a step; see `Advance`."""
+    if step.anew:
+        for table in _PROJECTED:
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608 - own names
+        connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (_PLACE, _PAGES))
+        _drop(connection, _VOID)
+        _drop(connection, _PAGE)
+    elif _place(connection) != step.since:
+        return  # another process has gone on, or begun anew
+    if step.gone_pages:
+        _drop(connection, _PAGE)
+    if step.void:
+        drop_changes(connection, step.void)
+    rows: list[tuple[str, object]] = [(_PLACE, step.place), (_PAGES, step.pages_seq)]
+    rows += [(f"{_VOID}{change}", 1) for change in step.void]
+    rows += [(f"{_PAGE}{path}", json.dumps([base.hash, base.size, base.foreign])) for path, base in step.pages.items()]
+    connection.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", rows)
+
+
+def _place(connection: sqlite3.Connection) -> str:
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (_PLACE,)).fetchone()
+    return str(found[0]) if found else ""
+
+
+def _named(connection: sqlite3.Connection, begin: str) -> list[tuple[str, str]]:
+    return connection.execute(
+        "SELECT key, value FROM meta WHERE key >= ? AND key < ?", (begin, begin[:-1] + chr(ord(begin[-1]) + 1))
+    ).fetchall()
+
+
+def _drop(connection: sqlite3.Connection, begin: str) -> None:
+    connection.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key, _ in _named(connection, begin)])

@@ -13,29 +13,49 @@ import tempfile
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
-from holdfast.index.aliases import matching
-from holdfast.index.coverage import MOST_TERMS, POOL
 from holdfast.index.current import SCHEMA
-from holdfast.index.database import MORE, Database, Readers, connect, file_identity, vector_extension
-from holdfast.index.history import known_journal
-from holdfast.index.projection import FileRow, Update, apply_update, fill_notes, fill_texts, put_notes
-from holdfast.index.rows import IndexedNote, LinkRow, Place, file_rows, place_of
+from holdfast.index.database import (
+    MORE,
+    Database,
+    Readers,
+    connect,
+    end_filling,
+    file_identity,
+    prepare_to_fill,
+    vector_extension,
+)
+from holdfast.index.journal import known_journal
+from holdfast.index.projection import Update, apply_update, fill_notes, fill_texts, put_notes
+from holdfast.index.rows import (
+    FileRow,
+    IndexedNote,
+    LinkRow,
+    PendingVector,
+    Place,
+    SetRow,
+    drop_rest,
+    file_rows,
+    matching,
+    pending_vectors,
+    place_of,
+    queue_again,
+    set_rows,
+)
 from holdfast.index.schema import drop_indexes, make_indexes, make_tables, version
-from holdfast.index.sets import PendingVector, SetRow, drop_rest, pending_vectors, queue_again, set_rows
 from holdfast.index.view import IndexView
+from holdfast.model.identifiers import MOST_TERMS, POOL
 from holdfast.model.note import Note, id_range
 from holdfast.model.ranking import Filter, Found, QueryVector
 
 if TYPE_CHECKING:
-    from holdfast.index.search.feedback import FeedbackIndex
-    from holdfast.index.search.finder import Finder
+    from holdfast.index.search.finder import FeedbackIndex, Finder
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 
@@ -114,6 +134,14 @@ class IndexUnopenedError(IndexLostError):
     """No file could be opened: its folder was deleted in that moment, or is no place for one."""
 
 
+class OwnPlace(Protocol):
+    """Which file is this process's own, see `holdfast.store.upkeep.OwnIndex`."""
+
+    def take(self) -> Path: ...
+    def leave(self) -> None: ...
+    def sweep(self) -> None: ...
+
+
 class NoteIndex:
     """Reads on about as many connections as there are cores, writes on one; waiting writers share a transaction.
 
@@ -121,10 +149,14 @@ class NoteIndex:
         path: the database file.
         extension: use sqlite-vec where it can be loaded; without it vectors are compared with numpy.
         readers: how many connections read, a few more while all are busy; by default as many as there are cores.
+        own: says which file it is in place of `path`, where each process has one of its own.
     """
 
-    def __init__(self, path: Path, *, extension: bool = True, readers: int | None = None) -> None:
+    def __init__(
+        self, path: Path, *, extension: bool = True, readers: int | None = None, own: OwnPlace | None = None
+    ) -> None:
         self._path = self._own_path = path
+        self._own = own
         self._usual_readers = readers or os.cpu_count() or 1
         self._extension = extension
         self._writer: Database | None = None
@@ -139,12 +171,13 @@ class NoteIndex:
         self.uses_extension = False  # whether sqlite-vec is loaded
 
     async def last_place(self) -> str:
-        """How far the index knows the journal, see `holdfast.index.history`; asked before it is opened.
+        """How far the index knows the journal, see `holdfast.index.journal`; asked before it is opened.
 
         Empty where that is not known: there is no index, or it cannot be read.
         """
 
         def look() -> str:
+            self._take_own()
             if not self._path.exists():
                 return ""
             with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
@@ -164,6 +197,7 @@ class NoteIndex:
             StorageError: it cannot be opened now.
         """
         try:
+            self._take_own()
             self._path.parent.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise _refusal(error.strerror) from error
@@ -190,6 +224,7 @@ class NoteIndex:
         built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
         self._building = not built
         if self._building:
+            await self._writer.run(prepare_to_fill)
             await self._writer.write(drop_indexes)
         self._identity, self._parts = self._on_disk(), self._parts_on_disk()
         return built
@@ -208,6 +243,16 @@ class NoteIndex:
         if writer is not None:
             with suppress(sqlite3.Error):  # a harmed file cannot be put in order, and need not be
                 await writer.close()
+
+    def _take_own(self) -> None:
+        if self._own is not None and self._path == self._own_path:
+            self._path = self._own_path = self._own.take()
+
+    async def leave(self) -> None:
+        """Close for good: another process may have the file."""
+        await self.aclose()
+        if self._own is not None:
+            self._own.leave()
 
     @property
     def lost(self) -> bool:
@@ -271,6 +316,8 @@ class NoteIndex:
         try:
             for end in (".db", ".db-wal", ".db-shm", ".db-journal", ".unreadable"):
                 self._path.with_suffix(end).unlink(missing_ok=True)
+            if self._own is not None:
+                self._own.sweep()
         except OSError as error:
             raise _refusal(error.strerror) from error
 
@@ -278,6 +325,8 @@ class NoteIndex:
         """Everything was applied: make what is faster made in one go."""
         await self._write(_finish)
         self._building = False
+        if self._writer is not None:
+            await self._noticing(_guarded(self._writer.run(end_filling)))
 
     async def apply(self, update: Update) -> None:
         """Write an update, together with those of everybody who waits.
@@ -323,8 +372,7 @@ class NoteIndex:
     def _made(self) -> tuple[Finder, FeedbackIndex]:
         """Made at the first search, all at once: numpy comes along, which the start of a server does not wait for."""
         if self._in_memory is None:
-            from holdfast.index.search.feedback import FeedbackIndex  # noqa: PLC0415
-            from holdfast.index.search.finder import Finder  # noqa: PLC0415
+            from holdfast.index.search.finder import FeedbackIndex, Finder  # noqa: PLC0415
 
             self._in_memory = (Finder(extension=self.uses_extension), FeedbackIndex())
         return self._in_memory

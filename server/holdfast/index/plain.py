@@ -1,7 +1,7 @@
 """Search by words with nothing but sqlite3, for a hook that is a command and runs where no server does.
 
-The same coverage as `holdfast.index.search.words`, whose sentences say how it is worked out, by the same numbers and
-rules (`holdfast.index.coverage`), and the same candidates. That one keeps what it counted in memory and answers many
+The same coverage as `holdfast.index.search.snapshot`, whose sentences say how it is worked out, by the same numbers and
+rules (`holdfast.model.identifiers`), and the same candidates. That one keeps what it counted in memory and answers many
 questions; this one answers a single question in a process that is just for it, where importing numpy would cost more
 than the whole search.
 """
@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
-from holdfast.index.coverage import (
+from holdfast.index.current import CURRENT, SCHEMA
+from holdfast.model.identifiers import (
     BM25,
     MOST_CANDIDATES,
     MOST_TERMS,
@@ -24,13 +25,13 @@ from holdfast.index.coverage import (
     RELATED_SHARE,
     USUAL_SHARE,
     Term,
+    Unit,
     is_scored,
     most_rare,
     term_of,
+    units_of,
     weighed,
 )
-from holdfast.index.current import CURRENT, SCHEMA
-from holdfast.model.identifiers import Unit, units_of
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.ranking import WEIGHTS, Found, RankCandidate
 from holdfast.model.words import query_terms
@@ -148,10 +149,7 @@ def _best_current(connection: sqlite3.Connection, worth: Mapping[int, float], no
 
 def _current(connection: sqlite3.Connection, columns: str, rows: Sequence[int], now: str) -> Iterator[tuple[Any, ...]]:
     """Columns of those of these notes that are current."""
-    statement = (
-        f"SELECT {columns} FROM notes WHERE rowid IN (SELECT value FROM json_each(:rows)) AND {CURRENT} "  # noqa: S608 - own words
-        "AND superseded_by IS NULL"
-    )
+    statement = f"SELECT {columns} FROM notes WHERE rowid IN (SELECT value FROM json_each(:rows)) AND {CURRENT}"  # noqa: S608 - own words
     yield from connection.execute(statement, {"rows": json.dumps(rows), "now": now})
 
 

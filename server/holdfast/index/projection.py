@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
-from holdfast.index.aliases import drop_aliases, put_aliases
 from holdfast.index.current import NOT_RETIRED
-from holdfast.index.history import Advance, advance
-from holdfast.index.journal import put_lines, put_records
+from holdfast.index.journal import Advance, advance, put_lines, put_records
 from holdfast.index.maintenance import UseRow, put_importance, put_uses
 from holdfast.index.recalls import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
-from holdfast.index.sets import (
+from holdfast.index.rows import (
+    _KEY_LENGTH,
+    FileRow,
     SetRow,
+    content_key,
+    digest,
+    drop_aliases,
     drop_set,
     forget_vectors,
     open_set,
+    put_aliases,
     queue_all,
     queue_note,
     settle_sets,
     unqueue_note,
 )
-from holdfast.model.joining import same_text
 from holdfast.model.note import FIELDS, SELF_ID, Note, title_of
 from holdfast.model.records import USE, JournalRecord
 from holdfast.model.words import searchable
 
 _OF_NOTE = tuple(field.name for field in FIELDS if field.column)
+_own_values = attrgetter(*_OF_NOTE)
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+_TAGS, _OUTDATED = _OF_NOTE.index("tags"), _OF_NOTE.index("outdated")
 _COLUMNS = (*_OF_NOTE, "content", "happened", "path", "hash", "content_key", "encode_hash", "changed")
 _UPSERT = (
     f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608 - own names
@@ -42,32 +48,11 @@ _PUT_FILE = (
 )
 _PUT_LINK = "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?, ?, ?)"
 _PUT_TEXT = "INSERT INTO texts (rowid, title, body, tags, subject, earlier, later) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_MERGE_SOME = "INSERT INTO texts (texts, rank) VALUES ('automerge', ?)"
+_USUAL_MERGE = 4  # SQLite's own default
 TOMBSTONES = 10_000  # the least that are kept
 NO_MARK = ""
 EARLIER, LATER = 2, 1  # how many notes of the same session lend their words, before and after
-
-
-@dataclass(frozen=True, slots=True)
-class FileRow:
-    """What the index remembers of a stored text: which version it knows, and what it holds.
-
-    Attributes:
-        path: its place, which only the storage goes by.
-        mark: names the version, see `holdfast.store.stored.Stored.mark`; `NO_MARK` equals that of none.
-        touched_ns: when it was last changed, in nanoseconds since 1970.
-        size: its bytes.
-        note: the note that it holds or claims to hold.
-        problem: why it is quarantined.
-        has_id: whether it carries the note's id itself.
-    """
-
-    path: str
-    mark: str
-    touched_ns: int
-    size: int
-    note: str | None = None
-    problem: str | None = None
-    has_id: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +79,9 @@ class MadeVectors:
     chunks: Sequence[bytes]
 
 
-def digest(*parts: str | None) -> str:
-    """A short stable key of several texts."""
-    return hashlib.sha256("\0".join(part or "" for part in parts).encode()).hexdigest()[:32]
-
-
-def content_key(content: str, type_: str, space: str) -> str:
-    """Equal for notes that say the same, case and white space aside."""
-    return digest(same_text(content), type_, space)
+def encode_hash(text_hash: str) -> str:
+    """The key that a note has for a text to encode of which the whole SHA-256 is known, in hexadecimal."""
+    return text_hash[:_KEY_LENGTH]
 
 
 def text_to_encode(title: str, content: str) -> str:
@@ -149,6 +129,7 @@ def fill_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_s
 def fill_texts(connection: sqlite3.Connection) -> None:
     """Write the searchable texts of all notes anew, in one walk along the sessions."""
     connection.execute("DELETE FROM texts")
+    connection.execute(_MERGE_SOME, (0,))  # what is written in one go is merged later, a little with each change
     found = connection.execute(
         "SELECT space, session, rowid, title, content, tags, subject, outdated FROM notes "
         "ORDER BY session IS NULL, space, session, coalesce(seq, -1), created, id"
@@ -156,6 +137,7 @@ def fill_texts(connection: sqlite3.Connection) -> None:
     for (_, session), group in itertools.groupby(found, lambda row: row[:2]):
         notes = (row[2:] for row in group)
         connection.executemany(_PUT_TEXT, map(_alone, notes) if session is None else _in_session(list(notes)))
+    connection.execute(_MERGE_SOME, (_USUAL_MERGE,))
 
 
 def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq: int) -> None:
@@ -237,11 +219,11 @@ def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> 
 def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:
     """One row of `notes`."""
     note = row.note
-    own = {name: getattr(note, name) for name in _OF_NOTE}
-    own["tags"] = json.dumps(note.tags, ensure_ascii=False)
-    own["outdated"] = note.is_outdated
+    own = list(_own_values(note))
+    own[_TAGS] = _AS_JSON(note.tags) if note.tags else "[]"
+    own[_OUTDATED] = note.is_outdated
     key = content_key(note.content, note.type, note.space)
-    return (*own.values(), note.content, note.happened, row.file.path, row.hash, key, row.encode_hash, change_seq)
+    return (*own, note.content, note.happened, row.file.path, row.hash, key, row.encode_hash, change_seq)
 
 
 def _put_tags(connection: sqlite3.Connection, rowid: int, note: Note) -> None:
@@ -406,10 +388,19 @@ def apply_update(
     for made in update.vectors:
         put_vectors(connection, made, seq)
     settle_sets(connection, {made.vector_set for made in update.vectors})
-    put_feedback(connection, update.feedback, seq)
-    put_question_vectors(connection, update.question_vectors)
-    helped = [UseRow(row.note, row.at, row.seq) for row in update.feedback if row.explicit and row.signal > 0]
-    put_uses(connection, [*update.uses, *helped])
-    put_importance(connection, update.importance, update.gone)
+    _put_signs(connection, update, seq)
     for key in update.dropped:
         drop_set(connection, key)
+
+
+def _put_signs(connection: sqlite3.Connection, update: Update, seq: int) -> None:
+    """Write what says how much a note is worth: feedback, uses, importance."""
+    if update.feedback:
+        put_feedback(connection, update.feedback, seq)
+    if update.question_vectors:
+        put_question_vectors(connection, update.question_vectors)
+    helped = [UseRow(row.note, row.at, row.seq) for row in update.feedback if row.explicit and row.signal > 0]
+    if update.uses or helped:
+        put_uses(connection, [*update.uses, *helped])
+    if update.importance or update.gone:
+        put_importance(connection, update.importance, update.gone)

@@ -1,15 +1,16 @@
-"""Looked up without a question: notes of a space, what is always relevant, names by their beginning, counts, hubs."""
+"""Looked up without a question, for agents and for a person who looks through the memory."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.index.aliases import meant
-from holdfast.index.current import CURRENT, NOT_RETIRED
+from holdfast.index.current import CURRENT, NOT_RETIRED, current
 from holdfast.index.projection import HistoryRow
+from holdfast.index.rows import meant
+from holdfast.model.lifecycle import FIRST_CONFIDENCE
 from holdfast.model.note import SELF_ID, id_range
 
 
@@ -23,6 +24,22 @@ class ListedNote:
     tier: str
     updated: str
     hash: str
+
+
+# How a note begins that says something of the user, where nobody has marked it as such.
+_OF_THE_USER = (
+    "my name|my pronouns|call me|i am|i m|i prefer|i like|i love|i hate|i dislike|i live|i work|i always|i never|"
+    "i usually|i speak|i want you to|user prefers|user likes|user dislikes|user hates|user wants|user is|user lives|"
+    "user works|user has|user s name|the user prefers|the user likes|the user dislikes|the user hates|the user wants|"
+    "the user is|the user lives|the user works|the user has|the user s name|"
+    "ich heiße|mein name ist|ich bin|ich mag|ich bevorzuge|ich wohne|ich arbeite|ich hasse|nenn mich|der nutzer|"
+    "die nutzerin|der benutzer|die benutzerin|"
+    "je m appelle|mon nom est|je suis|j aime|je préfère|je déteste|j habite|je travaille|appelle moi|l utilisateur|"
+    "l utilisatrice|"
+    "me llamo|mi nombre es|soy un|soy una|soy de|prefiero|me gusta|me gustan|odio|vivo en|trabajo en|llámame|"
+    "el usuario|la usuaria"
+)
+_TELLS_OF_THE_USER = f"""{{title body}} : (^"{_OF_THE_USER.replace("|", '" OR ^"')}")"""
 
 
 def change_number(connection: sqlite3.Connection) -> int:
@@ -44,11 +61,17 @@ def listed(connection: sqlite3.Connection, space: str, now: str, most: int) -> t
 
 
 def personal(connection: sqlite3.Connection, now: str, most: int) -> list[str]:
-    """Ids of current notes about the user, then of their preferences; core ones first, then what happened last."""
+    """Ids of current notes about the user, then of their preferences, then of what begins as one of these does.
+
+    In each the core ones are first, then what happened last.
+    """
+    of_the_user = (
+        "about_self = 1 OR type = 'preference' OR rowid IN (SELECT rowid FROM texts WHERE texts MATCH :telling)"
+    )
     rows = connection.execute(
-        f"SELECT id FROM notes WHERE (about_self = 1 OR type = 'preference') AND id <> '{SELF_ID}' AND {CURRENT} "  # noqa: S608 - own clauses
-        "ORDER BY about_self DESC, tier <> 'core', happened DESC, id DESC LIMIT :most",
-        {"now": now, "most": most},
+        f"SELECT id FROM notes WHERE ({of_the_user}) AND id <> '{SELF_ID}' AND {CURRENT} "  # noqa: S608 - own clauses
+        "ORDER BY about_self DESC, type <> 'preference', tier <> 'core', happened DESC, id DESC LIMIT :most",
+        {"now": now, "most": most, "telling": _TELLS_OF_THE_USER},
     )
     return [note_id for (note_id,) in rows]
 
@@ -240,3 +263,164 @@ def beliefs(connection: sqlite3.Connection) -> list[str]:
 def check(connection: sqlite3.Connection) -> bool:
     """Whether SQLite finds its file in order."""
     return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+
+
+_CURRENT = current("n")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedNotes:
+    """A change of notes: its number and id, its verb, when it was made, and the ids of its notes."""
+
+    seq: int
+    change: str
+    op: str
+    at: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opposed:
+    """Two current notes of which the first contradicts the second."""
+
+    first: str
+    second: str
+    reason: str
+
+
+def changes_before(connection: sqlite3.Connection, space: str | None, before: int, most: int) -> list[ChangedNotes]:
+    """Changes of notes, newest first.
+
+    Args:
+        connection: one state of the index.
+        space: only changes of notes that are in it; None for all, those of notes that are gone too.
+        before: only changes with a smaller number.
+        most: how many.
+    """
+    of_space = "AND EXISTS (SELECT 1 FROM notes n WHERE n.id = h.note AND n.space = :space)" if space else ""
+    rows = connection.execute(
+        "SELECT h.seq, h.change, h.op, h.at, group_concat(h.note) FROM history h "  # noqa: S608 - own clause
+        f"WHERE h.seq < :before {of_space} GROUP BY h.seq ORDER BY h.seq DESC LIMIT :most",
+        {"before": before, "space": space, "most": most},
+    )
+    return [ChangedNotes(seq, change, op, at, tuple(sorted(notes.split(",")))) for seq, change, op, at, notes in rows]
+
+
+def opposed(connection: sqlite3.Connection, space: str | None, now: str, most: int) -> list[Opposed]:
+    """Pairs of current notes with an edge that says they contradict each other; with a space, those that touch it."""
+    rows = connection.execute(
+        f"SELECT n.id, m.id, max(l.reason) FROM links l JOIN notes n ON n.id = {meant('l.source')} "  # noqa: S608 - own
+        f"JOIN notes m ON m.id = {meant('l.target')} WHERE l.type = 'contradicts' AND n.id <> m.id AND {_CURRENT} "
+        f"AND {current('m')} AND (:space IS NULL OR :space IN (n.space, m.space)) "
+        "GROUP BY n.id, m.id ORDER BY max(n.updated, m.updated) DESC, n.id, m.id LIMIT :most",
+        {"now": now, "space": space, "most": most},
+    )
+    return [Opposed(*row) for row in rows]
+
+
+def doubted(connection: sqlite3.Connection, space: str | None, now: str, most: int) -> list[str]:
+    """Ids of current beliefs that are held no longer, the least believed first."""
+    rows = connection.execute(
+        f"SELECT n.id FROM notes n WHERE n.type = 'belief' AND n.confidence < :held AND {_CURRENT} "  # noqa: S608 - own
+        "AND (:space IS NULL OR n.space = :space) ORDER BY n.confidence, n.updated DESC, n.id LIMIT :most",
+        {"now": now, "held": FIRST_CONFIDENCE, "space": space, "most": most},
+    )
+    return [note for (note,) in rows]
+
+
+def foremost(connection: sqlite3.Connection, space: str | None, now: str, most: int) -> tuple[list[str], int]:
+    """Current notes that stand for a space, or for all: core ones, then by importance; and how many there are."""
+    where = f"WHERE {_CURRENT} AND n.id <> '{SELF_ID}' AND (:space IS NULL OR n.space = :space)"
+    values = {"now": now, "space": space, "most": most}
+    (count,) = connection.execute(f"SELECT count(*) FROM notes n {where}", values).fetchone()  # noqa: S608 - own clause
+    rows = connection.execute(
+        "SELECT n.id FROM notes n LEFT JOIN importance i ON i.note = n.id "  # noqa: S608 - own clause
+        f"{where} ORDER BY n.tier <> 'core', coalesce(i.value, 0) DESC, n.happened DESC, n.id DESC LIMIT :most",
+        values,
+    )
+    return [note for (note,) in rows], int(count)
+
+
+def replaced_by(connection: sqlite3.Connection, ids: Sequence[str], most: int) -> list[str]:
+    """Ids of notes that one of these replaced, the last retired first."""
+    rows = connection.execute(
+        "SELECT id FROM notes WHERE superseded_by IN (SELECT value FROM json_each(?)) "
+        "ORDER BY updated DESC, id LIMIT ?",
+        (json.dumps(list(ids)), most),
+    )
+    return [note for (note,) in rows]
+
+
+def months(connection: sqlite3.Connection, space: str | None, most: int) -> list[tuple[str, int, int]]:
+    """How many notes are about what happened in each month, and how many of them are retired; the newest first."""
+    return connection.execute(
+        "SELECT substr(happened, 1, 7) AS month, count(*), sum(outdated) FROM notes "
+        "WHERE id <> ?1 AND (?2 IS NULL OR space = ?2) "
+        "GROUP BY month ORDER BY month DESC LIMIT ?3",
+        (SELF_ID, space, most),
+    ).fetchall()
+
+
+def firmest_beliefs(connection: sqlite3.Connection, spaces: Sequence[str], count: int) -> list[tuple[str, str, float]]:
+    """Id, title and confidence of the current beliefs of some spaces, those held most firmly first."""
+    return connection.execute(
+        f"SELECT id, title, confidence FROM notes WHERE type = 'belief' AND {NOT_RETIRED} "  # noqa: S608 - own words
+        "AND space IN (SELECT value FROM json_each(?)) "
+        "ORDER BY confidence DESC, updated DESC, id LIMIT ?",
+        (json.dumps(list(spaces)), count),
+    ).fetchall()
+
+
+def with_history(connection: sqlite3.Connection, ids: Sequence[str]) -> set[str]:
+    """Which of these ids a note has or had, whatever became of it."""
+    rows = connection.execute(
+        "SELECT note FROM history WHERE note IN (SELECT value FROM json_each(?1)) "
+        "UNION SELECT alias FROM aliases WHERE alias IN (SELECT value FROM json_each(?1))",
+        (json.dumps(ids),),
+    )
+    return {note for (note,) in rows}
+
+
+def successors(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[str]]:
+    """For each note those that replaced it, the last one at the end; notes that nothing replaced are left out."""
+    next_one = meant("n.superseded_by")
+    rows = connection.execute(
+        "WITH RECURSIVE reached (id) AS ("  # noqa: S608 - own clause
+        f" SELECT value FROM json_each(?) UNION SELECT {next_one} FROM reached JOIN notes n USING (id)) "
+        f"SELECT id, {next_one} FROM reached JOIN notes n USING (id)",
+        (json.dumps(ids),),
+    )
+    following = dict(rows.fetchall())  # None behind the last
+    chains = ((first, _chain(following, first)) for first in ids)
+    return {first: chain for first, chain in chains if chain}
+
+
+def _chain(following: Mapping[str, str | None], first: str) -> list[str]:
+    """What follows a note, up to the last that is there; a ring is walked once."""
+    chain: dict[str, None] = {}
+    step = following.get(first)
+    while step is not None and step in following and step != first and step not in chain:
+        chain[step] = None
+        step = following[step]
+    return list(chain)
+
+
+def count_notes(connection: sqlite3.Connection) -> int:
+    """How many notes there are."""
+    return int(connection.execute("SELECT count(*) FROM notes").fetchone()[0])
+
+
+def usage(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many notes there are besides Self, those in quarantine included, and how many bytes their files have."""
+    row = connection.execute("SELECT count(*), total(size) FROM files WHERE note IS NOT ?", [SELF_ID])
+    notes, size = row.fetchone()
+    return int(notes), int(size)
+
+
+def having_text(connection: sqlite3.Connection, encode_hashes: Collection[str]) -> set[str]:
+    """Those of these hashes that name the text of a note."""
+    wanted = json.dumps(list(encode_hashes))
+    found = connection.execute(
+        "SELECT DISTINCT encode_hash FROM notes WHERE encode_hash IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    return {row[0] for row in found}

@@ -1,6 +1,13 @@
-"""Recent recalls, so that feedback can say which answer it is about, and the questions that notes were rated for.
+"""What was asked, rated and shown, each in a small database of its own beside the index.
+
+Recent recalls, so that feedback can say which answer it is about, and the questions that notes were rated for.
 
 Recalls are kept for a while, apart from the index.
+
+Which notes each session of a client was shown without asking, so that none is shown twice. Kept for a while.
+
+A small database in `.holdfast/`, shared by all servers of a folder. It may be deleted at any time: then a session is
+told once more what it was told already. Where it cannot be written, this process remembers for itself.
 """
 
 from __future__ import annotations
@@ -8,18 +15,26 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
-
-import anyio
+from typing import Final, TypeAlias
 
 from holdfast.batching import WriteBehind
 from holdfast.errors import StorageError
-from holdfast.index.aliases import aliases_of
-from holdfast.index.database import Database, connect, file_identity
+from holdfast.index.current import (
+    NOTHING_YET,
+    Shown,
+    add_shown,
+    forget_shown,
+    latest,
+    prepare_shown,
+    read_shown,
+)
+from holdfast.index.database import SideDatabase, file_identity
+from holdfast.index.rows import aliases_of
 from holdfast.model.records import RecallEvent
 
 
@@ -155,18 +170,15 @@ _RECENT = f"{_FOUND} WHERE principal = ? ORDER BY at DESC, id DESC LIMIT ?"
 _Waiting: TypeAlias = tuple[RecallEvent, tuple[int, int] | None]  # and the log that was there when it came
 
 
-class RecallLog:
+class RecallLog(SideDatabase):
     """A small database beside the index; losing it loses nothing but the chance to rate old answers.
 
     All servers of a folder share it; each marks its own events with a random number.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        super().__init__(path, _prepare)
         self._server = secrets.token_hex(8)
-        self._database: Database | None = None
-        self._identity: tuple[int, int] | None = None
-        self._opening = anyio.Lock()
         self._behind = WriteBehind[_Waiting](self._write, MOST_WAITING, BEHIND_SECONDS, self._not_erased)
 
     async def add(self, event: RecallEvent) -> bool:
@@ -292,29 +304,6 @@ class RecallLog:
         await self.flush()
         await self._close()
 
-    async def _close(self) -> None:
-        database, self._database = self._database, None
-        if database is not None:
-            with suppress(sqlite3.Error):
-                await database.close()
-
-    async def _open(self) -> Database:
-        async with self._opening:
-            if self._database is not None and self._identity != file_identity(self._path):
-                await self._close()
-            if self._database is None:
-                self._path.parent.mkdir(mode=0o700, exist_ok=True)
-                database = await connect(self._path, extension=False)
-                self._database, self._identity = database, file_identity(self._path)
-                await database.run(_prepare)
-            return self._database
-
-    def _discard(self) -> None:
-        """Throw an unreadable log away."""
-        with suppress(OSError):
-            for end in ("", "-wal", "-shm"):
-                Path(f"{self._path}{end}").unlink(missing_ok=True)
-
 
 def _event(row: tuple[str, str, str, str | None, str, str, bytes, str]) -> RecallEvent:
     event_id, at, query, space, shown, vector_set, vector, principal = row
@@ -342,3 +331,70 @@ def _prune(connection: sqlite3.Connection) -> int:
         "OR at < (SELECT at FROM recalls ORDER BY at DESC LIMIT 1 OFFSET ?)",
         (f"-{KEPT_DAYS} days", MOST_KEPT),
     ).rowcount
+
+
+MOST_HERE: Final = 256  # sessions that this process remembers for itself
+FAILURES: Final = (sqlite3.Error, OSError)
+
+
+class SessionLog(SideDatabase):
+    """The database of one folder.
+
+    Args:
+        path: its file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, prepare_shown)
+        self._here: OrderedDict[str, dict[str, str]] = OrderedDict()
+
+    async def shown(self, key: str) -> Shown:
+        """What the session was shown, as far as that is known."""
+        here = self._here.get(key)
+        try:
+            database = await self._open()
+            found = await database.run(lambda connection: read_shown(connection, key))
+        except FAILURES:
+            await self._close()
+            found = None
+        if found is None and here is None:
+            return NOTHING_YET
+        if found is None and self._database is not None:  # another process forgot it
+            self._here.pop(key, None)
+            return NOTHING_YET
+        return Shown(begun=True, texts={**(here or {}), **(found or {})})
+
+    async def add(self, key: str, texts: Mapping[str, str], at: str) -> Mapping[str, str] | None:
+        """Keep that the session was shown these notes; with none, that it has begun.
+
+        Returns what was known of it before, as far as that can be read; None where it had not begun.
+        """
+        here = self._here.get(key)
+        self._here[key] = latest({**(here or {}), **texts})
+        self._here.move_to_end(key)
+        while len(self._here) > MOST_HERE:
+            self._here.popitem(last=False)
+
+        def write(connection: sqlite3.Connection) -> dict[str, str] | None:
+            return add_shown(connection, key, texts, at)
+
+        try:
+            return await (await self._open()).write(write)
+        except FAILURES:
+            return here
+
+    async def forget(self, key: str) -> None:
+        """Begin the session anew: what it was shown is no longer before the model."""
+        self._here.pop(key, None)
+        with suppress(*FAILURES):
+            database = await self._open()
+            await database.write(lambda connection: forget_shown(connection, key))
+
+    async def erase(self) -> None:
+        """Take away all that is kept."""
+        self._here.clear()
+        await self._close()
+        self._discard()
+
+    async def aclose(self) -> None:
+        await self._close()

@@ -1,18 +1,123 @@
-"""Rows read back as values."""
+"""Rows read back as values; ids of merged notes; vector sets and the queue of each.
+
+Vector sets and the queue of each: which notes lack a vector of which set.
+
+A set is ready once no note lacked a vector of it; from then on it may answer. Notes that come later wait in its queue
+and are found by their words meanwhile. Both are rows of the database, so every process sees a set become ready at once.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.index.aliases import aliases_of, meant
 from holdfast.index.current import CURRENT
-from holdfast.index.projection import FileRow, content_key
-from holdfast.model.joining import OCCURRENCES
-from holdfast.model.note import FIELDS, SELF_ID, Note
+from holdfast.model.note import FIELDS, OCCURRENCES, SELF_ID, Note, same_text
+
+
+def meant(column: str) -> str:
+    """SQL for the id that an id in `column` stands for."""
+    return (
+        f"coalesce((SELECT min(x.note) FROM aliases x WHERE x.alias = {column} "  # noqa: S608 - own columns
+        f"AND NOT EXISTS (SELECT 1 FROM notes y WHERE y.id = x.alias)), {column})"
+    )
+
+
+def put_aliases(connection: sqlite3.Connection, notes: Iterable[Note]) -> None:
+    """Write what was merged into these notes."""
+    for note in notes:
+        drop_aliases(connection, note.id)
+        connection.executemany(
+            "INSERT OR IGNORE INTO aliases (alias, note) VALUES (?, ?)", [(alias, note.id) for alias in note.merged]
+        )
+
+
+def drop_aliases(connection: sqlite3.Connection, note_id: str) -> None:
+    connection.execute("DELETE FROM aliases WHERE note = ?", (note_id,))
+
+
+def aliases_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The ids that mean one of these notes now, each with that note's."""
+    rows = connection.execute(
+        "SELECT a.alias, min(a.note) FROM json_each(?) w CROSS JOIN aliases a ON a.note = w.value "
+        "WHERE NOT EXISTS (SELECT 1 FROM notes n WHERE n.id = a.alias) GROUP BY a.alias ORDER BY 1",
+        (json.dumps(list(ids)),),
+    )
+    return dict(rows.fetchall())
+
+
+def all_aliases(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Every id that means another note, with that note's."""
+    return connection.execute(
+        "SELECT a.alias, min(a.note) FROM aliases a "
+        "WHERE NOT EXISTS (SELECT 1 FROM notes n WHERE n.id = a.alias) GROUP BY a.alias"
+    ).fetchall()
+
+
+def matching(connection: sqlite3.Connection, low: str, high: str, most: int) -> list[tuple[str, str]]:
+    """Notes whose id, or that of one merged into them, lies in a range: ids with titles, in order.
+
+    Raises:
+        sqlite3.DatabaseError: there is none, and yet a file that holds one: pages of the index were lost.
+    """
+    rows = connection.execute(
+        "SELECT id, title FROM notes WHERE id BETWEEN ?1 AND ?2 UNION "
+        "SELECT n.id, n.title FROM aliases a JOIN notes n ON n.id = a.note WHERE a.alias BETWEEN ?1 AND ?2 "
+        "AND NOT EXISTS (SELECT 1 FROM notes m WHERE m.id = a.alias) ORDER BY id LIMIT ?3",
+        (low, high, most),
+    ).fetchall()
+    if not rows and _is_in_a_file(connection, low, high):
+        raise sqlite3.DatabaseError("a note is missing whose file is known")
+    return rows
+
+
+def _is_in_a_file(connection: sqlite3.Connection, low: str, high: str) -> bool:
+    """Whether a readable file holds a note of this range; its row is written in one transaction with the note's."""
+    found = connection.execute(
+        "SELECT 1 FROM files WHERE note BETWEEN ? AND ? AND problem IS NULL LIMIT 1", (low, high)
+    )
+    return found.fetchone() is not None
+
+
+_KEY_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """What the index remembers of a stored text: which version it knows, and what it holds.
+
+    Attributes:
+        path: its place, which only the storage goes by.
+        mark: names the version, see `holdfast.store.stored.Stored.mark`; `NO_MARK` equals that of none.
+        touched_ns: when it was last changed, in nanoseconds since 1970.
+        size: its bytes.
+        note: the note that it holds or claims to hold.
+        problem: why it is quarantined.
+        has_id: whether it carries the note's id itself.
+    """
+
+    path: str
+    mark: str
+    touched_ns: int
+    size: int
+    note: str | None = None
+    problem: str | None = None
+    has_id: bool = True
+
+
+def digest(*parts: str | None) -> str:
+    """A short stable key of several texts."""
+    return hashlib.sha256("\0".join(part or "" for part in parts).encode()).hexdigest()[:_KEY_LENGTH]
+
+
+def content_key(content: str, type_: str, space: str) -> str:
+    """Equal for notes that say the same, case and white space aside."""
+    return digest(same_text(content), type_, space)
+
 
 _PLACE = ("path", "hash", "encode_hash", "encoded_by")
 _COLUMNS = (*_PLACE, "content", *(field.name for field in FIELDS if field.column))
@@ -132,6 +237,18 @@ def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow
     return [LinkRow(*_unharmed(row)) for row in rows]
 
 
+def evolved(connection: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of these notes of which the first evolved from the second, or superseded it."""
+    merged = aliases_of(connection, ids)
+    rows = connection.execute(
+        "SELECT DISTINCT l.source, l.target FROM json_each(?) w CROSS JOIN links l ON l.source = w.value "
+        "WHERE l.type = 'evolved_from' ORDER BY 1, 2",
+        (json.dumps([*ids, *merged]),),
+    )
+    pairs = dict.fromkeys((merged.get(new, new), merged.get(old, old)) for new, old in rows)
+    return [(new, old) for new, old in pairs if old in set(ids) and new != old]
+
+
 def file_rows(connection: sqlite3.Connection, clause: str, values: Sequence[str]) -> dict[str, FileRow]:
     """Rows of `files` that meet a condition."""
     rows: sqlite3.Cursor = connection.execute(
@@ -139,6 +256,11 @@ def file_rows(connection: sqlite3.Connection, clause: str, values: Sequence[str]
         values,
     )
     return {row[0]: _file_row(row) for row in rows}
+
+
+def problems(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Quarantined files with their reasons, by path."""
+    return connection.execute("SELECT path, problem FROM files WHERE problem IS NOT NULL ORDER BY path").fetchall()
 
 
 def _file_row(row: tuple[Any, ...]) -> FileRow:
@@ -158,3 +280,169 @@ def _indexed(row: dict[str, object]) -> IndexedNote:
     row["tags"] = tuple(json.loads(str(row["tags"])))
     row |= {name: bool(row[name]) for name in _FLAGS}
     return IndexedNote(Note(**row), **place)  # type: ignore[arg-type] # columns are named after the fields
+
+
+STALE = 256  # notes; a set that lacks more than that, and more than another, is built up again before it answers
+DROPPED_AT_ONCE = 2000  # rows
+
+_MISSING = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.vector_set = s.key AND v.note = n.rowid)"
+_WAITING = "EXISTS (SELECT 1 FROM pending WHERE vector_set = key)"
+
+
+@dataclass(frozen=True, slots=True)
+class SetRow:
+    """A vector set that the database knows.
+
+    Attributes:
+        key: see `holdfast.encode.provider.VectorSet.key`.
+        described: what the encoder says of it, as JSON; empty where nobody has told yet.
+        ready: whether it may answer.
+    """
+
+    key: str
+    described: str = ""
+    ready: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PendingVector:
+    """A note that waits to be encoded."""
+
+    id: str
+    encode_hash: str
+    title: str
+    content: str
+
+
+def set_rows(connection: sqlite3.Connection) -> tuple[SetRow, ...]:
+    """All known sets, the one that was begun last first."""
+    rows = connection.execute("SELECT key, described, ready FROM vector_sets ORDER BY begun DESC, key").fetchall()
+    return tuple(SetRow(key, described, bool(ready)) for key, described, ready in rows)
+
+
+def open_set(connection: sqlite3.Connection, row: SetRow, change_seq: int) -> None:
+    """Make a set known, queue what it lacks, and find out whether it is ready.
+
+    Args:
+        connection: in a write transaction.
+        row: the set; where it says `ready` what still waits is held to be hopeless.
+        change_seq: the number of this change.
+    """
+    known = connection.execute(
+        "INSERT OR IGNORE INTO vector_sets (key, described, ready, begun) VALUES (?, ?, 0, ?)",
+        (row.key, row.described, change_seq),
+    )
+    if known.rowcount:
+        connection.execute("DELETE FROM vectors WHERE vector_set = ?", (row.key,))  # what a dropped set left behind
+        connection.execute("INSERT INTO pending SELECT ?, rowid FROM notes", (row.key,))
+    elif row.described:
+        connection.execute("UPDATE vector_sets SET described = ? WHERE key = ?", (row.described, row.key))
+    if row.ready:
+        connection.execute("UPDATE vector_sets SET ready = 1 WHERE key = ?", (row.key,))
+    elif is_stale(connection, row.key):
+        connection.execute("UPDATE vector_sets SET ready = 0, begun = ? WHERE key = ?", (change_seq, row.key))
+    settle_sets(connection, [row.key])
+
+
+def settle_sets(connection: sqlite3.Connection, keys: Iterable[str]) -> None:
+    """Those of these sets that lack nothing are ready."""
+    connection.executemany(
+        f"UPDATE vector_sets SET ready = 1 WHERE key = ? AND ready = 0 AND NOT {_WAITING}",  # noqa: S608 - own clause
+        [(key,) for key in keys],
+    )
+
+
+def is_stale(connection: sqlite3.Connection, key: str) -> bool:
+    """Whether a ready set lacks so much that another one that is ready should answer until it has caught up."""
+    row = connection.execute("SELECT ready FROM vector_sets WHERE key = ?", (key,)).fetchone()
+    if row is None or not row[0]:
+        return False
+    behind = count_pending(connection, key)
+    others = connection.execute("SELECT key FROM vector_sets WHERE ready = 1 AND key <> ?", (key,)).fetchall()
+    return behind > STALE and any(count_pending(connection, other) < behind // 2 for (other,) in others)
+
+
+def queue_note(connection: sqlite3.Connection, rowid: int) -> None:
+    """A note's text is new to every set."""
+    forget_vectors(connection, rowid)
+    connection.execute("INSERT OR IGNORE INTO pending SELECT key, ? FROM vector_sets", (rowid,))
+
+
+def forget_vectors(connection: sqlite3.Connection, rowid: int) -> None:
+    connection.execute("DELETE FROM vectors WHERE vector_set IN (SELECT key FROM vector_sets) AND note = ?", (rowid,))
+
+
+def unqueue_note(connection: sqlite3.Connection, rowid: int) -> None:
+    """A note is gone."""
+    forget_vectors(connection, rowid)
+    connection.execute("DELETE FROM pending WHERE vector_set IN (SELECT key FROM vector_sets) AND note = ?", (rowid,))
+
+
+def queue_again(connection: sqlite3.Connection) -> None:
+    """Queue all that has no vector, for an index that was filled without a queue."""
+    connection.execute("DELETE FROM pending")
+    connection.execute(f"INSERT INTO pending SELECT s.key, n.rowid FROM vector_sets s, notes n WHERE {_MISSING}")  # noqa: S608 - own clause
+
+
+def count_pending(connection: sqlite3.Connection, key: str) -> int:
+    """How many notes have no vector of this set; all of them where the set is not known."""
+    if not _is_known(connection, key):
+        return int(connection.execute("SELECT count(*) FROM notes").fetchone()[0])
+    return int(connection.execute("SELECT count(*) FROM pending WHERE vector_set = ?", (key,)).fetchone()[0])
+
+
+def count_lacking(connection: sqlite3.Connection, key: str) -> int:
+    """How many notes have no vector of this set; fewer than wait where some are only to be made anew."""
+    waiting = count_pending(connection, key)
+    if waiting == 0:
+        return 0
+    if waiting <= STALE:
+        found = connection.execute(
+            "SELECT count(*) FROM pending p WHERE p.vector_set = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM vectors v WHERE v.vector_set = ?1 AND v.note = p.note)",
+            (key,),
+        ).fetchone()
+        return int(found[0]) or (0 if _is_known(connection, key) else waiting)
+    there = connection.execute("SELECT count(DISTINCT note) FROM vectors WHERE vector_set = ?", (key,)).fetchone()
+    return max(0, int(connection.execute("SELECT count(*) FROM notes").fetchone()[0]) - int(there[0]))
+
+
+def queue_all(connection: sqlite3.Connection, key: str) -> None:
+    """Have the vectors of all notes made anew; those there are answer until then."""
+    connection.execute(
+        "INSERT OR IGNORE INTO pending SELECT key, n.rowid FROM vector_sets, notes n WHERE key = ?", (key,)
+    )
+
+
+def _is_known(connection: sqlite3.Connection, key: str) -> bool:
+    return connection.execute("SELECT 1 FROM vector_sets WHERE key = ?", (key,)).fetchone() is not None
+
+
+def pending_vectors(connection: sqlite3.Connection, key: str, most: int) -> list[PendingVector]:
+    """Notes that have no vector of this set, in the order they came."""
+    waiting = "SELECT note FROM pending WHERE vector_set = ?1 ORDER BY note LIMIT ?2"
+    if not _is_known(connection, key):
+        waiting = "SELECT rowid AS note FROM notes WHERE ?1 = ?1 ORDER BY rowid LIMIT ?2"
+    rows = connection.execute(
+        f"SELECT id, encode_hash, title, content FROM ({waiting}) w JOIN notes n ON n.rowid = w.note ORDER BY w.note",  # noqa: S608 - own clauses
+        (key, most),
+    )
+    return [PendingVector(*row) for row in rows]
+
+
+def drop_set(connection: sqlite3.Connection, key: str) -> None:
+    """Forget a set and its queue at once, and some of its vectors; `drop_rest` takes the others."""
+    connection.execute("DELETE FROM vector_sets WHERE key = ?", (key,))
+    connection.execute("DELETE FROM pending WHERE vector_set = ?", (key,))
+    connection.execute("DELETE FROM question_vectors WHERE vector_set = ?", (key,))
+    drop_rest(connection, key)
+
+
+def drop_rest(connection: sqlite3.Connection, key: str) -> int:
+    """Take away some vectors of a set that is not known any more; returns how many went."""
+    gone = connection.execute(
+        "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors WHERE vector_set = ?1 AND NOT EXISTS "
+        "(SELECT 1 FROM vector_sets WHERE key = ?1) LIMIT ?2)",
+        (key, DROPPED_AT_ONCE),
+    )
+    return gone.rowcount

@@ -92,7 +92,7 @@ _INDEXES = {
     "files_note": "files (note)",
     "files_problem": "files (path) WHERE problem IS NOT NULL",
     "files_adopt": "files (path) WHERE has_id = 0",
-}
+} | journal.INDEXES
 
 
 def make_indexes(connection: sqlite3.Connection) -> None:

@@ -1,22 +1,29 @@
-"""What in a question can name one thing: identifiers in any spelling, and single words of any script.
+# ruff: noqa: RUF001 - words of many scripts
+"""What of a question can name one thing, and how much each of its words tells.
+
+What in a question can name one thing: identifiers in any spelling, and single words of any script.
 
 Words of the conversation around it ("can you tell me how we dealt with X in the end") name nothing. They are listed for
 the languages that most questions are in, without accents, as words are compared; they are searched for like others.
+
+What the words of a question score in a note: the numbers and rules that both searches by words share.
+
+A server counts in arrays and keeps what it counted (`holdfast.index.search.snapshot`); a hook without one asks a single
+question of the same tables with nothing but sqlite3 (`holdfast.index.plain`). Both must find the same.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded, query_terms
-
-# ruff: noqa: RUF001 - words of many scripts
-
+from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded, folded_words, query_terms, relatives
 
 _ENGLISH = """
     able actually again ahead already answer answered anybody anyone ask asked asking away back bit briefly bring
@@ -42,6 +49,7 @@ _GERMAN = """
     lief mach machen man mein mich mir mit muss nach nicht nichts noch nochmal nun nur ob oder ohne rest sache
     sag sagen schluss schon sein seine seit sich sie sind so soll steht stand uber uberhaupt um und uns unser
     vom von vor waren warum was weiss weisst wegen weil welche welcher welches wenn wer werden wie wieder wir wird
+    wann wem wen wessen wieso weshalb wieviel wobei wofur woher wohin womit worauf woruber wovon wozu
     wo woran worum wurde wurden zu zuletzt zum zur zwischen
 """
 _FRENCH = """
@@ -49,9 +57,11 @@ _FRENCH = """
     depuis des deux devenu devenue dis dire dit donc dont du elle elles en encore entre es est et etait etre eu fait
     faire fini il ils je la le les leur lui ma mais me meme mes moi mon ne non nos notre nous on ont ou oui par parle
     parler passe peux pourquoi quand que quel quelle quelles quels quelque quoi rappelle rappelles reste
+    combien lequel laquelle lesquels lesquelles
     sa sais sait ses si sont suite sujet sur ta te tes toi tout toute tu un une vers voir vos votre vous
 """
 _SPANISH_PORTUGUESE_ITALIAN = """
+    adonde cuales cuanta cuantas cuanto cuantos donde dove onde quale quali quanta quante quanti quanto quienes
     acerca acabou aconteceu acordo al algo ancora antes aquel aquello asi asunto aun avec avevamo bem bien cada che chi
     ci cioe com come como con cosa cosas coisa cosi cual cuando da dal dalla dassunto de del della delle dei deste di
     dice dices digo dijo disse do dos e ed ela ele eles el ella ellos em entonces entao eran es esa ese eso
@@ -64,6 +74,7 @@ _SPANISH_PORTUGUESE_ITALIAN = """
     tenemos ti tiene tu tudo tuo tutto um uma un una uno va vai voce voi y ya yo
 """
 _DUTCH_NORDIC_POLISH_TURKISH = """
+    hoeveel wanneer welk hvorfor hvilken hvornar varfor vilken ile ilu nerede
     aan al alweer bij daar dan dat de deze dit doen een eens en er ergens gebeurd gedaan geen ging haar hadden
     heb hebben hebt heeft het hij hoe hun iets ik is je jij jou kan kun maar me meer met mij nog niet nu of om omtrent
     ons onze ook op over rond te toch toen uit van voor waar waarom was wat weer weet wel welke werd wie wij
@@ -104,6 +115,7 @@ _ALL = (
     _ARABIC_HEBREW_INDIC,
 )
 FRAME_WORDS = frozenset(word for words in _ALL for word in words.split())
+_GRAMMAR_SHARE, _PLAIN_WORDS = 0.2, 2  # of an English question's words; so few tell nothing
 NOT_ENGLISH = FRAME_WORDS - STOP_WORDS - OPEN_WORDS - frozenset(_ENGLISH.split())
 
 
@@ -121,6 +133,9 @@ _DATE = re.compile(
 _QUOTES = re.compile(r'["\x00]')  # what would end a phrase of a search
 _VERSION = re.compile(r"[vV]?\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_QUOTED = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
+_CAPITAL = re.compile(r"\b\w*[A-Z]\w*")
+_SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
 _GRAMMAR = frozenset("的了吗呢么怎什是在有和与就都也还吧啊哪谁何为们这那吗嗎麼怎甚麽個个件事")
@@ -168,6 +183,47 @@ def is_content(term: str) -> bool:
         return len(term) > 1 and not signs & (_GRAMMAR | _PARTICLES) and not _HIRAGANA.search(term)
     short = len(term) < (3 if term.isascii() else 4)
     return not short and term not in STOP_WORDS and term not in OPEN_WORDS and term not in FRAME_WORDS
+
+
+def shows_another_language(text: str) -> bool:
+    """Whether a question has words of another grammar than the English one, or letters that English has not.
+
+    Not so where English grammar is there as well, nor for one or two words. Keywords have no grammar: English ones,
+    technical ones above all, cannot be told from others, and are taken for what the encoder reads.
+    """
+    words = folded_words(text)
+    if len(words) <= _PLAIN_WORDS or sum(word in STOP_WORDS for word in words) >= _GRAMMAR_SHARE * len(words):
+        return False
+    return any(sign.isalpha() and not sign.isascii() for sign in text) or any(word in NOT_ENGLISH for word in words)
+
+
+def identifiers_of(text: str) -> frozenset[str]:
+    """The identifiers of a question, as `units_of` labels them: each names one thing."""
+    return frozenset(unit.label for unit in units_of(text) if unit.kind == "identifier")
+
+
+def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
+    """Which of the words that are no ordinary ones may be slips of the pen, in the order of the question.
+
+    No identifier, no name (a capital behind the first word), nothing in quotes or with a digit, no short word, and
+    nothing in what is not English, nor in a long text.
+    """
+    terms = query_terms(query)
+    if not strange or strange & NOT_ENGLISH or len(terms) > _MOST_SPELT or shows_another_language(query):
+        return []
+    names = frozenset().union(*(unit.terms for unit in units_of(query) if unit.kind in ("identifier", "name")))
+    bare = _QUOTED.sub(" ", query)
+    said = set(folded_words(bare[:1].lower() + bare[1:]))
+    capitals = frozenset() if query.isupper() else frozenset(map(folded, _CAPITAL.findall(bare[:1].lower() + bare[1:])))
+    kept = (term for term in terms if term in strange and term in said and term not in names | capitals)
+    return [term for term in kept if _SHORTEST_SLIP <= len(term) <= _LONGEST_SLIP and term.isascii() and term.isalpha()]
+
+
+def corrected(text: str, slips: Mapping[str, str]) -> str:
+    """A question with these words in the place of others, whatever case those are in."""
+    for slip, word in slips.items():
+        text = re.sub(rf"(?<!\w){re.escape(slip)}(?!\w)", word, text, flags=re.IGNORECASE)
+    return text
 
 
 def is_formed(word: str, is_ordinary: Callable[[str], bool]) -> bool:
@@ -238,3 +294,101 @@ def _unit(written: str, parts: list[str], steps: list[str], kind: Kind = "identi
     phrases = dict.fromkeys(" ".join(_QUOTES.sub(" ", folded(part)) for part in way) for way in ways)
     terms = frozenset(term for way in ways for part in way for term in query_terms(part))
     return Unit(folded(written), kind, tuple(phrases), terms)
+
+
+# Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).
+BM25: Final = "bm25(texts, 2.0, 1.0, 1.0, 1.0, 0.45, 0.3)"
+OWN: Final = "{title body tags subject}"  # columns of a note's own words
+POOL: Final = 150  # candidates of each leg
+MOST_TERMS: Final = 32  # words of a query that are looked at
+MOST_CANDIDATES: Final = 64
+RELATED_SHARE: Final = 0.6  # of its weight a word scores where only another of its family stands
+USUAL_SHARE: Final = 0.8  # of its weight a common word scores where it stands in a note's own text
+_FLOOR: Final = 1e-6  # FTS5's own idf never falls below this
+_PRIOR_NOTES: Final = 50  # a small store is taken as part of a larger one, or a word in 2 of 3 notes would say nothing
+_PASTED_TERMS: Final = 5  # a paste counts as a query of at least so many words, however few of its own are known
+_ENOUGH: Final = 50  # notes in reach that a rare term must have found
+_RARE_ROWS: Final = 1500  # rows scored term by term; behind them a term is only looked at where a rarer one was found
+_RARE_AT_LEAST, _RARE_SHARE = 5, 100  # a word of so many notes, and of one in so many more, is rare
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of a question with those of its family that some note has.
+
+    `found` is how many notes have it or one of `related`.
+    """
+
+    word: str
+    found: int
+    idf: float
+    fts_idf: float
+    related: tuple[Term, ...] = ()
+
+    @property
+    def phrase(self) -> str:
+        return f'"{self.word}"'
+
+    @property
+    def either(self) -> str:
+        """The word or another of its family."""
+        return " OR ".join(term.phrase for term in (self, *self.related))
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says something where it is not scored: a word of every other note says nothing."""
+        return self.fts_idf > _FLOOR
+
+
+def idf(total: int, found: int) -> float:
+    """What a word tells that `found` of `total` notes have, as in BM25, in a store that is larger by `_PRIOR_NOTES`."""
+    return math.log(1 + (_PRIOR_NOTES + max(0, total - found) + 0.5) / (found + 0.5))
+
+
+def term_of(word: str, total: int, count: Callable[[str], int]) -> Term:
+    """A word with those of its family that some note has; it counts as found wherever one of them is.
+
+    Args:
+        word: of the question.
+        total: how many notes there are.
+        count: tells how many of them have a word, in whatever column.
+    """
+    own = _single(word, total, count)
+    related = tuple(other for other in (_single(each, total, count) for each in relatives(word)) if other.found)
+    if not related:
+        return own
+    found = min(total, own.found + sum(other.found for other in related))
+    return Term(word, found, idf(total, found), own.fts_idf, related)
+
+
+def _single(word: str, total: int, count: Callable[[str], int]) -> Term:
+    found = count(word)
+    most = max(_FLOOR, math.log((max(total, found) - found + 0.5) / (found + 0.5)))  # as FTS5 has it
+    return Term(word, found, idf(total, found), most)
+
+
+def weighed(terms: Sequence[Term], total: int, most: int) -> tuple[list[Term], float]:
+    """The terms that are looked at, the rarest first, and the weight that all of them are a share of.
+
+    Of a pasted log these are its rarest words that are known at all; a few of them say little.
+    """
+    known, least = sorted(terms, key=lambda term: term.found), 0.0
+    if len(known) > most:
+        known, least = [term for term in known if term.found][:most], _PASTED_TERMS * idf(total, 0)
+    return known, max(least, sum(term.idf for term in known)) or 1.0
+
+
+def is_scored(term: Term, rows: int, reached: Callable[[], int]) -> bool:
+    """Whether the next term is scored wherever it stands, and not only looked for where a rarer one was found.
+
+    Args:
+        term: the rarest of those that are left.
+        rows: how many were scored for the rarer ones.
+        reached: tells how many notes that may be told these were found in.
+    """
+    return rows + term.found <= _RARE_ROWS or reached() < _ENOUGH
+
+
+def most_rare(total: int) -> int:
+    """How many of so many notes may have a word that is rare."""
+    return _RARE_AT_LEAST + total // _RARE_SHARE

@@ -1,4 +1,10 @@
-"""What a question is for that is answered by a list, or by what is about somebody, and not by what its words say.
+"""What a question is for: a list, the user, a person; with the words that tell it.
+
+The words of questions that ask for a list, for what is known of the user, or for a person, folded as words are.
+
+English, German, French and Spanish, and of other languages what is short.
+
+What a question is for that is answered by a list, or by what is about somebody, and not by what its words say.
 
 Only where every word of it belongs to such a question: "list all decisions in tollgate" asks for a list, "list the
 decisions that slow the build down" has to be searched for. Words of time are taken out before.
@@ -10,8 +16,219 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from holdfast.model import intent_words as say
 from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(folded(text).split())
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Only what is not ASCII needs folding; the signs of patterns must stay as they are."""
+    return re.compile(re.sub(r"[^\x00-\x7f]+", lambda run: folded(run.group()), text))
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+ANY, DUE = "any", "due"
+
+NOUNS: dict[str, str] = {
+    folded(word): kind
+    for kind, words in {
+        "decision": "decision decisions decided entscheidung entscheidungen entschieden beschlossen beschluss "
+        "beschlüsse "
+        ""
+        "décision décisions décidé decisión decisiones decidimos decidido decisione decisioni deciso decisão decisões "
+        "beslissing beslissingen besloten",
+        "preference": "preference preferences präferenz präferenzen vorlieben préférence préférences preferencia "
+        "preferencias preferenze preferências voorkeuren",
+        "goal": "goal goals objective objectives ziel ziele objectif objectifs objetivo objetivos obiettivi doelen",
+        "event": "event events ereignis ereignisse événement événements evento eventos eventi",
+        "procedure": "procedure procedures runbook runbooks howto howtos how-tos anleitung anleitungen procédure "
+        "procédures procedimiento procedimientos",
+        "fact": "fact facts fakt fakten hechos",
+        "person": "person persons people personen leute personnes gens personas persone pessoas",
+        "project": "project projects projekt projekte projet projets proyecto proyectos progetti projetos projecten",
+        "concept": "concept concepts konzept konzepte conceptos",
+        "observation": "observation observations beobachtung beobachtungen observación observaciones",
+        "experience": "experience experiences erfahrung erfahrungen expérience expériences experiencia experiencias",
+        "belief": "belief beliefs überzeugung überzeugungen croyances creencias",
+        ANY: "note notes memory memories entry entries thing things everything notiz notizen einträge "
+        "erinnerungen alles "
+        "souvenirs tout nota notas recuerdos todo",
+        DUE: "deadline deadlines milestone milestones appointment appointments frist fristen termin termine "
+        "meilensteine "
+        "échéance échéances rendez-vous plazo plazos vencimiento vencimientos citas hitos scadenze prazos",
+    }.items()
+    for word in words.split()
+}
+DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words(
+    "due upcoming forthcoming coming planned scheduled fällig geplant ansteht anstehend anstehende anstehenden "
+    "prévu prévue prévus prévues previsto prevista previstos previstas planeado planeada planificado "
+    "pendiente pendientes"
+)
+LATEST = _words(
+    "recent latest newest last recently lately letzte letzten letzter letztes neueste neuesten neueste "
+    "jüngste jüngsten "
+    "aktuellste aktuellsten dernier dernière derniers dernières récent récente récents récentes último última últimos "
+    "últimas reciente recientes recentes ultime ultimi laatste recente"
+)
+LISTING = _words(
+    "list lists enumerate browse show all every any our my current active open liste auflisten zeige zeig alle unsere "
+    "unser meine gibt lister liste affiche montre tous toutes nos mes muestra lista listar enumera todas "
+    "todos nuestras "
+    "nuestros hay mostra tutte tutti todas toon"
+)
+ASKING = _words(
+    "what which where who did have has were was are welche welcher welches was haben wurde wurden quelles quels quel "
+    "quelle avons qué cuáles cuál hemos quali quais welke"
+)
+HAPPENED = _words("new news happened changed neues neu passiert nouveau nouvelles nuevo nuevas novedades")
+DID = _words("did have has")
+OVER = _words(
+    "happened did done got accomplished achieved finished completed "
+    "passiert geschehen gemacht geschafft erledigt lief war waren ging gab "
+    "passé fait fini terminé arrivé pasó pasaron hice hizo hicimos hecho terminé terminamos hubo ocurrió"
+)
+HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "project", "belief")  # types of notes
+COMING = _pattern(
+    r"(?:(?:what|anything)(?: else)?(?:'s| is|'re| are| do (?:i|we) have)?|show(?: me)?|list|check)?(?: on| in)?"
+    r" ?(?:the|my|our)? ?(?:calendar|agenda|schedule)|what(?:'s| is| lies) (?:still )?ahead(?: of (?:me|us))?|"
+    r"was (?:steht|liegt|stünde)(?: \w+){0,2} (?:an|vor (?:mir|uns))|was kommt(?: \w+)? auf (?:mich|uns) zu|"
+    r"was kommt (?:als nächstes|demnächst|noch)|"
+    r"(?:was (?:steht|ist) im |zeig(?:e)?(?: mir)? (?:den |meinen )?)?kalender|"
+    r"qu'est[- ]ce qui (?:m'attend|nous attend|arrive|vient|est prévu)|qu'y a-t-il (?:de prévu|à venir)|"
+    r"qué (?:viene|se viene|hay|tengo|tenemos|me espera|nos espera)"
+    r"(?: ahora| próximamente| por delante| pendiente| después| en (?:la agenda|el calendario))|"
+    r"(?:qué (?:me|nos) espera|agenda|calendario|próximamente)"
+)
+DECIDE = _words("decide agree")
+ABOUT = _words("about regarding concerning on über zu bezüglich concernant sobre acerca su")
+FILLING = _words(
+    "me us please there there's s d m re ve tell give far yet ever made make take took taken set reached agreed agree "
+    "decide stored kept known relevant most more of from to in for by sorted ordered date time order newest first "
+    "oldest next coming up space project projects repo repository page happening going calendar agenda schedule "
+    "ahead get got getting accomplish accomplished achieve achieved finish finished complete completed recap rundown "
+    "plan plans must need needs "
+    "uns mir bitte haben hatten wir was welche welcher welches die der das den dem des sind ist es gab "
+    "von in im aus für habe hat hatte ich etwas vor los kommt kommen gibt liegt lief war waren ging geschafft erledigt "
+    "kalender müssen muss "
+    "und zu getroffen gespeichert sortiert nach datum steht stehen an auf vom "
+    "nous avons on a les le la l des de du d dans pour qui que qu quels quelles quel quelle est sont été ont prises "
+    "prise pris notre par date il y moi ai j c n passe passé quoi neuf calendrier "
+    "hemos los las el del en para que qué cuáles cuál son es fue fueron tomadas tomado tomamos por fecha nos muéstrame "
+    "dame un una hay nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo agenda calendario algo "
+    "le gli dei delle che quali abbiamo os as dos das que quais de het een we welke zijn"
+)
+HERE = _pattern(
+    r"\b(?:(?:in|for|of|on|from|within|im|für|von|dans|pour|en|de|para|del) )?(?:this|the current|diesem|dieses|diesen|"
+    r"ce|cet|este|esta|questo|dit) (?:project|repo(?:sitory)?|space|codebase|workspace|projekt|repository|raum|projet|"
+    r"dépôt|espace|proyecto|repositorio|espacio|progetto|projeto)\b|(?<= )here(?=\W*$)"
+)
+EVERYWHERE = _pattern(
+    r"\b(?:in|across|over|from|of|for|aus|von|dans|en|de) (?:all|any|every|allen|tous|"
+    r"todos)(?: of)?(?: the| my| our| les|"
+    r" los| mes| mis)? (?:projects?|spaces?|repos?|repositories|projekten?|projets?|proyectos?|espaces|espacios)\b|"
+    r"\b(?:everywhere|anywhere|überall|partout|en todas partes)\b"
+)
+LATELY = _pattern(
+    r"(?:of )?late(?:ly)?|(?:most )?recently|neulich|kürzlich|vor kurzem|in letzter zeit|récemment|dernièrement|"
+    r"recientemente|últimamente|recentemente|onlangs"
+)
+
+# --- the user -------------------------------------------------------------------------------------
+
+_ME = r"(?:me|myself|the user|user|this user|mich|mir|den (?:be)?nutzer|moi|l'utilisateur|mí|el usuario|mij|min|mim)"
+KNOWING = _words(
+    "what do you does it we i know known knows remember have has had learn learned learnt store stored "
+    "stores note noted "
+    "notes saved about of on everything anything something all any facts things information info memory memories tell "
+    "show list give me so far already actually please can could is are was 's s the a an which how recall hi hey hello "
+    "ok and there from would like to for current describe explain summarize summarise remind look up find get my mine "
+    "was weißt wisst du ihr über von alles noch bitte kannst kennst zeig zeige mir erinnerst dich habt "
+    "hast gespeichert "
+    "sind ist lauten welche wie die der das und gemerkt "
+    "que qu est ce sais savez tu vous sur de moi tout te souviens rappelle connais as retenu dis quelles quels quelle "
+    "quel sont est les le la "
+    "qué sabes sabe recuerdas recuerda sobre acerca todo lo tienes guardado cuáles cuál son es dime muestra "
+    "cosa sai di ricordi tutto quali sono sabe você sobre o e wat weet je over zijn"
+)
+ABOUT_ME = _pattern(
+    rf"\b(?:about|on|of|über|von|an|sur|de|sobre|acerca de|di|over) {_ME}(?= |$)|"
+    rf"\b(?:know|remember|kennst du|connais|conoces|erinnerst du dich an) (?:me|mich|moi)(?= |$)|"
+    r"\b(?:me connais|te souviens de moi|me conoces|te acuerdas de mí)(?=-| |$)"
+)
+WHO_AM_I = tuple(
+    _pattern(text)
+    for text in (
+        r"^(?:\w+ ){0,3}who (?:am i|i am)(?: again)?$",
+        r"^who is (?:the |this |my )?(?:user|human|owner)$",
+        r"^(?:\w+ ){0,3}wer (?:bin ich|ich bin)$",
+        r"^(?:\w+ ){0,3}qui (?:suis[- ]je|je suis)$",
+        r"^(?:\w+ ){0,3}quién soy(?: yo)?$",
+        r"^chi sono(?: io)?$|^quem (?:sou eu|eu sou)$|^wie ben ik$|^кто я$|^kim jestem$",
+        r"^(?:my|user|the user's) (?:user )?profile$",
+        r"^(?:我是[谁誰]|你(?:知道|记得|了解)(?:关于)?我(?:的)?(?:什么|多少|哪些)?|关于我|我的(?:偏好|喜好|习惯)(?:是什么|有哪些)?)$",
+        r"^(?:私は誰(?:ですか)?|私について.*|私の好みは?.*|나는 누구.*|저는 누구.*|(?:나|저)에 대해.*)$",
+        r"^что ты (?:знаешь|помнишь) обо мне$|^(?:каковы )?мои предпочтения$",  # noqa: RUF001 - Russian
+    )
+)
+I_PREFER = _pattern(
+    r"(?:what|how|which (?P<topic>[\w -]{1,40}?)) (?:do|would|does) (?:i|the user|user) (?:usually |generally )?"
+    r"(?:prefer|like|want|love|hate|dislike|favou?r)(?: (?:to work|things|it|my \w+|to \w+|done|most|best|best))*|"
+    r"how (?:should|shall|do|would|must) (?:you|i want you to|i like you to|i prefer you to) "
+    r"(?:answer|address|write to|talk to|speak to|call|reply to|respond to)(?: me)?|"
+    r"wie (?:sollst du|soll ich dir|soll man) (?:mir antworten|antworten|mich (?:nennen|anreden|ansprechen))|"
+    r"was (?:mag|bevorzuge|will) ich(?: \w+)?|wie (?:mag|hätte|will) ich (?:es|das|meinen? \w+)(?: gern)?|"
+    r"qu'?est[- ]ce que (?:j'aime|je préfère|je veux)|que préféré[- ]je|quels sont mes goûts|"
+    r"(?:qué|cómo) (?:prefiero|me gusta)(?: \w+)?|cosa (?:preferisco|mi piace)|o que (?:eu )?prefiro"
+)
+MINE = _pattern(
+    r"(?:^| )(?:my|the user's|users?'s?|the user|user|meine?[rnms]?|mon|ma|mes|mi|mis|mio|mia|mie|miei|"
+    r"as minhas|minhas|"
+    r"meus|mijn) (?:own |personal |general |usual |eigenen? |propres )?"
+)
+OWN = _pattern(
+    r"preferences?|conventions?|habits?|likes|dislikes|tastes?|favou?rites?|guidelines?|interests|hobbies|"
+    r"\w*(?:vorlieben|präferenzen|gewohnheiten|konventionen|richtlinien|interessen)|"
+    r"préférences?|habitudes|goûts|"
+    r"preferencias?|convenciones|hábitos|costumbres|gustos|intereses|"
+    r"preferenze|convenzioni|abitudini|gusti|preferências|convenções|gostos|voorkeuren|conventies|gewoontes?"
+)
+ALSO_OWN = _pattern(
+    r"styles?|rules?|standards?|settings|setup|environment|workflows?|practices|instructions|opinions|values|skills|"
+    r"tools?|tooling|stack|editor|shell|name|role|job|title|profession|employer|company|background|timezone|time zone|"
+    r"language|languages|profile|identity|birthday|location|pronouns|"
+    r"\w*(?:stil|regeln|einstellungen|arbeitsweise)|rolle|beruf|zeitzone|sprache|nom|rôle|métier|règles|profil|langue|"
+    r"fuseau|estilo|reglas|nombre|rol|trabajo|perfil|idioma|horaria|stile|regole|nome|ruolo|regras|stijl|naam"
+)
+OF_WORK = _pattern(
+    r"coding|code|codes|programming|development|dev|work|working|writing|personal|own|general|formatting|"
+    r"naming|testing|"
+    r"tests?|reviews?|commits?|git|communication|editors?|editing|design|language|documentation|docs|logging|"
+    r"favou?rite|preferred|usual|default|full|first|last|job|time|python|rust|go|java|javascript|typescript|sql|"
+    r"lieblings\w*|bevorzugte[nrs]?|preferid[oa]|favorit[oa]|préférée?|zona"
+)
+OF_WHAT = _pattern(
+    r"|(?:for|of|in|on|at|when|about|regarding|für|bei|beim|zu|de|d|en|pour|sobre|para|del|di|per|"
+    r"voor)(?: [\w+#.'-]+){1,4}"
+)
+
+# --- persons --------------------------------------------------------------------------------------
+
+WHO_IS = _pattern(
+    r"(?:who(?:'s| is| was)|(?:tell me|what do (?:you|we) know|what is known|anything|everything) (?:more )?about|"
+    r"wer (?:ist|war)|was (?:weißt du|wissen wir) über|erzähl mir von|"
+    r"qui (?:est|était)|que (?:sais-tu|savons-nous|sait-on) (?:de|sur)|parle-moi de|"
+    r"quién (?:es|era)|qué (?:sabes|sabemos) (?:de|sobre)|háblame de|chi (?:è|era)|quem (?:é|era)|wie is|кто такой|"
+    r"кто такая) (?P<name>[^?!,;:]+?)[?!. ]*$"
+)
+NO_NAME = _words(
+    "the a an this that user project repo responsible owner owning team lead in on at for of to new our "
+    "der die das le la "
+    "el los les un une una it everything anything allowed using working able"
+)
+
 
 Kind = Literal["list", "self", "person"]
 
@@ -32,7 +249,8 @@ class Intent:
 
     `list`: all notes of `types` and `tags`, any where empty; of the space that the words `place` name, of the current
     one alone with `here`, of all with `everywhere`. `at_most` is how many are asked for. With `timely` it takes a
-    window of time, or a space, to make it such a question. `due` are things that are still to come.
+    window of time, or a space, to make it such a question. `due` are things that are still to come, `over` such as have
+    happened.
     `self`: what is known of the user, `topic` says of what in particular.
     `person`: who is called `topic`.
     """
@@ -46,7 +264,11 @@ class Intent:
     at_most: int | None = None
     timely: bool = False
     due: bool = False
+    over: bool = False
     topic: str = ""
+
+
+WHAT_COMES = Intent("list", due=True)
 
 
 def intent_of(text: str) -> Intent | None:
@@ -61,7 +283,7 @@ def intent_of(text: str) -> Intent | None:
 
 def is_recency(words: str) -> bool:
     """Whether words of time only ask for what is latest."""
-    return bool(say.LATELY.fullmatch(folded(words).strip()))
+    return bool(LATELY.fullmatch(folded(words).strip()))
 
 
 # --- the user -------------------------------------------------------------------------------------
@@ -70,42 +292,42 @@ def is_recency(words: str) -> bool:
 def _about_self(line: str) -> Intent | None:
     plain = re.sub(r"[^\w'\s-]", " ", line)
     plain = " ".join(plain.split())
-    if any(pattern.search(plain) for pattern in say.WHO_AM_I):
+    if any(pattern.search(plain) for pattern in WHO_AM_I):
         return Intent("self")
-    if (found := say.ABOUT_ME.search(plain)) and _all_in(plain[: found.start()] + plain[found.end() :], say.KNOWING):
+    if (found := ABOUT_ME.search(plain)) and _all_in(plain[: found.start()] + plain[found.end() :], KNOWING):
         return Intent("self")
-    if (found := say.I_PREFER.fullmatch(plain)) is not None:
+    if (found := I_PREFER.fullmatch(plain)) is not None:
         return Intent("self", topic=found.groupdict().get("topic") or "")
     return _mine(plain)
 
 
 def _mine(plain: str) -> Intent | None:
     """As in "my coding conventions", "the user's preferences": a thing of a person, with what of it is meant."""
-    owner = say.MINE.search(plain)
-    if owner is None or not _all_in(plain[: owner.start()], say.KNOWING):
+    owner = MINE.search(plain)
+    if owner is None or not _all_in(plain[: owner.start()], KNOWING):
         return None
     words = _WORD.findall(plain[owner.end() :])
     head = next((place for place, word in enumerate(words) if _is_head(word, words[:place])), None)
     if head is None or head > _MOST_MODIFIERS:
         return None
     behind = words[head + 1 :]
-    if say.OF_WHAT.fullmatch(" ".join(behind)) is None and not all(word in say.KNOWING for word in behind):
+    if OF_WHAT.fullmatch(" ".join(behind)) is None and not all(word in KNOWING for word in behind):
         return None
-    topic = [word for word in (*words[: head + 1], *behind) if word not in say.KNOWING]
+    topic = [word for word in (*words[: head + 1], *behind) if word not in KNOWING]
     return Intent("self", topic=" ".join(topic))
 
 
 def _is_head(word: str, before: list[str]) -> bool:
     """Whether it is a thing that only a person has; of the others the words before it must say so."""
-    if say.OWN.fullmatch(word):
+    if OWN.fullmatch(word):
         return True
-    return bool(say.ALSO_OWN.fullmatch(word)) and all(say.OF_WORK.fullmatch(each) for each in before)
+    return bool(ALSO_OWN.fullmatch(word)) and all(OF_WORK.fullmatch(each) for each in before)
 
 
 def _person(line: str) -> Intent | None:
-    found = say.WHO_IS.match(line)
+    found = WHO_IS.match(line)
     name = _WORD.findall(found["name"]) if found else []
-    if not 0 < len(name) <= _MOST_NAMES or any(word in say.NO_NAME or word in STOP_WORDS for word in name):
+    if not 0 < len(name) <= _MOST_NAMES or any(word in NO_NAME or word in STOP_WORDS for word in name):
         return None
     return Intent("person", topic=" ".join(name))
 
@@ -114,6 +336,8 @@ def _person(line: str) -> Intent | None:
 
 
 def _list(line: str) -> Intent | None:
+    if COMING.fullmatch(re.sub(r"[^\w'\s-]", " ", line).strip()):
+        return WHAT_COMES
     intent, rest = _with_place(line)
     if (tagged := _TAGGED.search(rest)) is not None:
         intent = replace(intent, tags=(tagged["tag"],))
@@ -123,39 +347,40 @@ def _list(line: str) -> Intent | None:
 
 def _with_place(line: str) -> tuple[Intent, str]:
     """Whether this space or all of them are meant, and the line without that."""
-    if found := say.HERE.search(line):
+    if found := HERE.search(line):
         return Intent("list", here=True), f"{line[: found.start()]} {line[found.end() :]}"
-    if found := say.EVERYWHERE.search(line):
+    if found := EVERYWHERE.search(line):
         return Intent("list", everywhere=True), f"{line[: found.start()]} {line[found.end() :]}"
     return Intent("list"), line
 
 
 def _listed(intent: Intent, words: list[str]) -> Intent | None:
     """The list that these words ask for, with a name of a space among them at most; None where they ask for none."""
-    nouns = [say.NOUNS[word] for word in words if word in say.NOUNS]
-    nouns += ["decision"] if say.DECIDE & set(words) and say.DID & set(words) else []
+    nouns = [NOUNS[word] for word in words if word in NOUNS]
+    nouns += ["decision"] if DECIDE & set(words) and DID & set(words) else []
     there = set(words)
-    due, ordered = bool(there & say.DUE_WORDS), bool(there & say.LATEST)
-    wanted = ordered or bool(there & say.LISTING)
+    due, ordered = bool(there & DUE_WORDS), bool(there & LATEST)
+    wanted = ordered or bool(there & LISTING)
     place = [word for word in words if not _is_usual(word)]
     if place and (intent.here or not _names_a_place(words, place)):
         return None
-    kinds = [kind for kind in nouns if kind not in (say.ANY, say.DUE)]
+    kinds = [kind for kind in nouns if kind not in (ANY, DUE)]
     types = tuple(dict.fromkeys(kind for kind in kinds if kind != "project" or not _is_of_a_place(words, place)))
     somewhere = bool(place) or intent.here
-    sure = bool(types or intent.tags or due) and (wanted or somewhere or bool(there & say.ASKING))
+    sure = bool(types or intent.tags or due) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
-    sure |= somewhere and (wanted or bool(there & say.HAPPENED))
+    sure |= somewhere and (wanted or bool(there & HAPPENED))
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
-    return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due)
+    over = not due and bool(there & OVER)
+    return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due, over=over)
 
 
 def _names_a_place(words: list[str], place: list[str]) -> bool:
     """Whether the words that are left stand together, and not behind one that says what a note is about."""
     first = words.index(place[0])
     together = words[first : first + len(place)] == place
-    return together and (first == 0 or words[first - 1] not in say.ABOUT)
+    return together and (first == 0 or words[first - 1] not in ABOUT)
 
 
 def _is_of_a_place(words: list[str], place: list[str]) -> bool:
@@ -164,12 +389,12 @@ def _is_of_a_place(words: list[str], place: list[str]) -> bool:
         return False
     first = words.index(place[0])
     beside = [*words[max(0, first - 1) : first], *words[first + len(place) : first + len(place) + 1]]
-    return any(say.NOUNS.get(word) == "project" for word in beside)
+    return any(NOUNS.get(word) == "project" for word in beside)
 
 
 def _is_usual(word: str) -> bool:
-    known = word in say.NOUNS or word in say.LISTING or word in say.LATEST or word in say.DUE_WORDS
-    known |= word in say.FILLING or word in OPEN_WORDS or word in STOP_WORDS or word.isdecimal()
+    known = word in NOUNS or word in LISTING or word in LATEST or word in DUE_WORDS
+    known |= word in FILLING or word in OPEN_WORDS or word in STOP_WORDS or word.isdecimal()
     return known or ("-" in word and all(_is_usual(part) for part in word.split("-")))
 
 

@@ -2,9 +2,9 @@
 
 A pair is such where enough of what they are about is the same, where what differs is a value (a number, a day, a name,
 a choice), and where nothing shows that they speak of siblings: of the test server and the live one, of two people, of
-two steps. For this the first statement of each note is taken apart: its words in order, what each of them is, and where
-the subject ends. Words that announce a change ("no longer", "now") and words that tell siblings apart are listed in the
-languages that most notes are in. The weights were fitted on the pairs of bench/currency.py's first half and on DevMem.
+two steps; or that they say other things of one subject. For this the first statement of each note is taken apart
+(`holdfast.model.statement`). Words that announce a change ("no longer", "now") count for it. The weights were fitted on
+the pairs of bench/currency.py's first half and on DevMem. What differs is told in the notes' own words.
 """
 
 from __future__ import annotations
@@ -13,377 +13,37 @@ import math
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from holdfast.model.identifiers import FRAME_WORDS
-from holdfast.model.words import STOP_WORDS, folded, query_terms
-
-CHANGE_WORDS = frozenset(
-    """
-    now nowadays anymore currently instead formerly previously henceforth meanwhile updated update correction corrected
-    moved moves changed changes switched raised lowered increased decreased reduced extended shortened renamed
-    replaced replaces upgraded downgraded bumped migrated postponed delayed rescheduled slipped pushed promoted
-    dropped cut doubled halved tripled resized reversed took became becomes went gone since again left retired removed
-    abolished phased sold longer new newer anew lately recently
-    jetzt nun neuerdings inzwischen mittlerweile kunftig seit statt anstatt anstelle verschoben geandert gewechselt
-    umgestellt erhoht gesenkt verlangert verkurzt ersetzt umbenannt abgelost ubernommen umgezogen neu neue neuer neuen
-    neues wieder
-    desormais maintenant dorenavant change modifie deplace reporte repousse remplace augmente baisse reduit passe
-    nouveau nouvelle
-    ahora ya cambio cambiado paso movio aplazo aplazado pospuesto reemplazo reemplazado subio bajo aumento redujo nuevo
-    nueva
-    ora adesso cambiato spostato rinviato sostituito aumentato diventato ridotto nuovo nuova
-    agora mudou adiado substituido aumentou novo nova
-    nu voortaan verplaatst gewijzigd vervangen verhoogd verlaagd nieuwe
-    теперь сейчас отныне больше перенес перенесен перенесли изменен изменили заменен заменили вместо новый новая новое
-    тепер зараз замість
-    teraz obecnie zmieniono zmieniony przeniesiono zamiast nowy nowa
-    artik simdi degisti degistirildi tasindi ertelendi yeni
-    अब बदल बदला बदली नया नई
-    الان اصبح تغير بدلا
-    עכשיו השתנה במקום
-    """.split()  # noqa: SIM905 - a list of words reads better as one text
+from holdfast.model.statement import (
+    ADDITIVE_STEMS,
+    AXIS_OF,
+    CHANGE_WORDS,
+    CHANGES_OF,
+    GENERIC,
+    GENERIC_STEMS,
+    LONGEST,
+    UNSPACED,
+    VERBS,
+    Statement,
+    Word,
+    statement,
+    stem,
 )
-CHANGE_PARTS = (
-    "现在", "改为", "改成", "换成", "变成", "变更", "不再", "调整", "更新为", "推迟", "已经", "升级", "改到", "提高到",
-    "現在は", "変更", "になりました", "に変わ", "延期", "ではなく", "切り替え", "移行", "引き上げ", "引き下げ", "今は",
-    "이제", "변경", "바뀌", "바뀐", "더 이상", "대신", "연기", "옮겼", "지금은",
-)  # fmt: skip
+from holdfast.model.words import STOP_WORDS, folded
 
-NEGATIONS = frozenset(
-    """not no never none without disabled off cannot dont doesnt isnt arent wont nicht kein keine keinen nie niemals
-    ohne pas jamais sans aucun aucune nunca sin ningun ninguna non mai senza nao sem niet geen nooit не нет никогда без
-    nie nigdy degil yok नहीं लא לא""".split()  # noqa: SIM905
+LONGEST_PART = 60  # characters that are shown of what differs
+COVERED = 0.5  # of the words of a claim, from which on another note speaks of the same
+LEAST_WORDS = 2  # of a claim: a single word behind "and" is one more thing that the verb before it speaks of
+_CLAIMS = re.compile(
+    r"(?<=[.!?])\s+|[;\u3002\uff0c\uff1b\uff01\uff1f]|\n+|,?\s+(?:and|but|und|aber|y|pero|et|mais|ed?|ma|en|maar)\s+"
 )
-
-# Of each line one word names another thing than the next does: the test server and the live one.
-AXES = (
-    "staging stage production prod produktiv live dev development test testing preview qa sandbox localhost canary uat",
-    "ios android windows macos mac linux ubuntu debian web desktop mobile",
-    "frontend backend",
-    "client server",
-    "eu us usa uk apac emea europe america asia east west north south",
-    "read write reads writes",
-    "inbound outbound incoming outgoing",
-    "upload download uploads downloads",
-    "internal external",
-    "public private",
-    "primary secondary replica standby",
-    "free paid basic pro team enterprise premium starter plus business",
-    "admin user guest",
-    "hourly nightly daily weekly monthly quarterly yearly annual",
-    "left right",
-    "summer winter spring autumn",
-    "morning evening noon",
-    "min max minimum maximum",
-    "unit integration load smoke",
-    "home office work",
-)  # fmt: skip
-AXIS_OF = {word: place for place, words in enumerate(AXES) for word in words.split()}
-
-# What a number stands behind that names one of many, as in "sprint 12", and no value of a thing.
-NUMBERED = frozenset(
-    """step phase part week sprint chapter lesson ticket issue bug incident invoice order room node host shard rack
-    line level round iteration milestone quarter question task item case customer section page q kw nr no pr epic story
-    schritt teil woche kapitel rechnung auftrag raum etape semaine paso semana fase passo batch branch tag
-    size build run job release number numero nummer num""".split()  # noqa: SIM905
-)
-
-# Words that belong to nothing in particular: what shares only these does not speak of the same.
-GENERIC = frozenset(
-    """decision decided decide decides choose chose chosen use uses used using run runs running ran written write
-    writes set sets setting keep keeps kept like likes prefer prefers want wants user users people please always
-    must may can will need needs work works live lives go goes do does done make makes take takes have has get gets
-    our my your their the thing things note notes info called name named about because since so per each every all
-    any only own new old day days week weeks month months year years hour hours minute minutes second seconds time
-    number value main""".split()  # noqa: SIM905
-)
-
-# Words of the part of a sentence that says something of its subject.
-VERBS = frozenset(
-    """is are was were be been has have had may can will must should shall do does did
-    ist sind war waren hat haben wird werden wurde betragt kostet liegt wohnt muss kann soll
-    est sont etait a ont coute sera doit
-    es son era esta estan tiene cuesta trabaja vive
-    e ha sono costa deve
-    kosten heeft zijn
-    runs uses lives costs listens expires starts ends begins takes leads owns runs works serves""".split()  # noqa: SIM905
-)
-
-# As in "Anna leads the team": of these there is one, so that another who does it has taken over.
-ROLES = frozenset(
-    """lead leads head heads own owns maintain maintains manage manages handle handles responsible charge contact
-    our my primary default main favourite favorite only sole official standard chosen
-    leitet verantwortlich zustandig unser unsere mein meine
-    responsable dirige notre mon ma nuestro nuestra mi""".split()  # noqa: SIM905
-)
-# What began with these took place and was over: a line of a log, a meeting.
-HAPPENINGS = frozenset(
-    """meeting sync standup retro retrospective call minutes besprechung reunion deployed fixed finished completed met
-    discussed talked shipped ran merged restarted restored lunch dinner met read watched visited incident measured
-    closed resolved investigated standup""".split()  # noqa: SIM905
-)
-# What follows tells why, and is no part of the statement.
-WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
-
-
-Kind = Literal["word", "name", "value"]
-
-LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked at
-STEM = 6  # letters of a word that are compared
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
-_TOKEN = re.compile(r"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w.:/@+'\u2019%-]*[\w%+])?|/[\w/.-]+|:")
-_ENDINGS = re.compile(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
-_CHAT = re.compile(
-    r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE
-)
-_PRONOUNS = frozenset("I")
-_NUMBER = re.compile(r"\d[\d.,:/-]*")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
-_TOPIC_MARK = re.compile("[はが是有在는은이가]")
-_CHANGES = re.compile(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
-_WHY = re.compile(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
-_DATED_LINE = re.compile(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
-_DAYS = frozenset(
-    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
-    sundays montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi
-    dimanche lunes martes miercoles jueves viernes sabado domingo
-    january february march april june july august september october november december
-    januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre
-    novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
-    noon midnight""".split()  # noqa: SIM905 - a list of words reads better as one text
-)
-_VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
-_KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
-_ORDINALS = frozenset(
-    "first second third fourth fifth sixth seventh eighth ninth tenth fifteenth twentieth last".split()  # noqa: SIM905
-)
-_STATES = re.compile(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
-_VERBS_FIRST = frozenset(
-    """prefers prefer likes like wants want uses use keeps keep needs need always never please write run set has have
-    remind answer drinks eats lives works speaks""".split()  # noqa: SIM905
-)
-_NUMERALS = {
-    word: str(number)
-    for number, words in enumerate(
-        (
-            "zero", "one eins une", "two zwei deux dos due", "three drei trois tres tre", "four vier quatre cuatro",
-            "five funf cinq cinco", "six sechs seis", "seven sieben sept siete", "eight acht huit ocho",
-            "nine neun neuf nueve", "ten zehn dix diez", "eleven elf onze once", "twelve zwolf douze doce",
-        )
-    )
-    for word in words.split()
-}  # fmt: skip
-
-
-def first_sentence(content: str) -> str:
-    """The first sentence that says something, without its final point."""
-    return next(iter(_sentences(content)), "").rstrip(".;:, ")
-
-
-def stem(word: str) -> str:
-    """What is compared of a folded word."""
-    return _ENDINGS.sub("", word)[:STEM]
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word: its `stem` is what is compared, `text` is folded; `subject` says that it stands before the verb.
-
-    `first` is the first one of a sentence; a `generic` word belongs to nothing in particular.
-    """
-
-    stem: str
-    text: str
-    kind: Kind
-    subject: bool
-    first: bool = False
-
-    @property
-    def generic(self) -> bool:
-        return self.stem in _GENERIC_STEMS and self.text not in _KINDS
-
-    @property
-    def sort(self) -> str:
-        """Whether it is a day, a figure or a name; empty for what is none of these."""
-        if self.kind != "value":
-            return "name" if self.kind == "name" else ""
-        return "day" if self.text in _DAYS else "figure"
-
-    @property
-    def chosen(self) -> bool:
-        """Whether it can be one of many: a value, a name, or what only begins a sentence with a capital."""
-        return self.kind != "word" or self.first
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """`words` are those of the first sentence that say something, `stems` those of the first three, of any kind.
-
-    `telling` are the words that belong to something in particular.
-    `topics` is what it may be about: words of the first sentence that belong to something in particular, no values.
-    """
-
-    words: tuple[Word, ...]
-    telling: tuple[Word, ...]
-    topics: frozenset[str]
-    stems: frozenset[str]
-    values: frozenset[str]
-    names: frozenset[str]
-    negated: bool
-    changed: bool
-    happened: bool
-    chatty: bool
-    role: bool
-
-
-_GENERIC_STEMS = frozenset(map(stem, GENERIC))
-
-
-def statement(content: str) -> Statement:
-    """What the beginning of a text states."""
-    return _statement(content[:LONGEST])
-
-
-@lru_cache(2048)  # one note is compared with many, and is found by many questions; the rest of a text is not kept
-def _statement(content: str) -> Statement:
-    sentences = _sentences(content)
-    head = _WHY.split(sentences[0], maxsplit=1)[0] if sentences else ""
-    words = _words(head)
-    rest = [word for sentence in sentences[1:3] for word in _words(sentence)]
-    telling = tuple(word for word in words if not word.generic)
-    said = re.findall(r"\w+(?:'\w+)?", folded(head).replace("\u2019", "'"))
-    return Statement(
-        words=tuple(words),
-        telling=telling,
-        topics=frozenset(word.stem for word in telling if word.kind != "value"),
-        stems=frozenset(word.stem for word in (*words, *rest)),
-        values=frozenset(word.stem for word in words if word.kind == "value"),
-        names=frozenset(word.stem for word in words if word.kind == "name"),
-        negated=_is_negated(said),
-        changed=bool(CHANGE_WORDS & set(said) or _CHANGES.search(head)) or any(part in head for part in CHANGE_PARTS),
-        happened=_happened(head) or _is_dated(content),
-        chatty=bool(_CHAT.search(content[:LONGEST])),
-        role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
-    )
-
-
-def _sentences(content: str) -> list[str]:
-    parts = _SENTENCE.split(_plain(content[:LONGEST]))
-    return [part.strip() for part in parts if re.search(r"\w", part)]
-
-
-def _plain(content: str) -> str:
-    """Without heading marks, emphasis and list marks."""
-    return re.sub(r"[`*_#>\[\]()\"\u201c\u201d\u201e]+", " ", re.sub(r"(?m)^\s*(?:[-*+>#]+\s+)+", "", content))
-
-
-def _is_negated(words: list[str]) -> bool:
-    return any(word.replace("'", "") in NEGATIONS or word.endswith("n't") for word in words)
-
-
-def _happened(head: str) -> bool:
-    """Whether it tells of what took place, and not of how a meeting that comes round is held."""
-    begins = HAPPENINGS & {folded(token) for token in _TOKEN.findall(head)[:3]}
-    return bool(begins) and (": " in head or not _STATES.search(head))
-
-
-def _is_dated(text: str) -> bool:
-    """Whether it begins with a day, as lines of a log do: "2026-05-12", "12 May: ", "May 12: "."""
-    if re.match(r"\W*\d{4}-\d\d-\d\d", text):
-        return True
-    named = _DATED_LINE.match(text)
-    return named is not None and folded(named["before"] or named["after"]) in _DAYS | {"may"}
-
-
-def _words(sentence: str) -> list[Word]:
-    tokens = _TOKEN.findall(sentence)[:MOST_WORDS]
-    end = _end_of_subject(tokens)
-    words: list[Word] = []
-    for place, token in enumerate(tokens):
-        plain = folded(token.strip(".:/'\u2019").removesuffix("'s").removesuffix("\u2019s"))
-        if not plain or (_says_nothing(plain, token) and not _is_label(token, place)):
-            continue
-        if _UNSPACED.search(plain):
-            words += _pieces(plain, first=place == 0)
-            continue
-        words.append(_word(token, plain, tokens[place - 1] if place else "", place, end))
-    return words
-
-
-def _pieces(run: str, *, first: bool) -> list[Word]:
-    """The pairs of signs of a text without spaces; the subject ends at the particle that marks it."""
-    mark = _TOPIC_MARK.search(run)
-    head = set(query_terms(run[: mark.start()])) if mark else set()
-    return [
-        Word(piece, piece, "value" if any(map(str.isdigit, piece)) else "word", first and piece in head)
-        for piece in query_terms(run)
-        if piece not in CHANGE_PARTS
-    ]
-
-
-def _is_label(token: str, place: int) -> bool:
-    """A letter that tells one of several things, as in "Incubator A"; "I" is a pronoun."""
-    return place > 0 and len(token) == 1 and token.isupper() and token not in _PRONOUNS
-
-
-def _says_nothing(plain: str, token: str) -> bool:
-    if (
-        plain in _DAYS
-        or plain in _NUMERALS
-        or plain in _ORDINALS
-        or (len(token) > 1 and token.isupper())
-        or (plain in AXIS_OF and (plain != "us" or token.isupper()))
-    ):
-        return False
-    return plain in CHANGE_WORDS or plain in STOP_WORDS or plain in FRAME_WORDS
-
-
-def _word(token: str, plain: str, before: str, place: int, end: int) -> Word:
-    subject = place < end
-    numbered = folded(before).rstrip(".:s") in NUMBERED or folded(before) in NUMBERED
-    if _NUMBER.match(plain) or plain in _NUMERALS:
-        value = _NUMERALS.get(plain, plain.replace(",", ""))
-        return Word(value, plain, "name" if numbered else "value", subject, place == 0)
-    if plain in _DAYS:
-        return Word(stem(plain), plain, "value", subject, place == 0)
-    if any(sign.isdigit() for sign in plain):
-        return Word(plain, plain, "name", subject, place == 0)
-    if plain in _ORDINALS:
-        return Word(plain, plain, "value" if place else "name", subject, place == 0)
-    is_name = any(sign.isupper() for sign in token[1:]) or (token[:1].isupper() and place > 0) or "/" in plain
-    return Word(stem(plain), plain, "name" if is_name else "word", subject, place == 0)
-
-
-def _end_of_subject(tokens: list[str]) -> int:
-    """The place of the first word that is no part of the subject: a colon, a verb, what has a verb's ending."""
-    plain = [folded(token).rstrip(".,") for token in tokens]
-    if plain and plain[0] in _VERBS_FIRST:
-        return 0
-    for place, word in enumerate(plain):
-        if _is_label(tokens[place], place):
-            continue
-        if word.endswith(":") or (place and word in VERBS):
-            return place
-        if place and plain[place - 1] not in STOP_WORDS and _may_be_verb(word, place):  # as in "for users": none
-            return place
-    return len(tokens) // 2
-
-
-def _may_be_verb(word: str, place: int) -> bool:
-    if stem(word) in _GENERIC_STEMS:
-        return word not in AXIS_OF and word not in NUMBERED
-    return place > 1 and word.endswith(_VERB_ENDINGS) and word not in _DAYS
-
-
-FOLDED, LED, SURE = (
-    0.5,
-    0.3,
-    0.8,
-)  # from which likelihood one note stands behind another, comes after it; and beyond doubt
+_EDGES = ".,:;!?()[]\"'\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1\u2019"
+_VERBS = frozenset(map(stem, VERBS | GENERIC))
+_VERB_ENDINGS = ("s", "t", "en", "ed")
 _FEW = 3  # words that differ in one place of a text
 _SHORT, _ENOUGH = 10, 2  # words that a text says; topics that two long ones must share
+_FAR = 0.5  # a cosine below which two texts are about one thing only where their words show it
 _NEAR = 0.6  # a cosine that tells that two texts are about one thing, where their words hardly do
 
 
@@ -398,7 +58,8 @@ class Signs:
     tells of a change of what the older one says, `quotes` that it names the older one's value; `differ` that both have
     a value of their own; `siblings` that their subjects are told apart; `plain` that they differ in one place only;
     `moved` that the newer tells of a change of the older one's subject, to another value of its sort;
-    `subject_alone` that they share what they are about and nothing of what they say of it.
+    `subject_alone` that they share what they are about and nothing of what they say of it; `otherwise_said` that
+    another verb says another thing of one subject; `additive` that of what they tell there can be many.
     """
 
     likeness: float | None
@@ -418,6 +79,8 @@ class Signs:
     chatty: bool
     moved: bool
     subject_alone: bool
+    otherwise_said: bool
+    additive: bool
 
 
 def may_speak_of_one(one: Statement, other: Statement) -> bool:
@@ -449,6 +112,9 @@ def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
     slots = _slots(older, newer)
     differ = any(word.chosen for word in only_old) and any(word.chosen for word in only_new)
     differ = differ and (newer.changed or _are_of_one_sort(only_old, only_new))
+    differ = differ and not _measure_another_thing(only_old, only_new)
+    if newer.changed and only_old and only_new and all(UNSPACED.search(word.text) for word in (*only_old, *only_new)):
+        differ = True  # no word of these scripts shows that it is a name
     replaced = bool(only_old) and bool(only_new)
     quotes = bool(older.values - newer.values == frozenset() and older.values and newer.values - older.values)
     return Signs(
@@ -462,19 +128,27 @@ def signs(older: Statement, newer: Statement, likeness: float | None) -> Signs:
         opposed=older.negated != newer.negated,
         siblings=_are_siblings(older, newer, only_old, only_new, slots),
         plain=_differ_in_one_place(older, newer, only_old, only_new, slots),
-        apart=min(sum(word.kind != "value" for word in only_old), sum(word.kind != "value" for word in only_new)),
+        apart=min(_many(only_old), _many(only_new)),
         heads=_has_head(only_old) and _has_head(only_new),
         length=min(len(older.stems), len(newer.stems)),
         happened=older.happened and newer.happened,
         chatty=older.chatty or newer.chatty,
         moved=newer.changed and differ and _takes_over(older, newer, only_old, only_new),
         subject_alone=not differ and not _say_the_same(older, newer),
+        otherwise_said=_is_said_otherwise(older, newer, only_old, only_new),
+        additive=_is_additive(older, newer),
     )
 
 
 def sameness(seen: Signs) -> float:
     """How likely the pair is two versions of one fact, in 0..1."""
-    if seen.siblings or seen.happened or seen.chatty or not (seen.replaced or seen.opposed or seen.changed):
+    if (
+        seen.siblings
+        or seen.additive
+        or seen.happened
+        or seen.chatty
+        or not (seen.replaced or seen.opposed or seen.changed)
+    ):
         return 0.0
     if seen.length > _SHORT and not seen.plain and (not seen.changed or seen.topics < _ENOUGH):
         return 0.0  # of two long texts something always differs
@@ -486,13 +160,15 @@ def sameness(seen: Signs) -> float:
         + 1.4 * (min(seen.topics, 4) - 2)
         + 1.8 * seen.changed
         + 1.2 * seen.quotes
-        + 1.8 * seen.moved
+        + 1.8 * (seen.moved and not seen.otherwise_said)
         + 1.8 * seen.plain
         + 0.8 * seen.opposed
         - 0.7 * min(seen.apart, 6)
         - 1.5 * seen.heads
         - 2.5 * (seen.topics < _ENOUGH and not seen.differ and likeness < _NEAR)
         - 2.5 * (seen.subject_alone and not (seen.changed or seen.plain or seen.quotes or seen.opposed))
+        - 4.0 * seen.otherwise_said
+        - 1.0 * (likeness < _FAR and not (seen.differ or seen.changed or seen.plain or seen.opposed or seen.quotes))
         - 0.3 * (seen.length > _FEW and not (seen.plain or seen.changed or seen.quotes))
         - 0.1 * max(0, seen.length - 8)
     )
@@ -503,6 +179,12 @@ def _only(one: Statement, other: Statement) -> list[Word]:
     return [word for word in one.telling if word.stem not in other.stems]
 
 
+def _many(only: list[Word]) -> int:
+    """How many words; of scripts without spaces two pieces share a sign, and are one."""
+    pieces = sum(bool(UNSPACED.search(word.text)) for word in only)
+    return sum(word.kind != "value" for word in only) - pieces // 2
+
+
 def _sorts(only: list[Word]) -> set[str]:
     return {word.sort for word in only if word.sort}
 
@@ -510,7 +192,21 @@ def _sorts(only: list[Word]) -> set[str]:
 def _are_of_one_sort(only_old: list[Word], only_new: list[Word]) -> bool:
     """Whether days stand against days, and figures against figures: a day is no other version of an amount."""
     mine, its = _sorts(only_old), _sorts(only_new)
-    return not (mine and its) or not mine.isdisjoint(its)
+    return not (mine and its) or _meet(mine, its)
+
+
+def _meet(mine: set[str], its: set[str]) -> bool:
+    """Whether two sets have a sort in common; a figure without a unit may be any."""
+    if not mine.isdisjoint(its):
+        return True
+    bare = "figure" in mine or "figure" in its
+    return bare and all(any(each.startswith("figure") for each in side) for side in (mine, its))
+
+
+def _measure_another_thing(only_old: list[Word], only_new: list[Word]) -> bool:
+    """Whether nothing but figures stand against each other, of which no two can be compared, as hours and euros."""
+    mine, its = _sorts(only_old), _sorts(only_new)
+    return all(each.startswith("figure ") for each in (*mine, *its)) and bool(mine and its) and mine.isdisjoint(its)
 
 
 def _takes_over(older: Statement, newer: Statement, only_old: list[Word], only_new: list[Word]) -> bool:
@@ -519,7 +215,39 @@ def _takes_over(older: Statement, newer: Statement, only_old: list[Word], only_n
         {word.stem for word in each.words if word.subject and word.kind != "value" and not word.generic}
         for each in (older, newer)
     )
-    return bool(its) and its <= mine and not _sorts(only_old).isdisjoint(_sorts(only_new))
+    return bool(its) and its <= mine and _meet(_sorts(only_old), _sorts(only_new))
+
+
+def _is_said_otherwise(older: Statement, newer: Statement, only_old: list[Word], only_new: list[Word]) -> bool:
+    """Whether they share their subject alone, and what each says of it is no other state of the same."""
+    mine, its = ({word.stem for word in each.words if word.subject} for each in (older, newer))
+    if mine.isdisjoint(its) or _say_the_same(older, newer):
+        return False
+    if newer.shifted and newer.shifted.isdisjoint(older.stems):
+        return True
+    if _measure_another_thing(only_old, only_new) or (newer.changed and not _are_of_one_sort(only_old, only_new)):
+        return True
+    is_anybody = mine & its <= GENERIC_STEMS  # of a user, and of us, much is said
+    return (is_anybody and mine != its) or _is_another_state(older, newer, is_anybody=is_anybody)
+
+
+def _is_another_state(older: Statement, newer: Statement, *, is_anybody: bool) -> bool:
+    """Whether the verbs tell of other things, and none of a change of what the other says."""
+    changes = CHANGES_OF.get(older.predicate, frozenset())
+    if changes and newer.changed:
+        return changes.isdisjoint(newer.said)
+    if is_anybody:
+        return older.predicate != newer.predicate or not older.predicate
+    verbs = stem(older.predicate), stem(newer.predicate)
+    return all(verbs) and verbs[0] != verbs[1] and verbs[0] not in newer.stems and verbs[1] not in older.stems
+
+
+def _is_additive(older: Statement, newer: Statement) -> bool:
+    verb = stem(older.predicate)
+    if not verb or verb != stem(newer.predicate) or verb not in ADDITIVE_STEMS or newer.changed:
+        return False
+    more = {word.stem for word in older.words if not word.subject and word.stem != verb} & newer.stems
+    return older.negated == newer.negated and not more
 
 
 def _say_the_same(older: Statement, newer: Statement) -> bool:
@@ -558,7 +286,7 @@ def _are_siblings(
     slots: list[Slot],
 ) -> bool:
     """Whether what differs tells two subjects apart, and not what is said of one."""
-    if _on_one_axis(older, newer, only_old, only_new):
+    if _on_one_axis(older, newer, only_old, only_new) or _are_two_of_a_kind(older, newer):
         return True
     for place, (mine, theirs) in enumerate(slots):
         ours = [word for word in mine if word.subject and word in only_old]
@@ -573,6 +301,19 @@ def _are_siblings(
     named_old = [word for word in only_old if word.subject and (word.kind == "name" or word.first)]
     named_new = [word for word in only_new if word.subject and (word.kind == "name" or word.first)]
     return bool(named_old and named_new) and len(only_old) > len(named_old) and len(only_new) > len(named_new)
+
+
+def _are_two_of_a_kind(older: Statement, newer: Statement) -> bool:
+    """As season tickets and day tickets: the last words of the subjects are one, those before it are told apart."""
+    mine, its = ([word for word in each.words if word.subject] for each in (older, newer))
+    if newer.changed or min(len(mine), len(its)) < 2 or mine[-1].stem != its[-1].stem:  # noqa: PLR2004 - two words
+        return False
+    if older.role or newer.role or any(word.kind == "value" for word in (*mine, *its)):
+        return False
+    own, other = (
+        {word.stem for word in one[:-1]} - {word.stem for word in two} for one, two in ((mine, its), (its, mine))
+    )
+    return bool(own) and bool(other)
 
 
 def _is_identifier(word: Word) -> bool:
@@ -594,3 +335,95 @@ def _axes(said: Statement) -> dict[int, set[str]]:
         if word.text in AXIS_OF:
             axes.setdefault(AXIS_OF[word.text], set()).add(word.text)
     return axes
+
+
+def parts_that_differ(one: str, other: str) -> tuple[str, str] | None:
+    """What each text has and the other has not, of the claims that are likest; None where that tells nothing.
+
+    Either part may be empty.
+    """
+    mine, its = max(
+        ((mine, its) for mine in _claims(one) for its in _claims(other)),
+        key=lambda pair: len({word.stem for word in pair[0].said.words} & {word.stem for word in pair[1].said.words}),
+        default=(_Claim("", statement("")), _Claim("", statement(""))),
+    )
+    here, there = _tokens(mine.text), _tokens(its.text)
+    blocks = SequenceMatcher(
+        None, [token.compared for token in here], [token.compared for token in there], autojunk=False
+    ).get_opcodes()
+    left = [here[a:b] for kind, a, b, _, _ in blocks if kind != "equal"]
+    right = [there[a:b] for kind, _, _, a, b in blocks if kind != "equal"]
+    parts = _shown(left, there), _shown(right, here)
+    return parts if any(parts) else None
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Whether two statements name the same values and the same names, and both deny it or neither does.
+
+    The name of what they speak of is none of these: of one thing they may say different things without any.
+    """
+    mine, its = statement(one), statement(other)
+    tells = any(word.kind != "word" and not word.subject for word in (*mine.words, *its.words))
+    return tells and (mine.values | mine.names) == (its.values | its.names) and mine.negated == its.negated
+
+
+def says_more(older: str, newer: str) -> bool:
+    """Whether the older text says something beside that of which the newer one is a version."""
+    said = statement(newer).stems
+    return any(
+        len({word.stem for word in claim.said.words} & said) < COVERED * len(claim.said.words)
+        for claim in _claims(older)[1:]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One of the things that a text says, as it is written."""
+
+    text: str
+    said: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word as it is written and as it is compared; whether it tells anything."""
+
+    written: str
+    compared: str
+    tells: bool
+
+
+def _claims(text: str) -> list[_Claim]:
+    """The first is the beginning of the text, whatever it says; of the others what has a verb."""
+    parts = [_Claim(part.strip(), statement(part)) for part in _CLAIMS.split(text[:LONGEST]) if part.strip()]
+    return [claim for place, claim in enumerate(parts) if place == 0 or _has_verb(claim)]
+
+
+def _has_verb(claim: _Claim) -> bool:
+    words = [folded(word.strip(_EDGES)) for word in claim.text.split()]
+    if len(claim.said.words) < LEAST_WORDS:
+        return False
+    return len(words) == 1 or any(stem(word) in _VERBS or word.endswith(_VERB_ENDINGS) for word in words)
+
+
+def _tokens(text: str) -> list[_Token]:
+    found = []
+    for token in text.split():
+        written = token.strip(_EDGES)
+        plain = folded(written).removesuffix("'s")
+        if written:
+            compared = plain if any(map(str.isdecimal, plain)) or "/" in plain else stem(plain)
+            found.append(_Token(written, compared, plain not in STOP_WORDS and plain not in CHANGE_WORDS))
+    return found
+
+
+def _shown(blocks: list[list[_Token]], other: list[_Token]) -> str:
+    """The blocks that tell something new, each without the words at its edges that tell nothing."""
+    known = {token.compared for token in other}
+    parts = []
+    for block in blocks:
+        places = [place for place, token in enumerate(block) if token.tells]
+        if any(block[place].compared not in known for place in places):
+            parts.append(" ".join(token.written for token in block[places[0] : places[-1] + 1]))
+    text = " \u2026 ".join(parts)
+    return text if len(text) <= LONGEST_PART else text[: LONGEST_PART - 1] + "\u2026"

@@ -1,4 +1,6 @@
-"""A note and the edges that leave it, its id, and its space: the values every layer speaks of.
+"""A note: its values and edges, its id and space, its instants as text, and how two that say the same become one.
+
+A note and the edges that leave it, its id, and its space: the values every layer speaks of.
 
 An id is `mem_` and 16 characters of lower-case Crockford base32: 48 bits of milliseconds, 30 random bits.
 """
@@ -8,8 +10,55 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Any, Final, Literal, get_args
+
+_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+
+
+def instant(moment: datetime) -> str:
+    """`moment` as canonical text; a naive one is read as UTC."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+def read_instant(value: object) -> str:
+    """Canonical text of an ISO-8601 date or time, or of a date or datetime object.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    match value:
+        case datetime():
+            return instant(value)
+        case date():
+            return f"{value.isoformat()}T00:00:00Z"
+        case str():
+            return _read_text(value)
+    raise ValueError("not an ISO-8601 time")
+
+
+@lru_cache(maxsize=1024)  # of a note's times most are the same, and so are those of notes that came together
+def _read_text(value: str) -> str:
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        return value if _CANONICAL.fullmatch(value) else instant(moment)
+    except OverflowError as error:
+        raise ValueError("out of range") from error
+
+
+def end_of(value: str) -> str:
+    """The last second that `value` covers: a bare date means its whole day."""
+    return read_instant(value)[:10] + "T23:59:59Z" if len(value.strip()) == len("2026-01-31") else read_instant(value)
+
+
+def moment(text: str) -> datetime:
+    """The aware datetime of a canonical instant."""
+    return datetime.fromisoformat(text)
+
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIX = "mem_"
@@ -66,6 +115,7 @@ DEVICES = frozenset(
 )
 _FORBIDDEN = re.compile(r"[^\w.-]+", re.UNICODE)
 _DASHES = re.compile(r"-{2,}")
+_SLUG_BYTES = 40  # bytes: file systems count those
 
 
 @functools.lru_cache(maxsize=512)
@@ -86,15 +136,22 @@ def space_name(text: str) -> str:
 
 
 def slug(title: str) -> str:
-    """A readable file name stem of at most 40 characters; cosmetic, never an identity."""
-    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", title).lower(), re.UNICODE)
+    """A readable file name stem of at most 40 bytes of UTF-8, in any script; cosmetic, never an identity."""
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", title).lower())
+    # signs that belong to the letter before them, as Hindi's vowels do, are part of a word
+    kept = (sign if sign.isalnum() or unicodedata.category(sign).startswith("M") else " " for sign in text)
     stem = ""
-    for word in words:
-        longer = f"{stem}-{word}" if stem else word
-        if len(longer.encode()) > 40:  # noqa: PLR2004 - bytes: file systems count those
+    for word in "".join(kept).split():
+        longer = f"{stem}-{word}" if stem else _start_of(word, _SLUG_BYTES)
+        if len(longer.encode()) > _SLUG_BYTES:
             break
         stem = longer
     return f"note-{stem}" if stem in DEVICES else stem or "note"
+
+
+def _start_of(word: str, size: int) -> str:
+    """As much of a word as so many bytes hold: Chinese and Japanese sentences are one."""
+    return word.encode()[:size].decode(errors="ignore")
 
 
 NoteType = Literal[
@@ -163,6 +220,10 @@ class Note:
     def is_outdated(self) -> bool:
         """Retired by a person or an agent, whatever the clock says."""
         return self.outdated or self.superseded_by is not None
+
+    def is_current(self, now: str) -> bool:
+        """Neither retired nor past its `valid_until`; the index's own words for it are in `index/current.py`."""
+        return not self.is_outdated and (self.valid_until is None or self.valid_until > now)
 
     @property
     def happened(self) -> str:
@@ -236,3 +297,113 @@ def title_of(content: str) -> str:
     head = line[: TITLE_LENGTH + 1]
     cut = head.rfind(" ")
     return (head[:cut] if cut > TITLE_LENGTH // 2 else line[:TITLE_LENGTH]).rstrip(" ,;:").rstrip() + "…"
+
+
+# What happens can happen again: in another session it is another note. What holds, holds in every session.
+OCCURRENCES = ("event", "observation", "experience")
+_PLAIN_TIER = "working"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A note with what was told of it again; `added` names what is new, `kept` says what was told and not taken."""
+
+    note: Note
+    added: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def same_text(content: str) -> str:
+    """The one spelling of texts that say the same: without case, runs of white space as one blank."""
+    if content.isascii():
+        return " ".join(content.lower().split())
+    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFC", content).casefold())
+    return " ".join(plain.split())
+
+
+def are_told_apart(one: Note, other: Note) -> bool:
+    """Whether two notes with the same text are two all the same; see `holdfast.index.rows.same_note`."""
+    differs = [
+        bool(a and b and a.casefold() != b.casefold())
+        for a, b in ((one.event_time, other.event_time), (one.subject, other.subject))
+    ]
+    elsewhere = one.session and other.session and one.session != other.session
+    return any(differs) or bool(elsewhere and one.type in OCCURRENCES)
+
+
+def have_two_titles(one: Note, other: Note) -> bool:
+    """Whether both have a title of their own, and not the same: two files of one text, named for two persons."""
+    own = [note.title.casefold() for note in (one, other) if note.title != title_of(note.content)]
+    return len(set(own)) > 1
+
+
+def joined(
+    before: Note, given: Note, links: Sequence[Link], now: str, most_tags: int, confidence: float | None = None
+) -> Joined:
+    """The note as it is once `given` was said, too.
+
+    Tags and links are joined, the higher tier counts, what the note lacks is filled in. Its text and title stay.
+
+    Args:
+        before: the note that is kept.
+        given: what was said again.
+        links: the edges that were asked for.
+        now: when, an instant.
+        most_tags: how many tags a note may have.
+        confidence: how sure the caller is, None where that was not said.
+    """
+    tags = _union(before.tags, given.tags)
+    kept = [f"it has {most_tags} tags already, the rest was left out"] if len(tags) > most_tags else []
+    after = replace(
+        before,
+        tags=(*before.tags, *tags[len(before.tags) : max(len(before.tags), most_tags)]),
+        connections=_with_links(before, links),
+        tier=min(before.tier, given.tier, key=TIERS.index),
+        about_self=before.about_self or given.about_self,
+        session=before.session or given.session,
+        confidence=before.confidence if confidence is None or before.evidence else confidence,
+        **filled(before, given),
+    )
+    added = tuple(name for name, changed in _differences(before, after) if changed)
+    if added:
+        after = replace(after, updated=max(now, before.updated))
+    return Joined(after, added, (*kept, *_kept(after, given)))
+
+
+def filled(before: Note, given: Note) -> dict[str, Any]:
+    """What a note takes over from another one of the same matter, where it has none of its own."""
+    return {name: getattr(before, name) or getattr(given, name) for name in FILLED}
+
+
+def _union(before: Sequence[str], given: Iterable[str]) -> tuple[str, ...]:
+    known = {tag.lower() for tag in before}
+    return (*before, *(tag for tag in given if tag.lower() not in known))
+
+
+def _with_links(before: Note, links: Sequence[Link]) -> tuple[Link, ...]:
+    known = {(link.to, link.type) for link in before.connections}
+    fresh = (link for link in links if link.to != before.id and (link.to, link.type) not in known)
+    return (*before.connections, *fresh)
+
+
+def _differences(before: Note, after: Note) -> list[tuple[str, bool]]:
+    return [
+        ("tags", before.tags != after.tags),
+        ("links", before.connections != after.connections),
+        (f"tier {after.tier}", before.tier != after.tier),
+        ("about_self", before.about_self != after.about_self),
+        *((name, getattr(before, name) != getattr(after, name)) for name in FILLED),
+        ("session", before.session != after.session),
+        (f"confidence {after.confidence:g}", before.confidence != after.confidence),
+    ]
+
+
+def _kept(after: Note, given: Note) -> list[str]:
+    """What the note has otherwise than it was told now."""
+    told = [
+        ("its title", given.title not in (after.title, title_of(given.content))),
+        (f"tier {after.tier}", given.tier not in (after.tier, _PLAIN_TIER)),
+        (f"confidence {after.confidence:g}", given.confidence != after.confidence),
+        ("the session that it was stored in", given.session not in (None, after.session)),
+    ]
+    return [f"it keeps {name}" for name, differs in told if differs]

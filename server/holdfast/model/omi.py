@@ -2,12 +2,7 @@
 
 * Types are never translated in storage: each family of tools sees its own view.
 * Order: final = 0.7 relevance + 0.3 exp(-days / 30), as OMI's reference has it.
-* Relevance: OMI's threshold of 0.7 means "similar enough". A probability that a careful reader calls a note relevant is
-  rarely as high as that where a question shares no words with its answer, so it is rescaled: monotone, two straight
-  pieces that meet at 0.7. With vectors they meet at recall's own gate, and relevance is lowered first by the share of
-  the question's words that no note has. The constants are round numbers, chosen with all of DevMem in view
-  (bench/omi.py shows both halves). On recall's scale 0.7 is a strong hit: the evidence of 0.39 of DevMem's natural and
-  paraphrased questions reaches that, of 0.73 it reaches 0.7 on this one.
+* Relevance: OMI's threshold of 0.7 means "similar enough"; here it is the line of a strong hit, the same in every tool.
 * Integrity: the baselines of pages, as the journal tells them, and the evidence of a belief.
 """
 
@@ -19,11 +14,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from holdfast.model.belief import breaks, read_evidence
-from holdfast.model.note import NOTE_TYPES
-from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, is_page
-from holdfast.model.records import FileChange, JournalRecord, PageMark
-from holdfast.model.times import moment
+from holdfast.model.lifecycle import breaks, read_evidence
+from holdfast.model.note import NOTE_TYPES, moment
+from holdfast.model.records import DAILY, MEMORY, NOW, NOW_FOLDER, FileChange, JournalRecord, PageMark, is_page
 
 MemoryType = Literal["fact", "experience", "belief", "decision"]
 
@@ -62,33 +55,6 @@ def recency(created: str, now: datetime, constant: float = DAYS) -> float:
 def final_score(relevance: float, created: str, now: datetime, constant: float = DAYS) -> float:
     """In 0..1 for a relevance in 0..1. Days count in fractions."""
     return RELEVANCE_SHARE * relevance + RECENCY_SHARE * recency(created, now, constant)
-
-
-SIMILAR = 0.7
-LINE, LINE_OF_WORDS = 0.18, 0.5  # the relevance that becomes SIMILAR: with vectors, and by words alone
-_UNKNOWN = 2.0  # the log odds that a question of unknown words alone would lose
-_FOREIGN = 2 / 3  # with more of its words unknown it is rather in another language, or full of slips of the pen
-
-
-def similarity(relevance: float, unknown: float, *, by_meaning: bool) -> float:
-    """The measure that `min_relevance` is compared with, in 0..1; monotone in `relevance`.
-
-    Args:
-        relevance: how likely a careful reader calls the note relevant (`holdfast.model.ranking.likelihood`), in 0..1.
-        unknown: the share of the question's words that no note has, in 0..1.
-        by_meaning: whether vectors were compared.
-    """
-    if by_meaning and unknown <= _FOREIGN:
-        relevance = _with_odds(relevance, math.exp(-_UNKNOWN * unknown))
-    line = LINE if by_meaning else LINE_OF_WORDS
-    if relevance < line:
-        return SIMILAR * relevance / line
-    return SIMILAR + (1.0 - SIMILAR) * (relevance - line) / (1.0 - line)
-
-
-def _with_odds(probability: float, factor: float) -> float:
-    """The probability with its odds multiplied."""
-    return probability * factor / (probability * factor + 1.0 - probability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,10 @@
-"""Pieces of a long text: the passage that answers a question, sections below headings, pages that a client can take."""
+"""What of a text is shown: nothing that its writer marked as private, and of a long one a piece.
+
+What a person marked as private: it is taken out of a text before anything is done with the text.
+
+As in "deploy to <private>10.0.0.7</private>". A mark that is never closed counts to the end: too much is left out
+rather than too little. Letters may be capital or small, and marks may have blanks inside.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +18,24 @@ from typing import Final
 
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import folded
+
+LEFT_OUT: Final = "[private]"
+_MARK: Final = re.compile(r"<\s*(/?)\s*private\s*>", re.IGNORECASE)
+
+
+def without_private(text: str) -> str:
+    """The text with `[private]` in the place of each such part; an inner one belongs to the outer one."""
+    kept: list[str] = []
+    depth = start = 0  # start: of what is kept next
+    for mark in _MARK.finditer(text):
+        closes = bool(mark[1])
+        if not closes and not depth:
+            kept += [text[start : mark.start()], LEFT_OUT]
+        if closes and depth:
+            start = mark.end()
+        depth = max(0, depth - 1) if closes else depth + 1
+    return "".join(kept if depth else [*kept, text[start:]])
+
 
 _PIECE = 800  # characters of a line that are measured at once
 _PIECES = re.compile(rf"[^\n]{{0,{_PIECE - 1}}}\n|[^\n]{{1,{_PIECE}}}(?<=[ \t])|[^\n]{{1,{_PIECE}}}")

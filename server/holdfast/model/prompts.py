@@ -148,6 +148,16 @@ _QUESTION = frozenset(
 )
 _QUESTION_UNSPACED = re.compile("どう|どこ|どの|いつ|なぜ|怎么|怎麼|哪|为什么|為什麼|什么时候|어떻게|어디|언제|왜|어느")
 
+_BEGINS = frozenset(
+    """is are was were do does did can may should has have had will would am ist sind war hat haben kann darf muss
+    durfen mussen sollen gibt est sont peut peuvent
+    doit faut es son esta estan hay puede pueden tiene debe""".split()  # noqa: SIM905
+)
+_TO_YOU = re.compile(
+    r"\W*(?:(?:please|bitte|por favor|s'il te plait) |(?:can|could|would|will) you |(?:kannst|konntest) du |peux-tu "
+    r"|puedes )"
+)
+
 
 def _words(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in folded_words(text))
@@ -198,6 +208,20 @@ def idle(prompt: str) -> Idle | None:
         return None if len(words) == 1 and words[0] not in _ALONE else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
     return None if is_search or _is_question(prompt, words) else "order"
+
+
+def asks_something(prompt: str) -> bool:
+    """Whether a prompt may be a question to memory by its form: no order, and no answer to what was said before.
+
+    It has the sign of a question, or begins as one does, or with a word that names something, and goes on as a sentence
+    does: two words of grammar are in it. Keywords alone are looked for more strictly.
+    """
+    words = folded_words(prompt)
+    if not words or idle(prompt) is not None or words[0] in _ORDER_WORDS - _QUESTION or _TO_YOU.match(folded(prompt)):
+        return False
+    if _ASKING.search(prompt) or words[0] in _QUESTION | _BEGINS or _QUESTION_UNSPACED.search(prompt):
+        return True
+    return words[0] not in _NAMES_NOTHING and len(STOP_WORDS.intersection(words)) > 1
 
 
 def _is_letter(word: str) -> bool:

@@ -12,10 +12,9 @@ whatever else was found, and only it decides what is returned and what is marked
 
     affinity = 0.15 tanh( sum over signals of  signal * weight * similarity * 2^(-age / 30 days) )
 
-is what feedback does to the order, with weight 1 for what somebody said and 0.5 for what an agent inferred: a note that
-was liked for a question comes a little earlier for questions like it. It is added to the score that orders and never to
+is what feedback does to the order: weight 1 for what somebody said, 0.5 for what an agent inferred. It is no part of
 relevance, so it hides nothing and shows nothing that was not there. The bound and the half-life are Ormah's; the sum
-inside tanh replaces its mean, so that repeated signals count for more than one and never for more than the bound.
+replaces its mean, so that repeated signals count for more than one and never for more than the bound.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from holdfast.model.identifiers import NOT_ENGLISH, Unit, units_of
-from holdfast.model.note import GLOBAL_SPACE
-from holdfast.model.times import moment
-from holdfast.model.words import STOP_WORDS, folded_words, query_terms, written_as_names
+from holdfast.model.doubts import VALUE_WORDS, asks_for_one_thing, is_strange, named_nowhere, never_rising
+from holdfast.model.identifiers import Unit, is_content, shows_another_language, units_of
+from holdfast.model.note import GLOBAL_SPACE, moment
+from holdfast.model.words import query_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,22 +190,25 @@ def _ramp(value: float, low: float, high: float) -> float:
 
 
 GATE = 0.31  # nothing is returned unless the best hit reaches it
+ASKED_GATE, MOST_DOUBTFUL = 0.21, 3  # of a question it is this, and between the two no more than so many are shown
 FLOOR = 0.14  # below it a single note is not returned
 WEAK = 0.7  # below it a note is marked as doubtful
+_BEYOND_DOUBT, BESIDE_SURE = 0.985, 0.3  # beside a hit of the first, one below the second is left out
+LEVELLED = 32  # places whose relevances are brought into order
 _CAREFUL = (WEAK / (1 - WEAK)) / (0.55 / (1 - 0.55))  # see `careful`
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
-_SHOWN_WORDS = 5
-_NAMED_FLOOR, _HIGHEST_FLOOR = 0.72, 0.85  # relevance of a note that holds an identifier, and all that is named
+_NAMED_FLOOR, _HIGHEST_FLOOR, _SHOWN_WORDS = 0.72, 0.85, 5  # relevance of what holds one identifier, and all
 _FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of what is asked about
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
-_EXTRAORDINARY = 0.8  # what a word weighs more that is no ordinary one
+_EXTRAORDINARY, _UNREAD = 0.8, 0.6  # what a word weighs more that is no ordinary one; the share of unknown ones
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
 _RELEVANT_WORDS, _ALL_WORDS = 0.3, 2 / 3  # coverages
-_BY_MEANING = 0.73  # the most of a note that shares no word with the question: never certain
-_DOUBT = 0.5  # the most of what may be beside the point whatever it has in common with the question: below WEAK
-_UNREAD, _ENGLISH, _PLAIN_WORDS = 0.6, 0.2, 2  # shares of a question's words: unknown ones, and those of grammar
-_KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
+_BY_MEANING, _DOUBT = 0.67, 0.5  # the most of a note that shares no word; of what may be beside the point: below WEAK
+# By how much doubts lower the logarithm of the odds, fitted (docs/measured.md): for each deviation that the meaning of
+# a note is below _PLAIN, where one word is shared; for words and for a name that no note has. Without them: _SURER.
+_PLAIN, _ONE_WORD, _NOBODY_KNOWS, _NO_SUCH_NAME, _SURER = 4.5, 0.33, 0.9, 2.0, 0.36
+_FOREIGN, _SUREST = 2 / 3, 0.97  # more unknown words are rather another language's; from here on odds are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +278,8 @@ class Ranked:
     """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning.
 
     `unknown` is the share of the question's words that no note has. `terms` are those of the score as it was first,
-    None where the note is there for another reason.
+    None where the note is there for another reason. `share` is what doubts have left of the odds of its relevance,
+    `doubt` says why. `by_words`: no meanings were compared. `alone` is its relevance before `levelled` changed it.
     """
 
     candidate: RankCandidate
@@ -285,6 +288,16 @@ class Ranked:
     also: tuple[str, ...] = ()
     unknown: float = 0.0
     terms: Terms | None = None
+    share: float = 1.0
+    doubt: str = ""
+    by_words: bool = False
+    alone: float | None = None
+
+    @property
+    def likeness(self) -> float:
+        """How relevant it would be if nothing spoke against it: that decides whether it is shown at all."""
+        own = self.relevance if self.alone is None else self.alone
+        return own if self.share == 1.0 else _with_odds(own, 1.0 / self.share)
 
     @property
     def weak(self) -> bool:
@@ -298,11 +311,11 @@ class Ranked:
             reasons.append(f"words: {', '.join(sorted(self.candidate.matched)[:_SHOWN_WORDS])}")
         if self.candidate.z is not None and self.candidate.z > 1.0:
             reasons.append(f"meaning: {self.candidate.z:.1f} deviations")
-        return "; ".join([*reasons, *self.also]) or "near by meaning"
+        return "; ".join(filter(None, [*reasons, *self.also, self.doubt])) or "near by meaning"
 
 
 def careful(likely: float) -> float:
-    """What `relevance` comes to on the scale that is shown, in 0..1, monotone: its odds, multiplied.
+    """What `relevance` comes to on the scale that every tool shows, in 0..1, monotone: its odds, multiplied.
 
     So that 0.7 is the line from which a careful reader calls a note relevant. It stands where on half A of the bench's
     questions about nothing stored (bench/doubt.py) no more than one in twenty gets a hit above it.
@@ -310,13 +323,20 @@ def careful(likely: float) -> float:
     return _with_odds(likely, _CAREFUL)
 
 
-def likelihood(shown: float, *, by_words: bool) -> float:
-    """What `careful` made this of; of words alone what `relevance` says of the coverage that `by_words_alone` had."""
-    if not by_words:
-        return _with_odds(shown, 1.0 / _CAREFUL)
-    if shown < WEAK:
-        return _WORDS_ONLY * _RELEVANT_WORDS * shown / WEAK
-    return _WORDS_ONLY * (_RELEVANT_WORDS + (_ALL_WORDS - _RELEVANT_WORDS) * (shown - WEAK) / (1.0 - WEAK))
+def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The same in the same order, with relevances that never rise from one to the next: see `never_rising`."""
+    worth = never_rising([item.relevance for item in ranked[:LEVELLED]])
+    worth += [min(item.relevance, worth[-1]) for item in ranked[LEVELLED:]]
+    return [
+        item if item.relevance == most else replace(item, relevance=most, alone=item.relevance)
+        for item, most in zip(ranked, worth, strict=True)
+    ]
+
+
+def doubted(item: Ranked, share: float, why: str) -> Ranked:
+    """The same note with a share of its odds to be relevant, and why."""
+    worth = _with_odds(min(item.relevance, _SUREST), share)
+    return replace(item, relevance=worth, share=item.share * share, doubt=why)
 
 
 def _with_odds(probability: float, factor: float) -> float:
@@ -361,6 +381,8 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     unread = question.one_language and unknown >= _UNREAD and shows_another_language(question.text)
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
     unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
+    strange_share = len(found.unknown - VALUE_WORDS) / max(1, len(terms)) * (unknown <= _FOREIGN)
+    nobody = "" if shows_another_language(question.text) else named_nowhere(question.text, found.unknown)
     asked = _Asked(
         question,
         frozenset(terms),
@@ -370,6 +392,11 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         unheard=unheard,
         beside=lost or unread,
         telling=_telling(question, found),
+        content=frozenset(term for term in terms if is_content(term)),
+        is_specific=asks_for_one_thing(question.text),
+        by_words=all(candidate.z is None for candidate in found.candidates),
+        nobody=nobody,
+        known=math.exp(_SURER - _NOBODY_KNOWS * strange_share - _NO_SUCH_NAME * bool(nobody)),
     )
     ranked = [_ranked(candidate, asked, weights) for candidate in found.candidates]
     ranked.sort(key=lambda item: item.candidate.id)
@@ -378,27 +405,28 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     return ranked
 
 
-def gated(ranked: Sequence[Ranked], limit: int, passing: Callable[[Ranked], bool] | None = None) -> list[Ranked]:
+def is_sure(ranked: Iterable[Ranked]) -> bool:
+    """Whether one is beyond doubt, which words alone never are."""
+    return any(item.relevance >= _BEYOND_DOUBT and not item.by_words for item in ranked)
+
+
+def gated(
+    ranked: Sequence[Ranked], limit: int, passing: Callable[[Ranked], bool] | None = None, *, asks: bool = False
+) -> list[Ranked]:
     """The best that may be shown: none where not one of them is good enough, and no single one below the floor.
 
-    Where the caller says what is `passing`, that alone decides.
+    Beside a sure answer that is higher. With `asks` a few are shown also where the best is only near what is asked:
+    the answer may be said in quite other words. Where the caller says what is `passing`, that alone decides.
     """
     if passing is not None:
         return [item for item in ranked if passing(item)][:limit]
-    shown = [item for item in ranked if item.relevance >= FLOOR]
-    return shown[:limit] if any(item.relevance >= GATE for item in shown) else []
-
-
-def is_strange(query: str, extraordinary: frozenset[str], unknown: frozenset[str]) -> bool:
-    """Whether the query names something that no note knows: an extraordinary word written as a name.
-
-    Not so where more extraordinary words are unknown that are not written as names, or where the notes know less than
-    a third of the other words: then it is more likely asked in another language, or with slips of the pen.
-    """
-    strangers = extraordinary & unknown
-    names = strangers & written_as_names(query)
-    others = set(query_terms(query)) - written_as_names(query)
-    return bool(names) and len(strangers) <= 2 * len(names) and 0 < len(others) <= _KNOWN * len(others - unknown)
+    least = BESIDE_SURE if is_sure(ranked) else 0.0
+    shown = [item for item in ranked if item.likeness >= FLOOR and item.relevance >= least]
+    best = max((item.likeness for item in shown), default=0.0)
+    if best < GATE:
+        near = asks and best >= ASKED_GATE and not shown[0].by_words
+        return shown[: min(limit, MOST_DOUBTFUL)] if near else []
+    return shown[:limit]
 
 
 def lost_identifiers(query: str, found: Found) -> frozenset[str]:
@@ -408,23 +436,6 @@ def lost_identifiers(query: str, found: Found) -> frozenset[str]:
         for unit in units_of(query)
         if unit.kind == "identifier" and unit.label not in found.rare and unit.terms & found.unknown
     )
-
-
-def shows_another_language(text: str) -> bool:
-    """Whether a question has words of another grammar than the English one, or letters that English has not.
-
-    Not so where English grammar is there as well, nor for one or two words. Keywords have no grammar: English ones,
-    technical ones above all, cannot be told from others, and are taken for what the encoder reads.
-    """
-    words = folded_words(text)
-    if len(words) <= _PLAIN_WORDS or sum(word in STOP_WORDS for word in words) >= _ENGLISH * len(words):
-        return False
-    return any(sign.isalpha() and not sign.isascii() for sign in text) or any(word in NOT_ENGLISH for word in words)
-
-
-def identifiers_of(text: str) -> frozenset[str]:
-    """The identifiers of a question, as `units_of` labels them: each names one thing."""
-    return frozenset(unit.label for unit in units_of(text) if unit.kind == "identifier")
 
 
 def without_names(query: str, subjects: Sequence[str]) -> str:
@@ -467,6 +478,11 @@ class _Asked:
     unheard: bool
     beside: bool  # what it finds may be beside the point, whatever it has in common with it
     telling: _Telling | None
+    content: frozenset[str]
+    is_specific: bool
+    by_words: bool
+    nobody: str  # a name in it that no note has
+    known: float  # what is left of the odds for words, and for a name, that no note has
 
 
 def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked:
@@ -499,7 +515,27 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     doubtful = asked.beside or (asked.unheard and candidate.z is not None)
     if doubtful and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
         worth = min(worth, _DOUBT)
-    return Ranked(candidate, sum(terms), worth, _also(subject=subject, affinity=affinity), asked.unknown, terms)
+    left = _left(candidate, asked)
+    worth = _with_odds(min(worth, _SUREST if left < 1.0 else 1.0), left)
+    also = _also(subject=subject, affinity=affinity)
+    doubt = asked.nobody and f"{asked.nobody} is named nowhere"
+    return Ranked(candidate, sum(terms), worth, also, asked.unknown, terms, left, doubt, asked.by_words)
+
+
+def _left(candidate: RankCandidate, asked: _Asked) -> float:
+    """What is left of a note's odds by what the legs know: a single word in common may be there in another sense.
+
+    Not so where it is an identifier or no ordinary word, nor where it is all that is asked for, as in "what about X".
+    """
+    telling = asked.telling
+    if candidate.z is None or (telling and telling.identifiers.intersection(candidate.held)):
+        return 1.0
+    if telling and telling.strange.intersection(candidate.held):
+        return asked.known
+    shared = asked.content.intersection(candidate.matched + candidate.held)
+    if len(shared) != 1 or not (len(asked.content) > 1 or asked.is_specific):
+        return asked.known
+    return asked.known * math.exp(-_ONE_WORD * max(0.0, _PLAIN - candidate.z))
 
 
 def _telling(question: Question, found: Found) -> _Telling | None:

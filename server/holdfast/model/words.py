@@ -31,8 +31,9 @@ def _pattern(node: dict[str, Any]) -> str:
     branches = [re.escape(character) + _pattern(below) for character, below in sorted(node.items()) if character]
     if not branches:
         return ""
-    whole = f"(?:{'|'.join(branches)})"
-    return f"{whole}?" if "" in node else whole
+    if "" in node:
+        return f"(?:{'|'.join(branches)})?"
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"  # groups take long to be compiled
 
 
 def matches(pattern: re.Pattern[str], text: str, longest: int) -> Iterator[re.Match[str]]:

@@ -24,12 +24,12 @@ import anyio.to_thread
 
 from holdfast.batching import Batcher
 from holdfast.errors import StorageError
-from holdfast.model.pages import is_page, is_page_key, page_key
-from holdfast.model.times import instant
+from holdfast.model.note import instant
+from holdfast.model.records import is_page, is_page_key, page_key
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import LONGEST_NAME, Folder
 from holdfast.store.locks import Lock
-from holdfast.store.position import (
+from holdfast.store.records import (
     START,
     Line,
     Position,

@@ -213,6 +213,34 @@ class Lock(LockFile):
             self._task_lock.release()
 
 
+class OwnLock(LockFile):
+    """A lock that this process keeps for long, or does not get; when it dies it is free again."""
+
+    def take(self) -> bool:
+        """Have it, if nobody else has; whether it is had. One whose file was taken away meanwhile is not had any more.
+
+        Raises:
+            StorageError: the file cannot be opened.
+        """
+        if self._held and self._handle is not None and self._still_there(self._handle):
+            return True
+        self.leave()
+        handle = self._open()
+        if _try_lock(handle):
+            self._held = self._still_there(handle)
+            if self._held:
+                return True
+            _unlock(handle)
+        self.close()
+        return False
+
+    def leave(self) -> None:
+        """Let others have it."""
+        if self._held:
+            self._release()
+        self.close()
+
+
 class _Stripe(LockFile):
     """A lock file that tasks of this process hold together: the locks of their keys keep them apart.
 

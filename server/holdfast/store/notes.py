@@ -14,20 +14,30 @@ import anyio.to_thread
 
 from holdfast.errors import StorageError
 from holdfast.model.note import Note
-from holdfast.model.pages import is_page, is_page_key
-from holdfast.model.records import JournalRecord
-from holdfast.store import erasure as erasing
+from holdfast.model.records import JournalRecord, is_page, is_page_key
+from holdfast.store import history as erasing
 from holdfast.store.codec import content_hash, new_document, with_id
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, FileSystem, spelled
-from holdfast.store.folder import SUFFIX, Folder, Writable, on_disk, unreadable
+from holdfast.store.folder import SUFFIX, Folder, News, Watch, Writable, on_disk, unreadable
 from holdfast.store.history import FolderHistory
-from holdfast.store.intents import AnnouncedChange, OpenIntents, PlannedFile, hash_of
 from holdfast.store.journal import Journal
 from holdfast.store.locks import LONG_PATIENCE_SECONDS, Lock, Stripes
-from holdfast.store.position import START, read_position
-from holdfast.store.records import Reading, as_line, read_record
+from holdfast.store.records import START, Reading, as_line, read_position, read_record
 from holdfast.store.restore import carry_out
-from holdfast.store.settle import discard, laid_aside, plans_of, settle
+from holdfast.store.settle import (
+    LOOK_SECONDS,
+    AnnouncedChange,
+    OpenIntents,
+    PlannedFile,
+    Stillness,
+    SwappedOut,
+    conflict_report,
+    discard,
+    hash_of,
+    laid_aside,
+    plans_of,
+    settle,
+)
 from holdfast.store.stored import (
     Change,
     Committed,
@@ -41,8 +51,6 @@ from holdfast.store.stored import (
     weigh_notes,
     weigh_pages,
 )
-from holdfast.store.swapped import LOOK_SECONDS, Stillness, SwappedOut, conflict_report
-from holdfast.store.watch import News, Watch
 from holdfast.store.writer import Writer
 
 BRIEF_SECONDS = 0.1  # how long looking again waits for a note that somebody else holds

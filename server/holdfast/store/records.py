@@ -1,4 +1,6 @@
-"""The codec of journal lines: objects as they stand in a line, and the typed values that all others work with.
+"""Lines of the journal: their places, and their codec.
+
+The codec of journal lines: objects as they stand in a line, and the typed values that all others work with.
 
 One table says for each key how it is read and written. A value of another form than ours counts as not said: a checksum
 does not tell who wrote a line. Keys that the table does not have are kept, in `JournalRecord.more`.
@@ -6,10 +8,14 @@ does not tell who wrote a line. Keys that the table does not have are kept, in `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from holdfast.model.maintenance import KINDS
 from holdfast.model.note import is_note_id
@@ -35,9 +41,197 @@ from holdfast.model.records import (
     Ran,
     Rating,
 )
-from holdfast.store.position import Read
+from holdfast.store.filesystem import FileSystem
 
-Line = dict[str, Any]
+PIECE = 1 << 18  # bytes that are read at a time
+MOST_HARMED = 5  # damaged lines whose places are told
+_MONTH = re.compile(r"\d{4}-\d\d\.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the journal, behind a whole line or before all of them.
+
+    `months` has the bytes of every file up to there. Number, length and checksum of the last line tell whether the
+    files are still those that were read: one that was cut, replaced or taken from a backup does not fit.
+
+    Attributes:
+        seq: the highest number of a record up to there.
+        settled: the highest number that a record up to there calls settled.
+        months: bytes by file name.
+        line: the number of the last line in its file, from 1.
+        length: its bytes without the line end.
+        checksum: CRC-32 of these.
+        damaged: how many lines up to there cannot be read.
+        harmed: where the first of them are.
+    """
+
+    seq: int = 0
+    settled: int = 0
+    months: Mapping[str, int] = field(default_factory=dict)
+    line: int = 0
+    length: int = 0
+    checksum: int = 0
+    damaged: int = 0
+    harmed: tuple[str, ...] = ()
+
+    def render(self) -> str:
+        """As text, to be kept by whoever has read so far."""
+        told = {name: getattr(self, name) for name in _NUMBERS}
+        return json.dumps({**told, "months": dict(self.months), "harmed": list(self.harmed)}, separators=(",", ":"))
+
+    @property
+    def month(self) -> str:
+        """The file that it is in; empty at the very beginning."""
+        return max(self.months, default="")
+
+
+_NUMBERS = ("seq", "settled", "line", "length", "checksum", "damaged")
+START = Position()
+
+
+def read_position(text: str) -> Position | None:
+    """What `render` has made; None for anything else."""
+    try:
+        told: dict[str, Any] = json.loads(text)
+        numbers = {name: told[name] for name in _NUMBERS}
+        months, harmed = dict(told["months"]), tuple(told["harmed"])
+    except (ValueError, TypeError, KeyError):
+        return None
+    sound = all(type(value) is int and value >= 0 for value in (*numbers.values(), *months.values()))
+    named = all(map(_MONTH.fullmatch, months)) and all(isinstance(place, str) for place in harmed)
+    return Position(months=months, harmed=harmed, **numbers) if sound and named else None
+
+
+class Line(NamedTuple):
+    """A line as it stands in its file: `number` counts from 1, `end` is the offset behind it, `raw` has no line end."""
+
+    month: str
+    number: int
+    end: int
+    raw: bytes
+
+
+class Read(NamedTuple):
+    """A record with its place: `earlier` has the bytes of the files before its own, the others count up to here."""
+
+    record: dict[str, Any]
+    line: Line
+    seq: int
+    settled: int
+    earlier: Mapping[str, int]
+    damaged: int
+    harmed: tuple[str, ...]
+
+    @property
+    def position(self) -> Position:
+        """The place behind it."""
+        month, number, end, raw = self.line
+        months = {**self.earlier, month: end}
+        return Position(self.seq, self.settled, months, number, len(raw), zlib.crc32(raw), self.damaged, self.harmed)
+
+
+def months_in(folder: Path, disk: FileSystem) -> list[str]:
+    """The journal's files in order."""
+    return [name for name in disk.list_folder(folder) if _MONTH.fullmatch(name)]
+
+
+def fits(position: Position, folder: Path, disk: FileSystem) -> bool:
+    """Whether the journal still begins with all that was read up to there, as far as sizes and one line can tell."""
+    there, last = months_in(folder, disk), position.month
+    sizes = {name: disk.size(folder / name) for name in there if name <= last}
+    if sizes.keys() != position.months.keys():
+        return False
+    if any(size != position.months[name] for name, size in sizes.items() if name != last):
+        return False
+    if not last:
+        return True
+    end = position.months[last]
+    if sizes[last] < end:
+        return False
+    start = end - position.length - 1
+    data = b"" if start < 0 else disk.read(folder / last, position.length + 1, start)
+    return data.endswith(b"\n") and zlib.crc32(data[:-1]) == position.checksum
+
+
+def lines_since(position: Position, folder: Path, disk: FileSystem) -> Iterator[Line]:
+    """Every line with its end behind a place, in order; what has no line end yet is left out."""
+    for name in months_in(folder, disk):
+        if name >= position.month:
+            start = position.months.get(name, 0)
+            number = position.line if name == position.month else 0
+            yield from _lines_of(folder / name, start, number, disk)
+
+
+def reads_since(
+    position: Position, folder: Path, disk: FileSystem, read: Callable[[bytes], dict[str, Any] | None]
+) -> Iterator[Read]:
+    """Every readable record behind a place. A damaged line counts when a readable one follows: the last may be torn.
+
+    Args:
+        position: the place.
+        folder: the journal's.
+        disk: the file system.
+        read: makes a record of a line, None of one that cannot be read.
+    """
+    seq, settled, damaged, harmed = position.seq, position.settled, position.damaged, position.harmed
+    earlier: dict[str, int] = {}
+    month = ""
+    bad: list[Line] = []
+    for line in lines_since(position, folder, disk):
+        if line.month != month:
+            month = line.month
+            earlier = {name: disk.size(folder / name) for name in months_in(folder, disk) if name < month}
+        record = read(line.raw)
+        if record is None:
+            bad += [line] if line.raw.strip(b" ") else []  # blanks: what a purge took away
+            continue
+        seq, settled = max(seq, record["seq"]), max(settled, record.get("settled", 0))
+        if bad:
+            damaged += len(bad)
+            harmed = (*harmed, *(f"{each.month} line {each.number}" for each in bad))[:MOST_HARMED]
+            bad = []
+        yield Read(record, line, seq, settled, earlier, damaged, harmed)
+
+
+def _lines_of(path: Path, start: int, number: int, disk: FileSystem) -> Iterator[Line]:
+    rest = b""
+    while piece := _piece(path, start, disk):
+        start += len(piece)
+        *whole, rest = (rest + piece).split(b"\n")
+        end = start - len(rest) - sum(map(len, whole)) - len(whole)
+        for raw in whole:
+            number += 1
+            end += len(raw) + 1
+            yield Line(path.name, number, end, raw)
+
+
+def _piece(path: Path, start: int, disk: FileSystem) -> bytes:
+    try:
+        return disk.read(path, PIECE, start)
+    except FileNotFoundError:
+        return b""
+
+
+def lines_backwards(folder: Path, disk: FileSystem) -> Iterator[tuple[str, int, bytes]]:
+    """Every line, the last one first: its file, the offset where it begins, and its bytes."""
+    for name in reversed(months_in(folder, disk)):
+        start, rest = disk.size(folder / name), b""
+        while start > 0:
+            begin = max(0, start - PIECE)
+            data = disk.read(folder / name, start - begin, begin) + rest
+            start = begin
+            first, *whole = data.split(b"\n")
+            offset = begin + len(data)
+            for raw in reversed(whole):
+                offset -= len(raw)
+                yield name, offset, raw
+                offset -= 1
+            rest = first
+        yield name, 0, rest
+
+
+LineObject = dict[str, Any]
 
 FRAME = ("sum", "len")  # keys that belong to the line as such, see `holdfast.store.journal`
 
@@ -69,7 +263,7 @@ def _list(value: object, length: int | None = None) -> list[Any]:
 
 
 def _object(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):  # JSON knows no other
         raise _ForeignError
     return value
 
@@ -90,8 +284,8 @@ def _sound(items: object, read: Callable[[Any], Any]) -> tuple[Any, ...]:
 
 
 def _file(value: object) -> FileChange:
-    told = _object(value)
-    return FileChange(*(told.get(name) for name in ("note", "path", "before", "after", "aside", "size")))  # type: ignore[arg-type] # looked at before, with the line
+    told = _object(value).get
+    return FileChange(told("note"), told("path"), told("before"), told("after"), told("aside"), told("size"))  # type: ignore[arg-type] # looked at before, with the line
 
 
 def _mark(value: object) -> PageMark:
@@ -174,8 +368,8 @@ def _hashes(value: object) -> dict[str, str]:
     return {path: mark for path, mark in told if isinstance(mark, str)}
 
 
-def _put_rating(rating: Rating) -> Line:
-    told: Line = {
+def _put_rating(rating: Rating) -> LineObject:
+    told: LineObject = {
         "note": rating.note,
         "event": rating.event,
         "signal": rating.signal,
@@ -188,11 +382,11 @@ def _put_rating(rating: Rating) -> Line:
     return told
 
 
-def _put_ran(run: Ran) -> Line:
+def _put_ran(run: Ran) -> LineObject:
     return {"name": run.name, "outcome": run.outcome, "changed": run.changed, "ms": run.milliseconds}
 
 
-def _put_offered(batch: Offered) -> Line:
+def _put_offered(batch: Offered) -> LineObject:
     items = [[kind, [list(text) for text in texts]] for kind, texts in batch.items]
     return {"id": batch.id, "expires": batch.expires, "items": items}
 
@@ -201,7 +395,7 @@ def _put_judged(judged: Iterable[Judged]) -> list[list[str]]:
     return [[item.a, item.b, item.hash_a, item.hash_b, item.verdict] for item in judged]
 
 
-def _put_marks(marks: Iterable[PageMark]) -> list[Line]:
+def _put_marks(marks: Iterable[PageMark]) -> list[LineObject]:
     return [{"path": mark.path, "hash": mark.hash, "size": mark.size} for mark in marks]
 
 
@@ -276,14 +470,15 @@ KEYS: tuple[Key, ...] = (  # in the order in which they are written
     Key("void", _texts, list),
     Key("settled", _number),
 )
-_READ = {key.key: key for key in KEYS}
+_READ = {key.key: (key.name, key.read, key.op) for key in KEYS}
+_UNKNOWN = ("", _same, "")
 _NOTHING = JournalRecord()
 _WRITTEN = tuple((key.name, key.key, key.write, getattr(_NOTHING, key.name)) for key in KEYS)
 
 
-def as_line(record: JournalRecord) -> Line:
+def as_line(record: JournalRecord) -> LineObject:
     """The object that a line holds: only what is said, in a fixed order, unknown keys behind."""
-    told: Line = {}
+    told: LineObject = {}
     for name, key, write, default in _WRITTEN:
         value = getattr(record, name)
         if value != default:
@@ -293,17 +488,17 @@ def as_line(record: JournalRecord) -> Line:
 
 def read_record(line: Mapping[str, Any]) -> JournalRecord:
     """What an object of a line says. It never fails: what is of another form than ours counts as not said."""
-    told: Line = {}
-    more: Line = {}
+    told: LineObject = {}
+    more: LineObject = {}
     op = line.get("op")
     for key, value in line.items():
-        known = _READ.get(key)
-        if known is None:
+        name, read, only = _READ.get(key, _UNKNOWN)
+        if not name:
             if key not in FRAME:
                 more[key] = value
-        elif not known.op or known.op == op:
+        elif not only or only == op:
             try:
-                told[known.name] = known.read(value)
+                told[name] = read(value)
             except _ForeignError:
                 continue
     if op == RESTORE:

@@ -22,7 +22,7 @@ from holdfast.errors import StorageError
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.journal import Journal, Record, line_of, read_line
-from holdfast.store.manifest import REPLACED
+from holdfast.store.stored import REPLACED
 
 log = structlog.get_logger()
 

@@ -14,19 +14,16 @@ import anyio
 import anyio.to_thread
 
 from holdfast.batching import Batcher, together
-from holdfast.errors import ConflictError, LimitExceededError, StorageError
+from holdfast.errors import ConflictError, StorageError
 from holdfast.model.note import Note
-from holdfast.model.pages import page_key
-from holdfast.store.codec import changed_document, content_hash, new_document
+from holdfast.model.records import page_key
+from holdfast.store.codec import Document, content_hash
 from holdfast.store.filesystem import NO_SIGNATURE, FileSystem, Signature
-from holdfast.store.folder import Folder
-from holdfast.store.frontmatter import Document, parse
-from holdfast.store.intents import OpenIntents, PlannedFile, hash_of
+from holdfast.store.folder import Folder, Watch
 from holdfast.store.journal import Journal, Record
 from holdfast.store.records import read_record
-from holdfast.store.stored import LARGEST_FILE, Change, Committed, PageChange, Stored
-from holdfast.store.swapped import Stillness, SwappedOut
-from holdfast.store.watch import Watch
+from holdfast.store.settle import OpenIntents, PlannedFile, Stillness, SwappedOut, hash_of
+from holdfast.store.stored import Change, Committed, PageChange, Stored, document_of, rendered
 
 Answer = TypeVar("Answer")
 FLUSH_THREADS = 8
@@ -169,11 +166,8 @@ class Writer:
         before, after = change.before, change.after
         hidden = f".{change_id}.{number}.tmp"
         if after is not None:
-            document = _document(change, after)
-            data = change.raw
-            if data is None:
-                data = document.render()
-                _check_size(data)
+            document = document_of(change, after)
+            data = rendered(document) if change.raw is None else change.raw
             path = before.path if before else self._free_path(after, change_id, change.path)
             target = self._folder.absolute(path)
             aside = target.with_name(hidden)
@@ -353,12 +347,6 @@ class Writer:
         return signature if signature and hash_of(self._files, path) == expected else NO_SIGNATURE
 
 
-def _document(change: Change, after: Note) -> Document:
-    if change.raw is not None:
-        return parse(change.raw)
-    return changed_document(change.before.document, change.before.note, after) if change.before else new_document(after)
-
-
 def _file_time(change: Change | None) -> int | None:
     """The time that a file of given bytes must have: one without a date of its own is dated by it."""
     if change is None or change.raw is None:
@@ -370,15 +358,6 @@ def _file_time(change: Change | None) -> int | None:
 
 def _parents(steps: Sequence[_Step]) -> list[Path]:
     return list(dict.fromkeys(folder for step in steps for folder in (step.target.parent, step.aside.parent)))
-
-
-def _check_size(data: bytes) -> None:
-    """A file that is too long would be quarantined, and its note lost from sight."""
-    if len(data) > LARGEST_FILE:
-        raise LimitExceededError(
-            f"The note's file would be longer than {LARGEST_FILE // 1024} kB.",
-            "Nothing was written; shorten its text, or give it fewer tags, links or evidence.",
-        )
 
 
 def _conflict() -> ConflictError:

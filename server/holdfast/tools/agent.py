@@ -9,14 +9,12 @@ from fastmcp import Context, FastMCP
 from fastmcp.server.auth import AccessToken
 from fastmcp.tools import ToolResult
 from mcp.server.context import ServerRequestContext
-from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from holdfast.engine.admin.undo import TakeBack, take_back
-from holdfast.engine.agent.feedback import Feedback, FeedbackSource, submit_feedback
-from holdfast.engine.agent.node import use_node
-from holdfast.engine.agent.outdate import MarkOutdated, mark_outdated
+from holdfast.engine.agent.browse import use_node
+from holdfast.engine.agent.feedback import Feedback, FeedbackSource, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller
@@ -26,7 +24,16 @@ from holdfast.settings import Settings
 from holdfast.tools import render
 from holdfast.tools.auth import asked_space, asking, principal_of, space_of
 from holdfast.tools.errors import answered
-from holdfast.tools.results import FeedbackResult, NodeResult, OutdatedResult, RecallResult, RememberResult, schema_of
+from holdfast.tools.results import (
+    ADDS,
+    READS,
+    FeedbackResult,
+    NodeResult,
+    OutdatedResult,
+    RecallResult,
+    RememberResult,
+    tool,
+)
 
 REMEMBER = """Keep in long-term memory what later sessions should know: a decision and why, a preference of the \
 user, a fact about the project, a procedure that worked. One idea a note, written so that it makes sense alone. Not \
@@ -57,10 +64,6 @@ ANOTHER_LOG = "whisper_log_id is a number of Ormah's: the latest recall that sho
 class LinkTo(TypedDict):
     to: str
     type: EdgeType
-
-
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +98,7 @@ def add_agent_tools(server: FastMCP, served: ServedMemory) -> None:
 
 
 def _add_remember(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="remember",
-        description=REMEMBER,
-        annotations=ADDS,
-        output_schema=schema_of(RememberResult),
-    )
+    @tool(server, "remember", REMEMBER, ADDS, RememberResult)
     async def _remember(
         context: Context,
         content: Annotated[str, Field(description="The note, in markdown.")],
@@ -139,12 +137,7 @@ def _add_remember(server: FastMCP, served: ServedMemory) -> None:
 
 
 def _add_recall(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="recall",
-        description=RECALL,
-        annotations=READS,
-        output_schema=schema_of(RecallResult),
-    )
+    @tool(server, "recall", RECALL, READS, RecallResult)
     async def _recall(
         context: Context,
         query: str = "",
@@ -179,17 +172,12 @@ def _add_recall(server: FastMCP, served: ServedMemory) -> None:
             explain=explain,
         )
         who = served.caller(context)
-        outcome = await answered(served.memory.attend(lambda ports: recall(ports, who, request)))
+        outcome = await answered(served.memory.attend(lambda ports: recall(ports, who, request), past=False))
         return as_result(render.recalled(outcome, who))
 
 
 def _add_recall_node(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="recall_node",
-        description=RECALL_NODE,
-        annotations=READS,
-        output_schema=schema_of(NodeResult),
-    )
+    @tool(server, "recall_node", RECALL_NODE, READS, NodeResult)
     async def _recall_node(
         context: Context,
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],
@@ -201,12 +189,7 @@ def _add_recall_node(server: FastMCP, served: ServedMemory) -> None:
 
 
 def _add_mark_outdated(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="mark_outdated",
-        description=MARK_OUTDATED,
-        annotations=ADDS,
-        output_schema=schema_of(OutdatedResult),
-    )
+    @tool(server, "mark_outdated", MARK_OUTDATED, ADDS, OutdatedResult)
     async def _mark_outdated(
         context: Context,
         node_id: Annotated[str | None, Field(description="A note's id, or the beginning of it.")] = None,
@@ -225,12 +208,7 @@ def _add_mark_outdated(server: FastMCP, served: ServedMemory) -> None:
 
 
 def _add_submit_feedback(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="submit_feedback",
-        description=SUBMIT_FEEDBACK,
-        annotations=ADDS,
-        output_schema=schema_of(FeedbackResult),
-    )
+    @tool(server, "submit_feedback", SUBMIT_FEEDBACK, ADDS, FeedbackResult)
     async def _submit_feedback(
         context: Context,
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it.")],

@@ -1,17 +1,38 @@
-"""Failures as a model meets them: the error's name, what was wrong, what to do. Never a value, never a trace."""
+"""How a request ends: a failure as a model meets it, and one line in the log for each.
+
+One line in the log for each request: what was asked, by whom, how long it took, how it ended. Never what was said.
+
+It stands around everything that the server does with a request, whichever era and transport that came by, so that a
+request without a handler or with malformed parameters has its line too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any, Protocol, TypeVar
 
+import anyio
+import structlog
+from fastmcp import FastMCP
 from fastmcp.exceptions import ResourceError, ToolError, ValidationError
 from fastmcp.server.middleware import Middleware, MiddlewareContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError as PydanticValidationError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.errors import AmbiguousIdError, HoldfastError, InvalidArgumentError, MemoryNotFoundError
+from holdfast.errors import NAMES, AmbiguousIdError, HoldfastError, InvalidArgumentError, MemoryNotFoundError
+from holdfast.model.access import LOCAL
 from holdfast.tools.fitting import on_one_line
 
 Answer = TypeVar("Answer")
@@ -87,14 +108,157 @@ def sentence_of(error: PydanticValidationError) -> str:
 def _one(kind: str, place: tuple[int | str, ...], message: str) -> str:
     name = _named(place)
     if kind == "unexpected_keyword_argument":
-        return "there is an argument that this tool does not have (see its input schema)"
+        which = f'"{name}" is an' if _PLAIN.fullmatch(name) and len(name) <= _LONGEST_NAME else "there is an"
+        return f"{which} argument that this tool does not have (see its input schema)"
     if kind in ("missing_argument", "missing"):
         inner = f": {place[-1]}" if len(place) > 1 else ""
         return f"{name}{inner} is missing"
     return f"{name}: {message[:1].lower()}{message[1:]}"
 
 
+_LONGEST_NAME = 40
+_PLAIN = re.compile(r"[a-z]+(?:_[a-z]+){0,3}")  # as names of parameters are; what else a client sends is not repeated
+
+
 def _named(place: tuple[int | str, ...]) -> str:
     """A parameter, with the place in its list: `tags[2]`."""
     name = str(place[0]) if place else "argument"
     return name + "".join(f"[{part}]" for part in place[1:] if isinstance(part, int))
+
+
+OTHER = "other"  # what a client calls by a name that is none of ours: its words are not for the log
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class RequestLogged:
+    """Whether a request of the protocol was logged while an HTTP request was answered."""
+
+    done: bool = False
+
+
+class Counts(Protocol):
+    """Counts what is logged; see `holdfast.http.metrics.Metrics`."""
+
+    def request(self, method: str, tool: str, outcome: str, seconds: float) -> None: ...
+    def refused(self, status: int) -> None: ...
+
+
+_told: ContextVar[RequestLogged | None] = ContextVar("told", default=None)
+
+
+def observe(server: FastMCP[Any], who: Callable[[], str], counts: Counts | None = None) -> None:
+    """Have every request of a server logged at level info, and give what is logged meanwhile the same id.
+
+    Args:
+        server: the server.
+        who: the principal of the request under way; its hash alone is logged.
+        counts: what counts them, at every level.
+    """
+    server._mcp_server.middleware.insert(0, _Observer(server, who, counts))  # noqa: SLF001 - the framework's own see less
+
+
+def hashed(principal: str) -> str:
+    """What stands for a principal in the log: 12 hexadecimal digits, with which a tenant's folder begins too."""
+    return principal if principal == LOCAL else sha256(principal.encode()).hexdigest()[:12]
+
+
+@contextmanager
+def noticing() -> Iterator[RequestLogged]:
+    """Notice whether a request of the protocol is logged inside."""
+    told = RequestLogged()
+    token = _told.set(told)
+    try:
+        yield told
+    finally:
+        _told.reset(token)
+
+
+async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send, counts: Counts | None = None) -> None:
+    """Answer an HTTP request. One that is refused before it is a request of the protocol has a line of its own."""
+    if counts is None and not log.is_enabled_for(logging.INFO):
+        await app(scope, receive, send)
+        return
+    began, status = time.perf_counter(), 0
+
+    async def noting(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        await send(message)
+
+    with noticing() as told:
+        await app(scope, receive, noting)
+    if status >= HTTPStatus.BAD_REQUEST and not told.done:
+        milliseconds = round((time.perf_counter() - began) * 1000, 1)
+        outcome = f"http {status}"
+        if counts is not None:
+            counts.refused(status)
+        log.info("request", request=secrets.token_hex(8), method="http", milliseconds=milliseconds, outcome=outcome)
+
+
+class _Observer:
+    """Sees every message that a server gets, before anything else does."""
+
+    def __init__(self, server: FastMCP[Any], who: Callable[[], str], counts: Counts | None) -> None:
+        self._server = server
+        self._low = server._mcp_server  # noqa: SLF001 - as above
+        self._who = who
+        self._counts = counts
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if ctx.request_id is None:  # a notification
+            return await call_next(ctx)
+        with structlog.contextvars.bound_contextvars(request=secrets.token_hex(8)):
+            if self._counts is None and not log.is_enabled_for(logging.INFO):
+                return await call_next(ctx)
+            return await self._observed(ctx, call_next)
+
+    async def _observed(self, context: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        began, outcome = time.perf_counter(), "failed"
+        called = await self._called(context)
+        try:
+            result = await call_next(context)
+            outcome = _outcome(result)
+        except MCPError as error:
+            outcome = f"error {error.error.code}"
+            raise
+        except PydanticValidationError:
+            outcome = f"error {INVALID_PARAMS}"
+            raise
+        except anyio.get_cancelled_exc_class():
+            outcome = "cancelled"
+            raise
+        else:
+            return result
+        finally:
+            seconds = time.perf_counter() - began
+            if self._counts is not None:
+                self._counts.request(called["method"], called.get("tool", ""), outcome, seconds)
+            milliseconds = round(seconds * 1000, 1)
+            era = context.protocol_version if _DATE.fullmatch(context.protocol_version) else OTHER
+            log.info("request", **called, era=era, who=hashed(self._who()), milliseconds=milliseconds, outcome=outcome)
+            if (told := _told.get()) is not None:
+                told.done = True
+
+    async def _called(self, context: ServerRequestContext[Any, Any]) -> dict[str, str]:
+        """The method and, of a tool call, the tool: where they are ours."""
+        if context.method != "initialize" and self._low.get_request_handler(context.method) is None:
+            return {"method": OTHER}
+        if context.method != "tools/call":
+            return {"method": context.method}
+        name = (context.params or {}).get("name")
+        tool = await self._server.get_tool(name) if isinstance(name, str) else None
+        return {"method": context.method, "tool": OTHER if tool is None else tool.name}
+
+
+def _outcome(result: object) -> str:
+    """How a request ended: `ok`, or the name of the error that the answer tells."""
+    match result:
+        case {"isError": True, "content": [{"text": str(text)}, *_]}:
+            name = text.partition(":")[0]
+            return name if name in NAMES else "failed"
+        case _:
+            return "ok"

@@ -20,11 +20,11 @@ from holdfast.model.note import title_of
 from holdfast.model.tokens import beginning
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.model.words import counted
-from holdfast.tools.agent import ADDS, ServedMemory
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fitting import LONGEST_NOTICE, fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.hits import LINE_TOKENS
-from holdfast.tools.results import schema_of
+from holdfast.tools.render import LINE_TOKENS
+from holdfast.tools.results import ADDS, filled, tool
 
 LONGEST_TITLE = 60
 V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict, ExtractionVerdict)
@@ -161,12 +161,7 @@ class MaintenanceResult(TypedDict):
 def add_maintenance_tools(server: FastMCP, served: ServedMemory) -> None:
     """Put run_maintenance on a server. Without `results` it reads; with them it writes."""
 
-    @server.tool(
-        name="run_maintenance",
-        description=RUN_MAINTENANCE,
-        annotations=ADDS,
-        output_schema=schema_of(MaintenanceResult),
-    )
+    @tool(server, "run_maintenance", RUN_MAINTENANCE, ADDS, MaintenanceResult)
     async def _run_maintenance(
         context: Context,
         results: Results | None = None,
@@ -296,31 +291,13 @@ def _shown(item: Candidate) -> dict[str, Any]:
 
 
 def _note(text: Text, passage: str) -> ShownNote:
-    note = text.note
-    return {
-        "id": note.id,
-        "title": beginning(note.title, 2 * LINE_TOKENS),
-        "type": note.type,
-        "space": note.space,
-        "created": note.created,
-        "content": passage,
-    }
+    return filled(ShownNote, text.note, title=beginning(text.note.title, 2 * LINE_TOKENS), content=passage)
 
 
 def _fitted(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """With reasons that fit: the more there are the shorter."""
     most = max(LINE_TOKENS, min(LONGEST_NOTICE, REASONS_TOKENS // max(1, len(outcomes))))
     return [replace(outcome, reason=beginning(outcome.reason, most)) for outcome in outcomes]
-
-
-def outcome_of(outcome: Outcome) -> ItemOutcome:
-    return {
-        "item": outcome.item,
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "change_id": outcome.change_id,
-        "proposal_id": outcome.proposal_id,
-    }
 
 
 def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]) -> ToolResult:
@@ -335,7 +312,10 @@ def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]
     if any(item.change_id for item in outcomes):
         lines.append("Undo one: mark_outdated(undo=its handle)")
     lines += [f"Note: {notice}" for notice in notices]
-    structured = _nothing() | {"outcomes": [outcome_of(outcome) for outcome in outcomes], "notices": list(notices)}
+    structured = _nothing() | {
+        "outcomes": [filled(ItemOutcome, outcome) for outcome in outcomes],
+        "notices": list(notices),
+    }
     return ToolResult(content="\n".join([head, *lines]), structured_content=structured)
 
 

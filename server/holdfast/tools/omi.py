@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
-from mcp_types import ContentBlock, TextContent, ToolAnnotations
+from mcp_types import ContentBlock, TextContent
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
@@ -31,7 +31,7 @@ from holdfast.engine.omi.memories import (
 from holdfast.engine.ports import Caller, Ports
 from holdfast.model.omi import MemoryType
 from holdfast.model.tokens import beginning
-from holdfast.tools.agent import READS, ServedMemory
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.fitting import (
     LONGEST_NOTICE,
@@ -43,9 +43,8 @@ from holdfast.tools.fitting import (
     notice_lines,
     trust_rule,
 )
-from holdfast.tools.hits import LINE_TOKENS, retired_line
-from holdfast.tools.render import undo_hint
-from holdfast.tools.results import NowResult, schema_of
+from holdfast.tools.render import LINE_TOKENS, retired_line, undo_hint
+from holdfast.tools.results import MAKES, READS, NowResult, schema_of, tool
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
 
@@ -111,7 +110,6 @@ NOW_UPDATE = """Note what this project is at, for the next session: when a task 
 and at 70 % of the context window. Completions are added, what else is given replaces, what is left out stays. Not for \
 lasting knowledge: use remember."""
 
-UPDATES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 NOW_TOKENS, TASK_TOKENS, ITEM_TOKENS = 15_000, 7500, 4500  # more than a tool ever writes
 NOTHING = {
     "type": "object",
@@ -128,7 +126,7 @@ def add_checkpoint_tools(server: FastMCP, served: ServedMemory) -> None:
 
 
 def _add_now_read(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(name="now_read", description=NOW_READ, annotations=READS, output_schema=schema_of(NowResult))
+    @tool(server, "now_read", NOW_READ, READS, NowResult)
     async def _now_read(context: Context) -> ToolResult:
         caller = served.caller(context)
         found, notices = await answered(served.memory.attend(lambda ports: _read(ports, caller)))
@@ -155,7 +153,7 @@ async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple
 
 
 def _add_now_update(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(name="now_update", description=NOW_UPDATE, annotations=UPDATES, output_schema=NOTHING)
+    @tool(server, "now_update", NOW_UPDATE, MAKES, NOTHING)
     async def _now_update(
         context: Context,
         current_task: Annotated[str | None, Field(description='"" clears it.')] = None,
@@ -179,8 +177,6 @@ confidence (default 0.5) that belief_update moves. For tags, titles, spaces or c
 BELIEF_UPDATE = """Move the confidence in a stored belief by evidence: support raises it, contradiction lowers it \
 twice as fast. Every call counts, so do not repeat one. Not for correcting a note: use mark_outdated or remember with \
 `supersedes`."""
-
-APPENDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 
 class MemoryResult(TypedDict):
@@ -212,12 +208,7 @@ def add_omi_tools(server: FastMCP, served: ServedMemory) -> None:
 
 
 def _add_memory_recall(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="memory_recall",
-        description=MEMORY_RECALL,
-        annotations=READS,
-        output_schema=schema_of(_MemoryResults) | {WRAPPED: True},
-    )
+    @tool(server, "memory_recall", MEMORY_RECALL, READS, schema_of(_MemoryResults) | {WRAPPED: True})
     async def _memory_recall(
         context: Context,
         query: str,
@@ -255,12 +246,7 @@ def _content(item: RecalledMemory) -> str:
 
 
 def _add_memory_store(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="memory_store",
-        description=MEMORY_STORE,
-        annotations=APPENDS,
-        output_schema=schema_of(_Stored),
-    )
+    @tool(server, "memory_store", MEMORY_STORE, MAKES, _Stored)
     async def _memory_store(
         context: Context,
         content: str,
@@ -276,12 +262,7 @@ def _add_memory_store(server: FastMCP, served: ServedMemory) -> None:
 
 
 def _add_belief_update(server: FastMCP, served: ServedMemory) -> None:
-    @server.tool(
-        name="belief_update",
-        description=BELIEF_UPDATE,
-        annotations=APPENDS,
-        output_schema=schema_of(_Believed),
-    )
+    @tool(server, "belief_update", BELIEF_UPDATE, MAKES, _Believed)
     async def _belief_update(
         context: Context,
         belief_id: str,

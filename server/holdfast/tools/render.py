@@ -1,4 +1,11 @@
-"""Answers in two forms: structured content, verbatim, and a short text made for a model.
+"""Answers of the agent's tools as text and as structured content; those of a recall are fitted into its budget.
+
+The answer to a recall in both forms, each within its budget: what fits is shown, the rest is named.
+
+In the text all that was stored stands between one pair of marks. Each note begins with a line of its own, and that with
+the answer's mark, which no note can know: neither the end of the block nor another note can be forged.
+
+Answers in two forms: structured content, verbatim, and a short text made for a model.
 
 The command line shows the same answers: nothing of the framework is imported here.
 """
@@ -10,20 +17,301 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
-from holdfast.engine.agent.feedback import Rated
-from holdfast.engine.agent.node import Connection, Node
-from holdfast.engine.agent.outdate import Outdated
+from holdfast.engine.agent.answer import Hit, Neighbour
+from holdfast.engine.agent.browse import Connection, Node
+from holdfast.engine.agent.feedback import Outdated, Rated
+from holdfast.engine.agent.matters import Earlier
+from holdfast.engine.agent.question import Listing
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import Duplicate, Outcome, Remember
 from holdfast.engine.ports import Caller
-from holdfast.model.note import SHOWN, Note
-from holdfast.model.tokens import beginning
+from holdfast.model.note import GLOBAL_SPACE, SHOWN, Note, title_of
+from holdfast.model.passages import Passage, first_sentence
+from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted
-from holdfast.tools.fitting import Room, fenced, fitting_notices, new_mark, notice_lines, on_one_line, short, trust_rule
-from holdfast.tools.hits import LINE_TOKENS, TITLE_TOKENS, own_title, retired_line, structured_of, text_of
+from holdfast.tools.fitting import (
+    NOTICES_SHARE,
+    Room,
+    fenced,
+    fitting_notices,
+    json_tokens,
+    named,
+    new_mark,
+    notice_lines,
+    on_one_line,
+    short,
+    trust_rule,
+)
 
 if TYPE_CHECKING:
     from holdfast.tools import results
+
+MOST_WEAK = 3  # weak hits that the text shows; the others are named
+MOST_RELATED = 3  # neighbours that the text shows
+LINE_TOKENS = 25  # of a title or a sentence that stands for a note
+TITLE_TOKENS = 300  # of any single text of a hit in the structure but its passage
+NAME_TOKENS = 22  # of an id
+NAMES_SHARE = 5  # of the budget, one part at most is names of what was left out
+WHOLE = "recall_node shows a note whole."
+
+
+def text_of(outcome: Recalled, caller: Caller) -> str:
+    """The answer as a model reads it."""
+    mark, room = new_mark(), Room(outcome.budget.text)
+    heading = heading_of(outcome, caller)
+    room.need(heading)
+    told = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
+    room.need(*told)
+    if not outcome.hits:
+        return "\n".join([heading, *told])
+    rule = trust_rule(mark, each=True)
+    room.need(fenced("", mark), rule, WHOLE)
+    names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
+    room.left -= names.left
+    shown, left = _chosen(outcome.hits, caller, mark, room)
+    lines = [line for _, line in shown]
+    places = {hit.note.id: place for place, (hit, _) in enumerate(shown, 1)}
+    after = [line for line in _beside(outcome, places) if room.take(line)]
+    if left:
+        after.append(f"Not shown: {named([hit.note.id for hit in left], names)}")
+    if any(hit.shown.cut for hit, _ in shown):
+        after.append(WHOLE)
+    if not lines:
+        return "\n".join([heading, *after, *told])
+    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *told])
+
+
+def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
+    """The answer as a program reads it, and some models too."""
+    room = Room(outcome.budget.structured)
+    frame = _frame(outcome, caller)
+    room.need_json(frame)
+    frame["notices"] = fitting_notices(outcome.notices, room.left // NOTICES_SHARE)
+    room.need_json(frame["notices"])
+    left = _fill(outcome, frame, Room(room.left))
+    if left:  # then room is needed for their names
+        names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
+        left = _fill(outcome, frame, Room(room.left - names.left))
+        kept = [note_id for note_id in left if names.take_json(note_id)]
+        frame["omitted"] = {"count": len(left), "ids": kept}
+    return frame
+
+
+def _fill(outcome: Recalled, frame: results.RecallResult, room: Room) -> list[str]:
+    """Put into the frame what there is room for; the ids of the notes that there is none for."""
+    left: list[str] = []
+    frame["results"], frame["tensions"], frame["related"] = [], [], []
+    for hit in outcome.hits:
+        shape = None if left else _fitting(hit_shape(hit), room)  # nothing stands before what it should stand behind
+        if shape is None:
+            left.append(hit.note.id)
+        else:
+            frame["results"].append(shape)
+    for pair in outcome.tensions:
+        tension: results.TensionPair = {
+            "a": pair.first,
+            "b": pair.second,
+            "reason": short(pair.reason, LINE_TOKENS * 2),
+        }
+        if room.take_json(tension):
+            frame["tensions"].append(tension)
+    for item in outcome.related:
+        neighbour = _neighbour(item)
+        if room.take_json(neighbour):
+            frame["related"].append(neighbour)
+        else:
+            left.append(item.note.id)
+    return left
+
+
+def heading_of(outcome: Recalled, caller: Caller) -> str:
+    """How many notes there are, and where and when they were looked for."""
+    if outcome.listing is not None:
+        return _list_heading(outcome, outcome.listing)
+    where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
+    window = (
+        f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
+    )
+    if not outcome.hits:
+        return f"Nothing relevant is stored. Asked from {where}{window}."
+    return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
+
+
+def _list_heading(outcome: Recalled, listing: Listing) -> str:
+    """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
+    told = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
+    end = listing.offset + told
+    if listing.total <= told:
+        return f"{listing.described}."
+    shown = f"{told} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
+    onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
+    return f"{listing.described}; {shown}{onwards}."
+
+
+def retired_line(note: Note) -> str:
+    """Since when a note is out of date, why, and which note holds now; empty for a current one."""
+    if not note.is_outdated:
+        return ""
+    since = f" since {note.valid_until[:10]}" if note.valid_until else ""
+    because = f": {short(note.outdated_reason, LINE_TOKENS * 2)}" if note.outdated_reason else ""
+    now = f"; now: {on_one_line(note.superseded_by, 64)}" if note.superseded_by else ""
+    return f"OUTDATED{since}{because}{now}"
+
+
+def own_title(note: Note) -> str:
+    """A title, where the text that stands below does not begin with it."""
+    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
+
+
+def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple[list[tuple[Hit, str]], list[Hit]]:
+    """The hits that are shown, each with its lines, and those that are not: strong ones first, then a few weak ones."""
+    shown: list[tuple[Hit, str]] = []
+    left: list[Hit] = []
+    is_roomy = most_tokens("\n".join(_whole(hit, caller, mark) for hit in hits if hit.listed)) <= room.left
+    strong, weak = ([hit for hit in hits if hit.ranked.weak is doubtful] for doubtful in (False, True))
+    for hit in [*strong, *weak[:MOST_WEAK]]:
+        forms = (_line,) if hit.ranked.weak or (hit.listed and not is_roomy) else (_whole, _line)
+        texts = (form(hit, caller, mark) for form in forms)
+        text = None if left else next((text for text in texts if room.take(text)), None)
+        if text is None:
+            left.append(hit)
+        else:
+            shown.append((hit, text))
+    return shown, [*left, *weak[MOST_WEAK:]]
+
+
+def _whole(hit: Hit, caller: Caller, mark: str) -> str:
+    title = own_title(hit.note)
+    head = f"{_head(hit, caller, mark)}{short(title, LINE_TOKENS * 2, lead=' ') if title else ''}"
+    return "\n".join([head, hit.shown.text.rstrip(), *(f"{mark} {earlier_line(item)}" for item in hit.earlier)])
+
+
+def _line(hit: Hit, caller: Caller, mark: str) -> str:
+    """A hit on one line."""
+    doubt = " WEAK MATCH" if hit.ranked.weak else ""
+    earlier = f" (earlier: {', '.join(item.note.id for item in hit.earlier)})" if hit.earlier else ""
+    return f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}{earlier}"
+
+
+def earlier_line(earlier: Earlier) -> str:
+    """What was said before of the same matter, or a part of what is said, on one line."""
+    said = line_of(earlier.note).rstrip(".。! ")
+    if earlier.is_part:
+        return f"consolidated in it: {said} … ({earlier.note.id})"
+    older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
+    return f"earlier: {said} …, {older} ({earlier.note.id})"
+
+
+def line_of(note: Note) -> str:
+    """What stands for a note on one line: its own title, or what it begins with."""
+    own = own_title(note)
+    return short(own or first_sentence(note.content, LINE_TOKENS), LINE_TOKENS)
+
+
+def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
+    note = hit.note
+    where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
+    retired = retired_line(note)
+    cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
+    relevance = f"{hit.ranked.relevance:.2f}".removesuffix(".00").removeprefix("0") or "0"
+    how = "listed" if hit.listed else relevance
+    later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
+    told = (hit.ranked.doubt, hit.belief, later)
+    said = "".join(
+        f" {text}" for text in (retired, *(f"({short(each, LINE_TOKENS)})" for each in told if each)) if text
+    )
+    return f"{mark} {note.id} {note.type} {note.happened[:10]} {how}{where}{doubt}{cut}{said}"
+
+
+def _beside(outcome: Recalled, places: dict[str, int]) -> list[str]:
+    """Contradictions among the notes, then notes next to those that are shown."""
+    lines = [
+        f"Contradiction: {pair.first} and {pair.second} {short(pair.reason, LINE_TOKENS)}".rstrip()
+        for pair in outcome.tensions
+    ]
+    related = [item for item in outcome.related if item.via in places][:MOST_RELATED]
+    return lines + [_related_line(item, places[item.via]) for item in related]
+
+
+def _related_line(item: Neighbour, place: int) -> str:
+    retired = retired_line(item.note)
+    return f"Related: {item.note.id} {line_of(item.note)} ({item.edge} {place}){f' {retired}' if retired else ''}"
+
+
+def _frame(outcome: Recalled, caller: Caller) -> results.RecallResult:
+    return {
+        "results": [],
+        "related": [],
+        "tensions": [],
+        "total": outcome.listing.total if outcome.listing else None,
+        "omitted": {"count": 0, "ids": []},
+        "read_as": {
+            "after": outcome.after,
+            "before": outcome.before,
+            "space": caller.space,
+            "space_from": caller.space_from,
+        },
+        "event_id": outcome.event_id,
+        "notices": [],
+    }
+
+
+def hit_shape(hit: Hit) -> results.RecallHit:
+    """The fields of its place among other notes of the same matter are left out where it has none."""
+    note = hit.note
+    shape: results.RecallHit = {
+        "id": note.id,
+        "title": beginning(note.title, TITLE_TOKENS),
+        "type": note.type,
+        "tier": note.tier,
+        "space": note.space,
+        "created": note.created,
+        "event_time": note.event_time,
+        "content": hit.shown.text,
+        "cut": hit.shown.cut,
+        "relevance": round(hit.ranked.relevance, 4),
+        "score": round(hit.ranked.score, 4),
+        "source": beginning(note.source, LINE_TOKENS),
+        "confidence": note.confidence,
+        "outdated": note.is_outdated,
+        "weak": hit.ranked.weak,
+        "why": "; ".join(filter(None, [retired_line(note), beginning(hit.ranked.why, LINE_TOKENS * 2)])),
+    }
+    if hit.earlier:
+        shape["earlier"] = [earlier_line(item).removeprefix("earlier: ") for item in hit.earlier]
+    if hit.belief:
+        shape["belief"] = hit.belief
+    if hit.later_since:
+        shape["later_since"] = hit.later_since
+    return shape
+
+
+def _fitting(shape: results.RecallHit, room: Room) -> results.RecallHit | None:
+    """A hit with as much of its text as there is room for; None where there is no room for anything of it."""
+    if room.take_json(shape):
+        return shape
+    rest, whole = json_tokens({**shape, "content": ""}), shape["content"]
+    for share in (1.25, 2, 4):  # a text costs more as JSON
+        text = beginning(whole, int(max(0, room.left - rest) / share))
+        less: results.RecallHit = {**shape, "content": text, "cut": shape["cut"] + len(whole) - len(text)}
+        if text and room.take_json(less):
+            return less
+    return None
+
+
+def _neighbour(item: Neighbour) -> results.RelatedNote:
+    note = item.note
+    shown = Passage(first_sentence(note.content, LINE_TOKENS * 2))
+    return {
+        "id": note.id,
+        "title": beginning(note.title, LINE_TOKENS * 2),
+        "type": note.type,
+        "space": note.space,
+        "content": shown.text,
+        "outdated": note.is_outdated,
+        "via": item.via,
+        "edge": item.edge,
+    }
 
 
 LONGEST_TEXT: Final = 150  # tokens of a reason, a subject, a path

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, NotRequired, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NotRequired, TypeVar, cast
 
+from fastmcp import FastMCP
+from fastmcp.server.providers import LocalProvider
 from fastmcp.tools import ToolResult
-from mcp_types import TextContent
+from mcp_types import TextContent, ToolAnnotations
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from holdfast.tools.fitting import fitting_notices, notice_lines
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+Shape = TypeVar("Shape")
+
+
+def _hints(*, reads: bool = False, destroys: bool = False, again: bool = True) -> ToolAnnotations:
+    """What a tool does; `again` says that the same call made twice changes no more than one."""
+    return ToolAnnotations(
+        read_only_hint=reads, destructive_hint=destroys, idempotent_hint=again, open_world_hint=False
+    )
+
+
+READS = _hints(reads=True)
+ADDS = _hints()
+MAKES = _hints(again=False)
+REPLACES = _hints(destroys=True)
+DESTROYS = _hints(destroys=True, again=False)
 
 
 class Indexed(TypedDict):
@@ -211,6 +230,11 @@ class Noted(TypedDict):
     notices: NotRequired[list[str]]
 
 
+def said(text: str, structured: Any, notices: Sequence[str] = ()) -> ToolResult:
+    """An answer in both forms, with what is to be said beside it."""
+    return beside(ToolResult(content=text, structured_content=structured), notices)
+
+
 def beside(answer: ToolResult, notices: Sequence[str]) -> ToolResult:
     """The answer with these notices, in its text and in its structure."""
     if not notices:
@@ -223,6 +247,23 @@ def beside(answer: ToolResult, notices: Sequence[str]) -> ToolResult:
         content="\n".join([*texts, *notice_lines(told)]),
         structured_content=structured,
     )
+
+
+def tool(
+    server: FastMCP[Any] | LocalProvider, name: str, description: str, hints: ToolAnnotations, result: Any, **more: Any
+) -> Callable[[Verb], Verb]:
+    """Put a tool on a server; its answers have the shape of `result`, a TypedDict or a schema."""
+    schema = result if isinstance(result, dict) else schema_of(result)
+    put: Callable[[Verb], Verb] = server.tool(
+        name=name, description=description, annotations=hints, output_schema=schema, **more
+    )
+    return put
+
+
+def filled(shape: type[Shape], source: object, /, **given: Any) -> Shape:
+    """A result with what is given; whatever else it needs are attributes of the source."""
+    needed = [name for name in shape.__annotations__ if name in given or name not in Noted.__annotations__]
+    return cast("Shape", {name: given[name] if name in given else getattr(source, name) for name in needed})
 
 
 def schema_of(result: type) -> dict[str, Any]:

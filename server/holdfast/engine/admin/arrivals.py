@@ -13,12 +13,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.engine.agent.remember import AUTO_REASONS, BEFORE, FIRST, THREAD_WEIGHT, is_selfless, self_change
-from holdfast.engine.arguments import LARGEST_CONTENT, LONGEST_LINE, LONGEST_TAG, MOST_TAGS, TextGate
-from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.commit import (
+    LARGEST_CONTENT,
+    LONGEST_LINE,
+    LONGEST_TAG,
+    MOST_TAGS,
+    TextGate,
+    check_known,
+    commit,
+    load_current,
+)
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, SecretRefusedError
-from holdfast.index.projection import digest
-from holdfast.index.rows import IndexedNote
+from holdfast.index.rows import IndexedNote, digest
 from holdfast.model.moving import (
     IMPORTED_FROM,
     IMPORTED_KEYS,
@@ -31,15 +38,15 @@ from holdfast.model.moving import (
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note, space_name, title_of
 from holdfast.model.records import JournalRecord
 from holdfast.store.codec import (
+    MalformedError,
     Surroundings,
     changed_document,
-    content_hash,
     frontmatter_keys,
     new_document,
     note_of,
+    parse,
     with_id,
 )
-from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.stored import LARGEST_FILE, LARGEST_PAGE, Change, Stored
 
 
@@ -53,10 +60,6 @@ class Ready:
     labels: tuple[str, ...] = ()
     unmapped: tuple[str, ...] = ()
     is_foreign: bool = False  # it has frontmatter that is not ours
-
-    @property
-    def hash(self) -> str:
-        return content_hash(self.raw)
 
 
 @dataclass(slots=True)

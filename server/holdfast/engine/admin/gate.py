@@ -1,4 +1,6 @@
-"""What all admin calls share: a token before anything is destroyed, a line in the journal, the log of those lines.
+"""What stands around all admin calls: tokens, the journal, its log; and the backups that are made and brought back so.
+
+What all admin calls share: a token before anything is destroyed, a line in the journal, the log of those lines.
 
 The audit log shows changes, feedback and admin calls, without any note's text.
 """
@@ -14,14 +16,15 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from holdfast.engine.history import look_back
+from holdfast.backup.vault import Effect, FolderVault, Restored
 from holdfast.engine.ports import Attending, Caller, Ports
-from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError
+from holdfast.engine.sync.replay import look_back
+from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, StorageError
 from holdfast.index.journal import LineRow, LinesWanted
 from holdfast.index.note_index import IndexLostError
-from holdfast.model.note import id_range, is_note_id
+from holdfast.model.note import id_range, instant, is_note_id
 from holdfast.model.records import JournalRecord
-from holdfast.model.times import instant
+from holdfast.store.stored import Backup
 
 DEFAULT_ENTRIES, MOST_ENTRIES = 20, 50
 READ = "admin_read_"  # how the operation of a look begins
@@ -37,11 +40,11 @@ class AuditQuery:
     operation: str | None = None
 
 
-async def audit_log(ports: Ports, query: AuditQuery) -> list[Mapping[str, Any]]:
-    """Entries of the journal, newest first.
+AuditLine = LineRow
 
-    Each has seq, at, operation, by, source, change_id (None where nothing was changed), nodes (ids), outcome, dry_run,
-    undoes and undone_by (change ids).
+
+async def audit_log(ports: Ports, query: AuditQuery) -> list[AuditLine]:
+    """Lines of the journal, newest first.
 
     Raises:
         InvalidArgumentError: `limit` is out of range, or `node_id` can be no id.
@@ -54,23 +57,7 @@ async def audit_log(ports: Ports, query: AuditQuery) -> list[Mapping[str, Any]]:
     verb = (query.operation or "").strip().lower()
     silent = _LOOKS[:1] if verb == "read" else _LOOKS
     wanted = LinesWanted(query.limit, verb=verb, notes=bounds, silent=silent)
-    return [_entry(row) for row in await look_back(ports, lambda view: view.lines(wanted))]
-
-
-def _entry(row: LineRow) -> Mapping[str, Any]:
-    return {
-        "seq": row.seq,
-        "at": row.at,
-        "operation": row.op,
-        "by": row.by,
-        "source": row.source,
-        "change_id": row.change,
-        "nodes": list(row.nodes),
-        "outcome": row.outcome or "done",
-        "dry_run": row.dry_run,
-        "undoes": row.undoes,
-        "undone_by": row.undone_by,
-    }
+    return await look_back(ports, lambda view: view.lines(wanted))
 
 
 Answer = TypeVar("Answer")
@@ -259,3 +246,78 @@ async def afterwards(work: Awaitable[Answer]) -> tuple[Answer | None, tuple[str,
         return await work, ()
     except HoldfastError as error:
         return None, (f"It is done; what comes after it failed: {error.sentence}",)
+
+
+DAY = timedelta(days=1)
+PAUSE_SECONDS = 0.05  # after each two hundredth of a second of work on a daily backup
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a restore would do, and the token that makes it happen."""
+
+    backup: Backup
+    effect: Effect
+    confirm: str
+
+
+async def back_up(memory: Attending, caller: Caller) -> Journalled[Backup]:
+    """Make a backup now."""
+    call = AdminCall(caller, "admin_backup")
+    return await journalled(memory, call, lambda ports: _vault(ports).back_up("asked for"), _as_record)
+
+
+async def back_up_daily(ports: Ports) -> Backup | None:
+    """Make the day's backup if it is due and there is a note to keep."""
+    if ports.vault is None or not ports.daily_backups or not await ports.index.count_files():
+        return None
+    return await ports.vault.back_up_when_due(DAY, "daily", PAUSE_SECONDS)
+
+
+async def list_backups(ports: Ports) -> list[Backup]:
+    """Every backup, newest first."""
+    return await _vault(ports).backups()
+
+
+async def restore_backup(
+    memory: Attending, caller: Caller, tokens: Confirmations, backup_id: str, confirm: str | None
+) -> Journalled[DryRun | Restored]:
+    """Check a backup and say what restoring it would do; with the token that this gives, do it.
+
+    Raises:
+        BackupNotFoundError: there is none of this id.
+        IntegrityError: it is harmed or was changed.
+        InvalidArgumentError: the token is not one of this call.
+    """
+    op = "admin_restore_backup"
+
+    async def dry_run(ports: Ports) -> DryRun | Restored:
+        backup = await _vault(ports).verify(backup_id)
+        effect = await _vault(ports).effect(backup_id)
+        about = (caller.principal, op, backup_id, backup.checksum)
+        return DryRun(backup, effect, await give_token(ports, tokens, about))
+
+    async def execute(ports: Ports) -> DryRun | Restored:
+        checksum = next((b.checksum for b in await _vault(ports).backups() if b.backup_id == backup_id), "")
+        said = JournalRecord(by=caller.principal, source=caller.source)
+        async with using_token(ports, tokens, confirm or "", (caller.principal, op, backup_id, checksum)):
+            return await _vault(ports).restore(backup_id, said)
+
+    about, verb = ({"dry_run": True}, dry_run) if confirm is None else ({}, execute)
+    return await journalled(memory, AdminCall(caller, op, about, anywhere=True), verb, _as_record)
+
+
+def _as_record(answer: object) -> dict[str, str]:
+    match answer:
+        case Backup(backup_id=backup_id):
+            return {"backup": backup_id}
+        case DryRun(backup=backup) | Restored(backup=backup):
+            return {"backup": backup.backup_id}
+        case _:
+            return {}
+
+
+def _vault(ports: Ports) -> FolderVault:
+    if ports.vault is None:
+        raise StorageError("This storage keeps no backups of its own.", "Back up the database that it is in.")
+    return ports.vault

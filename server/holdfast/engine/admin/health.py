@@ -1,7 +1,7 @@
 """What an administrator may look at (counts, health, jobs), and making index or vectors anew.
 
 admin_rebuild_index throws the index away; the next request builds it from the notes. admin_reencode makes all vectors
-of the settings' encoder anew; the old ones answer until then.
+of the settings' encoder anew, and of the one beside it; the old ones answer until then.
 """
 
 from __future__ import annotations
@@ -9,28 +9,27 @@ from __future__ import annotations
 import platform
 import sqlite3
 import time
-from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import anyio
 
 from holdfast import __version__
-from holdfast.engine.admin.backups import DAY
-from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
+from holdfast.engine.admin.gate import DAY, AdminCall, Journalled, journalled
+from holdfast.engine.agent.recall import waiting_notes
 from holdfast.engine.encoding import count_waiting, identified, identity, progress
-from holdfast.engine.jobs.daily import JOBS
-from holdfast.engine.jobs.scheduler import job_states
-from holdfast.engine.maintenance.notice import waiting_notes
-from holdfast.engine.ports import Attending, Caller, Ports, View
-from holdfast.engine.presence.keeping import TIDY
+from holdfast.engine.jobs.daily import JOBS, job_states
+from holdfast.engine.ports import Attending, Caller, Ports
+from holdfast.engine.presence.distilling import TIDY
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync.replay import harmed_lines
 from holdfast.errors import EncoderError
 from holdfast.index.projection import Update
-from holdfast.index.sets import SetRow
+from holdfast.index.rows import SetRow
+from holdfast.index.view import IndexView
+from holdfast.model.note import instant, moment
 from holdfast.model.records import MAINTENANCE
-from holdfast.model.times import instant, moment
 
 
 async def discard_index(ports: Ports) -> None:
@@ -54,20 +53,30 @@ LONGEST_SECONDS = 50.0  # many clients give a call up after a minute; the work g
 
 @dataclass(frozen=True, slots=True)
 class Reencoding:
-    """How far it is: `done` of `notes` have their new vectors in the set `key`."""
+    """How far it is: `done` of `notes` have their new vectors in the set `key`.
+
+    `beside` is the same of the set that stands beside that of the settings, None where there is none.
+    """
 
     key: str
     model: str
     done: int
     notes: int
+    beside: Reencoding | None = None
 
     @property
     def is_whole(self) -> bool:
-        return self.done >= self.notes
+        return self.done >= self.notes and (self.beside is None or self.beside.is_whole)
+
+    @property
+    def made(self) -> tuple[int, int]:
+        """How many vectors of notes are there in all sets that are made anew, and how many there will be."""
+        more = self.beside.made if self.beside else (0, 0)
+        return self.done + more[0], self.notes + more[1]
 
 
 async def reencode(memory: Attending, caller: Caller) -> Journalled[Reencoding]:
-    """Queue every note for the encoder that the settings name, and for the one beside it, which is not counted.
+    """Queue every note for the encoder that the settings name, and for the one beside it.
 
     What was queued before counts as not done.
 
@@ -87,27 +96,32 @@ async def reencode(memory: Attending, caller: Caller) -> Journalled[Reencoding]:
             sets.append(second)
         opened = [SetRow(each.key, each.described) for each in sets]
         await ports.index.apply(Update(opened=opened, requeued=[each.key for each in sets]))
-        return await _state(ports, own.key)
+        return await _state(ports, [each.key for each in sets])
 
     return await journalled(memory, AdminCall(caller, "admin_reencode"), begin, lambda begun: {"notes": begun.notes})
 
 
 async def follow(memory: Memory, begun: Reencoding) -> AsyncIterator[Reencoding]:
     """How far it is, each time that this has changed, until it is whole or a client would give up waiting."""
+    keys = [begun.key, *([begun.beside.key] if begun.beside else [])]
     last, deadline = begun, time.monotonic() + LONGEST_SECONDS
     while not last.is_whole and time.monotonic() < deadline:
         await anyio.sleep(LOOK_SECONDS)
-        state = await memory.peek(lambda ports: _state(ports, begun.key))
+        state = await memory.peek(lambda ports: _state(ports, keys))
         if state != last:
             last = state
             yield state
 
 
-async def _state(ports: Ports, key: str) -> Reencoding:
-    found = next((item for item in await progress(ports) if item.key == key), None)
-    if found is None:  # dropped meanwhile
-        return Reencoding(key, "", 0, 0)
-    return Reencoding(key, found.model, found.done, found.notes)
+async def _state(ports: Ports, keys: Sequence[str]) -> Reencoding:
+    """How far the first of these sets is, with the second, where there is one, beside it."""
+    found = {each.key: each for each in await progress(ports)}
+
+    def of(key: str) -> Reencoding:
+        known = found.get(key)  # none where it was dropped meanwhile
+        return Reencoding(key, known.model, known.done, known.notes) if known else Reencoding(key, "", 0, 0)
+
+    return replace(of(keys[0]), beside=of(keys[1]) if len(keys) > 1 else None)
 
 
 Shown = dict[str, Any]
@@ -121,7 +135,7 @@ DAMAGED_REMEDY = (
 async def stats(ports: Ports) -> Shown:
     """Counts by type, tier and space, links, vectors, bytes, and when maintenance was last seen to."""
 
-    def read(view: View) -> Shown:
+    def read(view: IndexView) -> Shown:
         _, runs = view.job_runs(MAINTENANCE)
         last = {"last": runs[0].at if runs else None, "notes_since": waiting_notes(view)}
         return {**asdict(view.statistics()), "maintenance": last}

@@ -20,17 +20,15 @@ from holdfast.engine.admin.arrivals import (
 )
 from holdfast.engine.admin.gate import AdminCall, Confirmations, Journalled, journalled, write_outcome
 from holdfast.engine.agent.remember import ATTEMPTS, AUTO_REASONS, is_selfless, same_guard, self_change
-from holdfast.engine.arguments import MOST_TAGS, space
-from holdfast.engine.commit import check_known, commit, load_current
-from holdfast.engine.ports import Attending, Caller, Ports, Transfers, View, ports_now
+from holdfast.engine.commit import MOST_TAGS, check_known, commit, load_current, space
+from holdfast.engine.ports import Attending, Caller, Ports, Transfers, ports_now
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
 from holdfast.importers.files import Source
 from holdfast.index.rows import IndexedNote
-from holdfast.model.joining import are_told_apart, have_two_titles, joined
+from holdfast.index.view import IndexView
 from holdfast.model.moving import Arrival, ArrivedDocument, ArrivedFile, ArrivedPage, Item, LeftOut, imported_id
-from holdfast.model.note import SELF_ID, Link, Note
-from holdfast.model.pages import DAILY, page_key
-from holdfast.model.records import JournalRecord
+from holdfast.model.note import SELF_ID, Link, Note, are_told_apart, have_two_titles, joined
+from holdfast.model.records import DAILY, JournalRecord, page_key
 from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 
 MOST_TOLD = 200  # of what was refused, and of what was not mapped
@@ -338,7 +336,7 @@ class _Importing:
         """What is here of these notes, and which of them say what another says, here or earlier in this source."""
         ids = [item.note.id for item in ready]
 
-        def read(view: View) -> _Met:
+        def read(view: IndexView) -> _Met:
             known, before = view.notes(ids), view.with_history(ids)
             met = _Met(known, before - known.keys(), first=dict(self._first))
             for item in ready:
@@ -360,7 +358,7 @@ class _Importing:
 
         return await ports.index.read(read)
 
-    def _standing(self, view: View, first: Sequence[Note], guard: str, fresh: Collection[str]) -> list[Note]:
+    def _standing(self, view: IndexView, first: Sequence[Note], guard: str, fresh: Collection[str]) -> list[Note]:
         """Those of this source's notes with one text that say it still: others may change what came a moment ago."""
         if not self._writes:
             return list(first)
@@ -368,7 +366,7 @@ class _Importing:
         now = [one if one.id in fresh else there[one.id].note for one in first if one.id in fresh or one.id in there]
         return [one for one in now if same_guard(one) == guard]
 
-    def _same(self, view: View, now: str, note: Note, first: Sequence[Note]) -> Note | None:
+    def _same(self, view: IndexView, now: str, note: Note, first: Sequence[Note]) -> Note | None:
         if note.is_outdated or note.valid_until or note.evidence or note.id == SELF_ID:
             return None
         here = view.same_note(note, now, self._own)

@@ -19,20 +19,21 @@ from holdfast.engine.admin.gate import Confirmations, give_token, using_token
 from holdfast.engine.agent.remember import same_guard
 from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, encode_note
-from holdfast.engine.history import deletions, find_line
 from holdfast.engine.maintenance.verdicts import PROPOSAL_PREFIX
-from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.sync.replay import deletions, find_line
 from holdfast.errors import (
     ChangeNotFoundError,
+    ConflictError,
     InvalidArgumentError,
     StorageError,
     UndoConflictError,
     UndoRefusedError,
 )
 from holdfast.index.rows import IndexedNote
-from holdfast.model.note import SELF_ID, Note, id_range
+from holdfast.index.view import IndexView
+from holdfast.model.note import SELF_ID, Note, id_range, moment
 from holdfast.model.records import NO_HASH, FileChange, JournalRecord
-from holdfast.model.times import moment
 from holdfast.store.stored import Change
 
 log = structlog.get_logger()
@@ -153,7 +154,7 @@ async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastC
     found = await find()
     if found.undone_by:
         return already_undone(found, found.undone_by)
-    coming = [change.after for change in (await plan(ports, found)).changes if change.after is not None]
+    coming = await _coming(ports, found)
     vectors = await _encoded(ports, coming)
     guards = {same_guard(note) for note in coming}
     async with ports.store.hold(found.keys | guards) as made:
@@ -162,6 +163,8 @@ async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastC
         if found.undone_by:
             return already_undone(found, found.undone_by)
         planned = await plan(ports, found)
+        if {same_guard(change.after) for change in planned.changes if change.after is not None} != guards:
+            raise ConflictError("A note of this change was changed a moment ago; nothing was done.", "Try again.")
         if not by_admin:
             await _check_none_alike(ports, planned, found.record.at)
         admin = "admin_undo" if by_admin else None
@@ -171,12 +174,24 @@ async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastC
     return Undone(found.id, done.change_id, planned.notes)
 
 
+async def _coming(ports: Ports, found: PastChange) -> list[Note]:
+    """What the notes will say; nothing where they have changed since, which is decided under the locks.
+
+    Another may have taken the same change back a moment ago: that is no conflict.
+    """
+    try:
+        planned = await plan(ports, found)
+    except UndoConflictError:
+        return []
+    return [change.after for change in planned.changes if change.after is not None]
+
+
 async def _check_none_alike(ports: Ports, planned: UndoPlan, since: str) -> None:
     """Refuse to bring a note back beside another that says the same and was stored after the change was made."""
     ids = [each.id for each in planned.notes]
     coming = [each.note for each in planned.notes if each.effect != "moved to the trash" and not each.note.is_outdated]
 
-    def alike(view: View) -> bool:
+    def alike(view: IndexView) -> bool:
         same = [found for note in coming if (found := view.same_note(note, ports.now, ids))]
         return any(row.note.created >= since for row in view.notes(same).values())
 

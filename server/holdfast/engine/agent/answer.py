@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.lists import Listed, Listing, listed, passes, persons
 from holdfast.engine.agent.matters import (
     CLOSE_SEEDS,
     LOOKED,
     Earlier,
-    Led,
+    Era,
     Matters,
     bare,
     close_ones,
@@ -26,15 +25,42 @@ from holdfast.engine.agent.matters import (
     current_first,
     earlier_of,
     valid_then,
+    versions_of,
 )
-from holdfast.engine.agent.question import Asking, TimeWindow, anytime, averaged, hard_filter, outer, ranked_phrasing
+from holdfast.engine.agent.question import (
+    Asking,
+    Listed,
+    Listing,
+    TimeWindow,
+    anytime,
+    averaged,
+    hard_filter,
+    listed,
+    outer,
+    passes,
+    persons,
+    ranked_phrasing,
+    with_meaning,
+)
 from holdfast.engine.agent.remember import AUTO_REASONS
 from holdfast.engine.omi.beliefs import opposed_pairs
-from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.index.view import IndexView
+from holdfast.model.doubts import Doubt, Sought, against, sought
+from holdfast.model.identifiers import identifiers_of
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.passages import NOTHING, Passage, passage
-from holdfast.model.ranking import FLOOR, Filter, QueryVector, Question, Ranked, gated, identifiers_of, rank
+from holdfast.model.ranking import (
+    FLOOR,
+    Filter,
+    QueryVector,
+    Question,
+    Ranked,
+    doubted,
+    gated,
+    levelled,
+    rank,
+)
 from holdfast.model.tokens import most_tokens
 
 Passing: TypeAlias = Callable[[Ranked], bool]
@@ -44,6 +70,8 @@ LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to oth
 LISTED = 1.0  # the relevance of what is on a list that was asked for
 NAMED = 0.85  # at the least, of the note of a person who is asked for
 _ABOUT = ("is about whom was asked for",)
+LOOKED_OF_A_LIST = 50  # of the notes on a list, which are compared with each other
+MOST_VERSIONS_OF_A_LIST = 1  # that stand behind one of its notes
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things of the same"
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
@@ -102,7 +130,7 @@ class Answer:
 
 
 def answer(
-    view: View, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None, offset: int = 0
+    view: IndexView, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None, offset: int = 0
 ) -> Answer:
     """Find the best notes, nothing that falls short of the lines, `limit` behind the first `offset`.
 
@@ -120,6 +148,8 @@ def answer(
         limit = min(limit, MOST_OF_AN_ORDER)
     most = limit + offset
     found = _searched(view, asking, most, passing)
+    if passing is None and asking.asks_back and all(item.weak for item in found.best):
+        found = _retired(view, asking, most) or found
     best = _persons_first(view, asking, found.best, passing)
     if not best and explain:
         best = found.ranked[:most]
@@ -147,7 +177,7 @@ class _Search:
     is_inside: bool = False
 
 
-def _searched(view: View, asking: Asking, most: int, passing: Passing | None) -> _Search:
+def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | None) -> _Search:
     """What answers from the time that is asked for; where that is nothing, or only weak, what is better elsewhere."""
     inside = hard_filter(asking)
     found = replace(_search(view, asking, inside or asking.wanted, most, passing), is_inside=inside is not None)
@@ -162,9 +192,16 @@ def _searched(view: View, asking: Asking, most: int, passing: Passing | None) ->
     return replace(outside, elsewhen=inside is not None)
 
 
-def _search(view: View, asking: Asking, wanted: Filter, most: int, passing: Passing | None) -> _Search:
+def _retired(view: IndexView, asking: Asking, most: int) -> _Search | None:
+    """What was true once and fits what is asked in the past tense; None where that is nothing, or only weak."""
+    past = _search(view, asking, replace(asking.wanted, include_outdated=True), most, None)
+    first = past.best[0] if past.best else None
+    return past if first is not None and first.candidate.outdated and not first.weak else None
+
+
+def _search(view: IndexView, asking: Asking, wanted: Filter, most: int, passing: Passing | None) -> _Search:
     ranked = _ranked(view, asking, wanted, most)
-    return _Search(wanted, ranked, gated(ranked, max(most, LOOKED), passing))
+    return _Search(wanted, ranked, gated(ranked, max(most, LOOKED), passing, asks=asking.asks))
 
 
 def _claimed(asking: Asking, hits: Sequence[Hit]) -> TimeWindow | None:
@@ -173,7 +210,7 @@ def _claimed(asking: Asking, hits: Sequence[Hit]) -> TimeWindow | None:
     return next((each for each in windows if each and any(each.holds(hit.note.happened) for hit in hits)), None)
 
 
-def _of_list(view: View, asking: Asking, lists: Listed, limit: int, passing: Passing | None) -> Answer:
+def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing: Passing | None) -> Answer:
     """The notes of a list. What the question's words find is on it too where they say what is meant."""
     listing, ids = lists.listing, lists.ids
     found: dict[str, Ranked] = {}
@@ -195,9 +232,33 @@ def _of_list(view: View, asking: Asking, lists: Listed, limit: int, passing: Pas
         if end in notes
     ]
     kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
+    told = lists.window
+    is_chronicle = told is not None and told.after is not None and told.after < asking.wanted.now  # each did happen
+    if passing is None and not is_chronicle and (asking.question.past or not asking.wanted.include_outdated):
+        kept = _folded(view, asking, kept)
     _, tensions = _around(view, kept, [hit.note.id for hit in kept], asking.wanted, 0)
-    window = _claimed(asking, kept) if listing.dated else None
+    window = told if told and any(told.holds(hit.note.happened) for hit in kept) else None
     return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
+
+
+def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits of a list, where of two versions of one fact the older stands behind the newer, in the newer's place.
+
+    What was retired is marked as such, and stays. More than two that look like versions of one are rather entries of
+    one form ("the queue is written in Rust", "the ledger is written in Rust"): each stands for itself.
+    """
+    first = {hit.note.id: hit for hit in hits[:LOOKED_OF_A_LIST] if not hit.note.is_outdated}
+    notes = view.notes(first)
+    made = [link for link in view.links(list(first)) if link.reason not in AUTO_REASONS]
+    matters = compared(view, notes, made, asking.vector.key if asking.vector else None, {})
+    found = versions_of({end: hit.ranked for end, hit in first.items()}, matters)
+    behind = {new: older for new, older in found.items() if len(older) <= MOST_VERSIONS_OF_A_LIST}
+    folded = {end for each in behind.values() for end in each}
+    return [
+        replace(hit, earlier=earlier_of(hit.note, behind.get(hit.note.id, ()), notes, ()))
+        for hit in hits
+        if hit.note.id not in folded
+    ]
 
 
 def _on_list(note: Note) -> Ranked:
@@ -205,19 +266,20 @@ def _on_list(note: Note) -> Ranked:
     return Ranked(bare(note), 0.0, LISTED, ("listed",))
 
 
-def _persons_first(view: View, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
+def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
     """The note of a person who is asked for by name leads, then what has that name as its subject."""
     ids = persons(view, asking)
     found = {item.candidate.id: item for item in best}
     missing = view.notes(end for end in ids if end not in found)
     found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}
-    leading = [replace(found[end], relevance=max(found[end].relevance, NAMED), also=_ABOUT) for end in ids]
+    most = max((item.relevance for item in best), default=0.0)
+    leading = [replace(found[end], relevance=max(most, NAMED), also=_ABOUT) for end in ids]
     leading = [item for item in leading if passing is None or passing(item)]
     return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
 
 def _hits(
-    view: View, asking: Asking, best: Sequence[Ranked], others: Sequence[Ranked], *, folding: bool
+    view: IndexView, asking: Asking, best: Sequence[Ranked], others: Sequence[Ranked], *, folding: bool
 ) -> tuple[list[Hit], Matters]:
     """The best, but of several about one matter what is current first, or what was valid at the time asked about.
 
@@ -239,10 +301,8 @@ def _hits(
     if not asking.question.past:
         folding = folding and not asking.wanted.include_outdated
         led = current_first(best, looked, matters, identifiers_of(asking.text), folding=folding)
-    elif asking.question.before is None:
-        led = [Led(item) for item in best]
     else:
-        led = valid_then(best, looked, matters, asking.question.before)
+        led = valid_then(best, looked, matters, _era(asking))
     shown = ((each, notes[each.item.candidate.id].note) for each in led if each.item.candidate.id in notes)
     hits = [
         Hit(note, each.item, earlier_of(note, each.behind, notes, wholes), each.later_since) for each, note in shown
@@ -250,7 +310,14 @@ def _hits(
     return hits, matters
 
 
-def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
+def _era(asking: Asking) -> Era:
+    """The time in the past that the question means."""
+    window, before = asking.window, asking.question.before
+    after_it = window is not None and window.event is not None and window.before is not None
+    return Era(before, asking.time is not None and asking.time.first, window.event if window and after_it else None)
+
+
+def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
     """What may be shown, best first; what replaced a note stands before it, unless the question is about the past."""
     searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
     most = min(MOST_RANKED, max(LEAST_RANKED, 2 * limit))
@@ -258,7 +325,7 @@ def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Rank
     found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange, beside=asking.beside)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
     everything = averaged(
-        rank(found, replace(asking.question, affinity=liked), asking.weights),
+        with_meaning(found, rank(found, replace(asking.question, affinity=liked), asking.weights)),
         [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
     )
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
@@ -266,11 +333,25 @@ def _ranked(view: View, asking: Asking, wanted: Filter, limit: int) -> list[Rank
     chains = view.successors(retired) if retired else {}
     if not asking.question.past:
         ranked = _replaced(view, ranked, chains, wanted)
-    return _newest_first(view, ranked, chains, asking.question)
+    return levelled(_doubted(view, asking, _newest_first(view, ranked, chains, asking.question)))
+
+
+def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked]) -> list[Ranked]:
+    """The same in the same order, but less relevant what lacks a value that is asked for, or has another."""
+    asked = sought(asking.query)
+    if asked is None:
+        return ranked
+    notes = view.notes(item.candidate.id for item in ranked if item.relevance >= FLOOR)
+    found = (_against(asked, notes.get(item.candidate.id)) for item in ranked)
+    return [doubted(item, *each) if each else item for item, each in zip(ranked, found, strict=True)]
+
+
+def _against(asked: Sought, item: IndexedNote | None) -> Doubt | None:
+    return against(asked, item.note) if item else None
 
 
 def _replaced(
-    view: View, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], wanted: Filter
+    view: IndexView, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], wanted: Filter
 ) -> list[Ranked]:
     """Notes that were superseded give way to the last of those that replaced them, if that may be shown."""
     best = {item.candidate.id: item for item in ranked if wanted.include_outdated or not item.candidate.outdated}
@@ -285,7 +366,7 @@ def _replaced(
 
 
 def _newest_first(
-    view: View, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], question: Question
+    view: IndexView, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], question: Question
 ) -> list[Ranked]:
     """In order, but what evolved from a note, or replaced it, directly before that note, with no lower a score.
 
@@ -337,7 +418,7 @@ def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
 
 
 def _around(
-    view: View, kept: Sequence[Hit], found: Sequence[str], wanted: Filter, most: int
+    view: IndexView, kept: Sequence[Hit], found: Sequence[str], wanted: Filter, most: int
 ) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
     """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions.
 

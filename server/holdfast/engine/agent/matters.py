@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import combinations
 
-from holdfast.engine.ports import View
 from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.index.view import IndexView
 from holdfast.model.maintenance import cosine
-from holdfast.model.matter import FOLDED, LED, SURE, may_be_versions, may_speak_of_one, sameness, signs, statement
-from holdfast.model.note import SELF_ID, Note
+from holdfast.model.matter import says_more
+from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.ranking import RankCandidate, Ranked
-from holdfast.model.times import moment
+from holdfast.model.statement import statement
+from holdfast.model.versions import FOLDED, LED, SURE, TOLD, may_be_versions
+from holdfast.model.versions import likelihood as likelihood_of
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
-_SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction
+HARDLY_LESS = 0.25  # of the relevance
+_SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
+_ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
 
 
@@ -49,19 +54,21 @@ class Matters:
     """Pairs of notes, the older and the newer, by how likely they are two versions of one fact.
 
     `unclear` are pairs that say different things but were told in one go, the newer first. `vectors` are by id.
+    `fuller` are pairs whose older note says something else besides.
     """
 
     said: Mapping[str, str]
     likely: Mapping[tuple[str, str], float]
     unclear: tuple[tuple[str, str], ...] = ()
     vectors: Mapping[str, bytes] = field(default_factory=dict)
+    fuller: Collection[tuple[str, str]] = ()
 
     def of(self, older: str, newer: str) -> float:
         return self.likely.get((older, newer), 0.0)
 
 
 def compared(
-    view: View,
+    view: IndexView,
     notes: Mapping[str, IndexedNote],
     links: Iterable[LinkRow],
     key: str | None,
@@ -80,41 +87,71 @@ def compared(
     vectors = view.first_vectors(key, list(notes)) if key else {}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
+    fuller: set[tuple[str, str]] = set()
     ordered = sorted(notes, key=lambda each: (notes[each].note.happened, notes[each].note.created, each))
-    says = {each: statement(notes[each].note.content) for each in ordered}
-    for place, one in enumerate(ordered):
-        for other in ordered[place + 1 :]:
-            if not may_speak_of_one(says[one], says[other]):  # most pairs, so it is asked first
-                continue
-            if frozenset((one, other)) in tied or (one, other) in likely or (other, one) in likely:
-                continue
-            older, newer = in_time(notes[one].note, notes[other].note)
-            found = likelihood(older, newer, vectors)
-            if found >= LED and _at_once(older, newer, found):
-                unclear += [(newer.id, older.id)] if found >= FOLDED else []
-                found = LED if found >= FOLDED else 0.0
-            if found >= LED:
-                likely[older.id, newer.id] = found
-    return Matters({each: said_at(item.note) for each, item in notes.items()}, likely, tuple(unclear), vectors)
+    for one, other in combinations(ordered, 2):
+        if _is_copy(notes[one].note, notes[other].note):
+            likely[one, other] = 1.0
+            continue
+        if frozenset((one, other)) in tied or (one, other) in likely or (other, one) in likely:
+            continue
+        older, newer = in_time(notes[one].note, notes[other].note)
+        found = likelihood(older, newer, vectors)
+        if found >= LED and _at_once(older, newer, found):
+            unclear += [(newer.id, older.id)] if found >= FOLDED else []
+            found = LED if found >= FOLDED else 0.0
+        if found >= LED:
+            likely[older.id, newer.id] = found
+            if says_more(older.content, newer.content):
+                fuller.add((older.id, newer.id))
+    said = {each: said_at(item.note) for each, item in notes.items()}
+    return Matters(said, one_each(likely), tuple(unclear), vectors, fuller)
+
+
+def _is_copy(one: Note, other: Note) -> bool:
+    """Whether two notes of a space say the same, to the letter: two files of one text, say."""
+    return (
+        one.space == other.space and one.content.strip() == other.content.strip() and SELF_ID not in (one.id, other.id)
+    )
 
 
 def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
     """How likely two notes are versions of one fact, in 0..1, by their texts and vectors alone."""
-    if not _may_be_versions(older, newer):
-        return 0.0
-    one, other = statement(older.content), statement(newer.content)
-    if not may_speak_of_one(one, other) or not may_be_versions(one, other):
-        return 0.0
+    if not _may_be_versions(older, newer) or not may_be_versions(older.content, newer.content):
+        return 0.0  # most pairs, so it is asked first
     mine, its = vectors.get(older.id), vectors.get(newer.id)
     likeness = cosine(mine, its) if mine is not None and its is not None else None
-    return sameness(signs(one, other, likeness))
+    return likelihood_of(older.content, newer.content, likeness)
+
+
+def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """The same, but a note stands for no more than one fact, and gives way to no more than one.
+
+    Of several older notes a newer one is a version of the likeliest, and of those that are versions of that one; the
+    others are held for less than sure. So with several newer ones.
+    """
+    kept = dict(likely)
+    for side in (1, 0):
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for pair in sorted(likely, key=lambda pair: (-likely[pair], pair)):
+            if likely[pair] >= FOLDED:
+                groups.setdefault(pair[side], []).append(pair)
+        for pairs in groups.values():
+            best = pairs[0][1 - side]
+            for pair in pairs[1:]:
+                tie = max(likely.get((best, pair[1 - side]), 0.0), likely.get((pair[1 - side], best), 0.0))
+                if tie < FOLDED and likely[pair] < 1.0:
+                    kept[pair] = min(kept[pair], LED)
+    return kept
 
 
 def _at_once(older: Note, newer: Note, likely: float) -> bool:
     """Whether two were told in one go, as a list is, and no correction is beyond doubt."""
     if said_at(newer)[:10] > said_at(older)[:10] or not _near(older.created, newer.created):
         return False
-    return likely < SURE or not statement(newer.content).changed
+    if likely < SURE:
+        return True
+    return _near(older.created, newer.created, _ONE_GO) and not statement(newer.content).changed
 
 
 def in_time(one: Note, other: Note) -> tuple[Note, Note]:
@@ -174,8 +211,21 @@ def current_first(
     return [Led(item, tuple(behind.get(end, ()))) for end, item in told.items()]
 
 
-def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: Matters, before: str) -> list[Led]:
-    """In order, but of each matter what was valid at `before` first, with what was before it; then what came later.
+@dataclass(frozen=True, slots=True)
+class Era:
+    """The time that a question about the past means.
+
+    `before` is its end; None where the question does not say when: then it means what was replaced last, or with
+    `first` what was so at the very first. `event` is the id of a note: what that tells came only afterwards.
+    """
+
+    before: str | None
+    first: bool = False
+    event: str | None = None
+
+
+def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: Matters, era: Era) -> list[Led]:
+    """In order, but of each matter what was valid then first, with what was before it; then what came later.
 
     Whoever asks about the past may mean what was retired by then: it stays a hit.
     """
@@ -190,7 +240,7 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         if len(group) == 1:
             led.append(Led(item))
             continue
-        then = [end for end in group if matters.said[end] <= before]
+        then = _held_then(group, matters, era)
         if then:
             open_ones = [end for end in then[-2::-1] if not looked[end].candidate.outdated]
             led.append(Led(_lifted(looked[then[-1]], item), tuple(open_ones)))
@@ -199,6 +249,14 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         later = [end for end in group[len(then) :] if end in ends]
         led += [Led(_beside(looked[end], item), later_since=matters.said[end]) for end in later]
     return led
+
+
+def _held_then(group: Sequence[str], matters: Matters, era: Era) -> Sequence[str]:
+    """Those of one matter, the oldest first, that were said by the time that is meant."""
+    if era.before is None:
+        return group[:1] if era.first else group[:-1]
+    then = [end for end in group if matters.said[end] <= era.before]
+    return then[: then.index(era.event)] if era.event in then else then
 
 
 def earlier_of(
@@ -228,6 +286,15 @@ def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence
     return [end for end in dict.fromkeys(ends) if end != SELF_ID]
 
 
+def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list[str]]:
+    """For each newest note of a matter the ids of its older versions, the latest first and a few at most."""
+    heads = _heads(found, matters, frozenset())[0]
+    older: dict[str, list[str]] = {}
+    for old in sorted(heads, key=lambda end: (matters.said[end], end), reverse=True):
+        older.setdefault(heads[old], []).append(old)
+    return {new: each[:MOST_EARLIER] for new, each in older.items()}
+
+
 def _heads(
     found: Mapping[str, Ranked], matters: Matters, naming: frozenset[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
@@ -240,11 +307,24 @@ def _heads(
         if naming.intersection(found[old].candidate.held) - set(found[new].candidate.held):
             continue
         likely = matters.of(old, new)
-        if likely >= FOLDED and _last(new, heads) != old:
+        answers_too = _answers_as_well(found[new], found[old])
+        if likely >= FOLDED and _last(new, heads) != old and (answers_too or (old, new) not in matters.fuller):
             heads.setdefault(old, new)
-        elif set(found[old].candidate.matched) <= set(found[new].candidate.matched):
-            leads.setdefault(old, new)
+        elif (answers_too and likely >= TOLD) or (
+            _is_as_near(found[new], found[old]) and (old, new) not in matters.fuller
+        ):
+            leads[old] = max(new, leads.get(old, new), key=lambda end: matters.of(old, end))
     return {old: _last(old, heads) for old in heads}, leads
+
+
+def _is_as_near(newer: Ranked, older: Ranked) -> bool:
+    """Whether it answers the question for certain, and hardly less than the older one does."""
+    return not newer.weak and newer.relevance >= older.relevance - HARDLY_LESS
+
+
+def _answers_as_well(newer: Ranked, older: Ranked) -> bool:
+    """Whether it holds all the words of the question that the older one does."""
+    return set(older.candidate.matched) <= set(newer.candidate.matched)
 
 
 def _last(old: str, heads: Mapping[str, str]) -> str:
@@ -291,8 +371,8 @@ def _may_be_versions(older: Note, newer: Note) -> bool:
     return True
 
 
-def _near(one: str, other: str) -> bool:
-    return abs(moment(one) - moment(other)) < _SAME_TIME
+def _near(one: str, other: str, time: timedelta = _SAME_TIME) -> bool:
+    return abs(moment(one) - moment(other)) < time
 
 
 def _days(head: Note, note: Note) -> int:

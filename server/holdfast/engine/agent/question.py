@@ -1,4 +1,6 @@
-"""How a question is read before the index is asked: what it speaks of, when, and which notes may answer.
+"""How a question is read before the index is asked, and the questions that a list answers.
+
+How a question is read before the index is asked: what it speaks of, when, and which notes may answer.
 
 The asking agent is a language model, and can say a question in the words that a note may use. Each such phrasing is
 searched for like the question, and their scores are averaged. Nothing gets stronger than the mean makes it, so
@@ -7,24 +9,34 @@ phrasings of a question about nothing stored do not make it confident.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from statistics import fmean
 from typing import Final
 
-from holdfast.engine.arguments import LARGEST_QUERY, check_text
+from holdfast.engine.commit import LARGEST_QUERY, check_text
 from holdfast.engine.encoding import identity
-from holdfast.engine.ports import Ports, View
+from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError, LimitExceededError
-from holdfast.model.identifiers import is_formed
-from holdfast.model.intent import Intent, intent_of
-from holdfast.model.note import Note
-from holdfast.model.prompts import Idle, idle
-from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Question, Ranked, Weights, rank
-from holdfast.model.times import instant, moment
-from holdfast.model.when.questions import TimeReading, day_names, outer_window, read_time, without_time
-from holdfast.model.words import asks_openly, query_terms
+from holdfast.index.rows import IndexedNote
+from holdfast.index.view import IndexView
+from holdfast.model.identifiers import corrected, is_formed, may_be_slips
+from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, intent_of, is_recency
+from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
+from holdfast.model.prompts import Idle, asks_something, idle
+from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
+from holdfast.model.when.questions import (
+    TimeReading,
+    asks_back,
+    day_names,
+    looking_ahead,
+    outer_window,
+    read_time,
+    without_time,
+)
+from holdfast.model.words import asks_openly, counted, query_terms
 
 MOST_PHRASINGS = 3
 BUILTIN: Final = "builtin"  # the provider whose model was made of English texts
@@ -65,7 +77,7 @@ def read_phrasing(ports: Ports, text: str) -> Phrasing:
 
 
 def ranked_phrasing(
-    view: View, phrasing: Phrasing, question: Question, wanted: Filter, weights: Weights, most: int
+    view: IndexView, phrasing: Phrasing, question: Question, wanted: Filter, weights: Weights, most: int
 ) -> list[Ranked]:
     """What a phrasing finds, best first, with all else as the question has it."""
     found = view.search(
@@ -79,7 +91,21 @@ def ranked_phrasing(
     asked = replace(
         question, text=phrasing.text, extraordinary=phrasing.extraordinary, formed=phrasing.formed
     )  # feedback is on what was asked, and is in the question's own score
-    return rank(found, replace(asked, affinity={}), weights)
+    return with_meaning(found, rank(found, replace(asked, affinity={}), weights))
+
+
+def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
+    """The same, but where no rare word of the question stands in any note, words push nothing out of the first five.
+
+    Words that many notes have tell little of which one answers. What comes first by all else is the fifth at the least.
+    """
+    if found.rare:
+        return ranked
+    best = max(ranked, key=lambda item: item.score - (item.terms.words if item.terms else 0.0), default=None)
+    if best is None or any(item is best for item in ranked[:KEPT_WITHIN]):
+        return ranked
+    above, below = ranked[: KEPT_WITHIN - 1], ranked[KEPT_WITHIN - 1 :]
+    return [*above, replace(best, score=below[0].score), *(item for item in below if item is not best)]
 
 
 def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
@@ -106,6 +132,7 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
     return found
 
 
+KEPT_WITHIN = 5  # places
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
 EVENT_DAYS = 3  # what happened "during" an event is told of within these
 
@@ -132,6 +159,10 @@ class Asking:
     `window` where no days are known for it. With `open` it asks for whatever is from that time. `intent` is what it
     asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed. `idle`
     says that it asks memory for nothing. `also` is the same in other words. `beside` is its vector in the second set.
+    `lapsed` is the time that it may have meant instead: "what is there in June?" asks for the one that comes, or else
+    for the last one.
+    `slips` are words that no note has, each with the one in its place. `asks`: by its form it may be a question.
+    `asks_back`: it is put in the past tense.
     """
 
     query: str
@@ -148,12 +179,21 @@ class Asking:
     weights: Weights = WEIGHTS
     idle: Idle | None = None
     also: tuple[Phrasing, ...] = ()
+    lapsed: TimeReading | None = None
+    slips: Mapping[str, str] = field(default_factory=dict)
+    asks: bool = False
+    asks_back: bool = False
 
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
     time = read_time(query, ports.asked_at or ports.clock())
     text = without_time(query, time) if time else query
+    intent, lapsed = intent_of(text), None
+    if time and time.coming and _asks_for_a_list(text, intent):
+        time, lapsed = looking_ahead(time), time
+    if time and (intent == WHAT_COMES or _is_nothing_but_time(query, time)):
+        intent = Intent("list", timely=True)
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
@@ -168,7 +208,41 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         one_language=_reads_english_alone(ports),
     )
     wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
-    return Asking(query, text, wanted, question, time, intent=intent_of(text), idle=nothing)
+    return Asking(
+        query,
+        text,
+        wanted,
+        question,
+        time,
+        intent=intent,
+        idle=nothing,
+        lapsed=lapsed,
+        asks=asks_something(query),
+        asks_back=asks_back(query),
+    )
+
+
+def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
+    """As "today" or "last week" by itself: all that is from then is asked for. A weekday or month may be a word."""
+    rest = query.replace(time.words, " ", 1)
+    return bool(time.after and time.before) and not re.search(r"\w", rest) and not day_names(time.words)
+
+
+def _asks_for_a_list(text: str, intent: Intent | None) -> bool:
+    """Whether a question, its words of time left out, asks for whatever there is, or whatever there is of a kind."""
+    return asks_openly(text) if intent is None else intent.kind == "list" and not intent.place
+
+
+def may_be_slips_in(asking: Asking) -> list[str]:
+    """The words of a question that may be slips of the pen."""
+    return may_be_slips(asking.text, asking.question.extraordinary - asking.question.formed)
+
+
+def spelt(asking: Asking, slips: Mapping[str, str]) -> Asking:
+    """The question with other words in the place of those that are slips."""
+    text = corrected(asking.text, slips)
+    question = replace(asking.question, text=text, extraordinary=asking.question.extraordinary - slips.keys())
+    return replace(asking, query=corrected(asking.query, slips), text=text, question=question, slips=slips)
 
 
 def _reads_english_alone(ports: Ports) -> bool:
@@ -181,7 +255,7 @@ def browsing(query: str, wanted: Filter) -> Asking:
     return Asking(query, "", wanted, Question(""), None, is_browsing=True)
 
 
-def window_of(view: View, asking: Asking) -> TimeWindow | None:
+def window_of(view: IndexView, asking: Asking) -> TimeWindow | None:
     """The days that are meant, where the question says which, or where a note of the event that it names does."""
     time = asking.time
     if time is None:
@@ -244,7 +318,7 @@ def narrowed(wanted: Filter, after: str | None, before: str | None) -> Filter:
     )
 
 
-def _around_event(view: View, asking: Asking, time: TimeReading) -> TimeWindow | None:
+def _around_event(view: IndexView, asking: Asking, time: TimeReading) -> TimeWindow | None:
     """As in "before the migration": a note that tells of the event, in the same spaces, says when that was."""
     wanted = Filter(asking.wanted.now, spaces=asking.wanted.spaces, include_outdated=True)
     found = view.search(time.event or "", None, wanted, EVENT_POOL, EVENT_TERMS).candidates
@@ -276,3 +350,209 @@ def _days(text: str, days: int) -> str:
         return instant(moment(text) + timedelta(days=days))
     except OverflowError:
         return text
+
+
+MOST_PERSONAL, MOST_DUE = 200, 500
+PERSONS, PERSON_TERMS = 10, 8
+_PLURALS = {"person": "people"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the notes of a list are some of: `total` notes, in words `described`; `elsewhere` are in other projects."""
+
+    total: int
+    offset: int
+    described: str
+    elsewhere: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The notes to show, or with `whole` all there are. With `searched` what the words find belongs to them too.
+
+    `window` is the time that they are from, where the question speaks of one.
+    """
+
+    ids: tuple[str, ...]
+    listing: Listing
+    whole: bool = False
+    searched: bool = False
+    window: TimeWindow | None = None
+
+
+def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed | None:
+    """The list that is asked for; None where none is, or where there is nothing on it: then the words are searched."""
+    if asking.is_browsing:
+        return _page(view, asking.wanted, limit, offset)
+    intent = asking.intent
+    if intent is not None and intent.kind == "self":
+        return _personal(view, asking.wanted, offset, searched=bool(intent.topic))
+    if intent is None and asking.open:
+        intent = Intent("list", timely=True)
+    if intent is None or intent.kind != "list":
+        return None
+    return _of_notes(view, asking, intent, min(limit, intent.at_most or limit), offset)
+
+
+def persons(view: IndexView, asking: Asking) -> list[str]:
+    """The notes that are of the person who is asked for by name."""
+    intent = asking.intent
+    if intent is None or intent.kind != "person" or asking.wanted.types:
+        return []
+    wanted = replace(asking.wanted, types=("person",))
+    found = view.search(intent.topic, None, wanted, PERSONS, PERSON_TERMS).candidates
+    notes = view.notes(item.id for item in found)
+    name = query_terms(intent.topic)
+    places = {note_id: _place_of(name, item.note) for note_id, item in notes.items()}
+    return sorted((end for end, place in places.items() if place is not None), key=lambda end: (places[end], end))
+
+
+def passes(item: IndexedNote, wanted: Filter) -> bool:
+    """Whether the filter lets a note through, as the index would have it."""
+    note = item.note
+    return (
+        (wanted.include_outdated or note.is_current(wanted.now))
+        and (not wanted.spaces or note.space in wanted.spaces)
+        and (not wanted.types or note.type in wanted.types)
+        and (not wanted.tiers or note.tier in wanted.tiers)
+        and (not wanted.tags or bool({tag.lower() for tag in wanted.tags} & {tag.lower() for tag in note.tags}))
+        and (wanted.after is None or note.happened >= wanted.after)
+        and (wanted.before is None or note.happened <= wanted.before)
+    )
+
+
+def _place_of(name: Sequence[str], note: Note) -> int | None:
+    """How far behind the beginning a person's note names whom it is about; None where that is somebody else."""
+    if set(name) <= set(query_terms(note.subject or "")):
+        return 0
+    first = next((line for line in note.content.splitlines() if line.strip()), "")
+    said = [query_terms(text) for text in (note.title, first)]
+    return min((words.index(name[0]) for words in said if set(name) <= set(words)), default=None)
+
+
+def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool) -> Listed | None:
+    """What is about the user, then their preferences, of whatever space."""
+    ids = view.personal(wanted.now, MOST_PERSONAL)
+    notes = view.notes(ids)
+    shown = [note_id for note_id in ids if note_id in notes and passes(notes[note_id], wanted)]
+    if not shown:
+        return None
+    described = f"{counted(len(shown), 'note')} about the user and their preferences"
+    return Listed(tuple(shown), Listing(len(shown), offset, described), whole=True, searched=searched)
+
+
+def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offset: int) -> Listed | None:
+    """The list of an intent, of the current project where no other is named."""
+    window = _window_of_list(asking)
+    scopes = _scopes(view, asking, intent)
+    if scopes is None or (asking.time is not None and window is None and not _is_latest(asking)):
+        return None
+    if intent.timely and window is None:
+        return None
+    wanted = replace(asking.wanted, tags=asking.wanted.tags or intent.tags)
+    wished = intent.types or (HAPPENS if intent.over and window is not None else ())
+    kinds = [wished] if wished and not wanted.types else []
+    for types in [*kinds, *([()] if window is not None or not kinds else [])]:
+        typed = replace(wanted, types=types or wanted.types)
+        until = narrowed(typed, None, typed.now) if intent.over else typed
+        for timed, when in _timed(until, asking, window):
+            found = _in_scopes(view, timed, scopes, intent, limit, offset)
+            if found is not None:
+                return replace(found, window=when)
+    return None
+
+
+def _timed(wanted: Filter, asking: Asking, window: TimeWindow | None) -> Iterator[tuple[Filter, TimeWindow | None]]:
+    """The filter with the question's time, then with the one that it may have meant instead."""
+    if window is None:
+        yield wanted, None
+        return
+    yield narrowed(wanted, window.after, window.before), window
+    if (lapsed := asking.lapsed) is not None:
+        instead = TimeWindow(lapsed.after, lapsed.before, lapsed.words)
+        yield replace(narrowed(wanted, instead.after, instead.before), include_outdated=True), instead
+
+
+def _in_scopes(
+    view: IndexView, wanted: Filter, scopes: Sequence[tuple[str, ...]], intent: Intent, limit: int, offset: int
+) -> Listed | None:
+    """The list of the first of these groups of spaces that has one, with how much more the others have."""
+    for number, spaces in enumerate(scopes):
+        found = _list_in(view, replace(wanted, spaces=spaces), intent, limit, offset)
+        if found is not None:
+            others = 0 if number or len(scopes) == 1 else _count(view, wanted, intent) - found.listing.total
+            return replace(found, listing=replace(found.listing, elsewhere=others))
+    return None
+
+
+def _list_in(view: IndexView, wanted: Filter, intent: Intent, limit: int, offset: int) -> Listed | None:
+    if intent.due:
+        ids = _due(view, wanted)
+        described = _described(len(ids), wanted, "soonest")
+        return Listed(tuple(ids), Listing(len(ids), offset, described), whole=True, searched=True) if ids else None
+    coming = wanted.after is not None and wanted.after > wanted.now
+    found = _page(view, wanted, limit, offset, soonest=coming)
+    return found if found.listing.total else None
+
+
+def _page(view: IndexView, wanted: Filter, limit: int, offset: int, *, soonest: bool = False) -> Listed:
+    page = view.by_time(wanted, limit, offset, soonest=soonest)
+    described = _described(page.total, wanted, "soonest" if soonest else "newest")
+    return Listed(page.ids, Listing(page.total, offset, described))
+
+
+def _due(view: IndexView, wanted: Filter) -> list[str]:
+    """What is still to come: a note of today that has no time of its own is no such thing."""
+    ahead = narrowed(wanted, wanted.now, None)
+    if ahead.before is not None and ahead.before < wanted.now:
+        return []
+    ids = view.by_time(ahead, MOST_DUE, soonest=True).ids
+    notes = view.notes(ids)
+    return [note_id for note_id in ids if note_id in notes and notes[note_id].note.event_time is not None]
+
+
+def _count(view: IndexView, wanted: Filter, intent: Intent) -> int:
+    return len(_due(view, wanted)) if intent.due else view.by_time(wanted, 0).total
+
+
+def _window_of_list(asking: Asking) -> TimeWindow | None:
+    return None if _is_latest(asking) else asking.window
+
+
+def _is_latest(asking: Asking) -> bool:
+    """Whether its words of time only say that what is latest comes first."""
+    return asking.time is not None and is_recency(asking.time.words)
+
+
+def _scopes(view: IndexView, asking: Asking, intent: Intent) -> list[tuple[str, ...]] | None:
+    """The spaces to list, one after the other until one has notes; None where a space is named that there is not."""
+    given = asking.wanted.spaces
+    if given and not intent.place:
+        return [given]
+    if intent.place:
+        known = set(given or view.spaces())
+        named = [name for name in _spellings(intent.place) if name in known]
+        return [(named[0],)] if named else None
+    space = asking.question.space
+    if space is None or intent.everywhere:
+        return [()]
+    return [(space,)] if intent.here else [(space, GLOBAL_SPACE), ()]
+
+
+def _spellings(words: Sequence[str]) -> list[str]:
+    """How a space may be written that these words name."""
+    try:
+        return [space_name(sign.join(words)) for sign in ("-", "_", ".", "")]
+    except ValueError:
+        return []
+
+
+def _described(total: int, wanted: Filter, order: str) -> str:
+    """As in "17 decisions in tollgate, newest first"."""
+    kind = wanted.types[0] if len(wanted.types) == 1 else "note"
+    where = f" in {' and '.join(wanted.spaces)}" if wanted.spaces else ""
+    tagged = f" tagged {' or '.join(wanted.tags)}" if wanted.tags else ""
+    tier = f"{' or '.join(wanted.tiers)} " if wanted.tiers else ""
+    number = counted(total, f"{tier}{kind}", f"{tier}{_PLURALS.get(kind, kind + 's')}")
+    return f"{number}{where}{tagged}, {order} first"

@@ -1,4 +1,11 @@
-"""recall: the notes that answer a question, or the word that there are none.
+"""recall, and the notice that maintenance is worthwhile, which goes along with an answer.
+
+That maintenance is worthwhile: said with an answer, once a day for a folder, and not for a few notes.
+
+It was last seen to when a verdict was applied or a search for candidates found none: the last journal line with a key
+`maintenance`. What waits are the notes that were stored since.
+
+recall: the notes that answer a question, or the word that there are none.
 
 Where nothing strong was found and the caller's own filters hide an answer, that is said: silence is not absence.
 """
@@ -6,6 +13,7 @@ Where nothing strong was found and the caller's own filters hide an answer, that
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,38 +21,91 @@ import anyio
 
 from holdfast.encode.provider import UNREAD
 from holdfast.engine.agent.answer import Answer, Budget, Hit, Neighbour, Tension, answer, budget_of, with_passages
-from holdfast.engine.agent.lists import Listing
 from holdfast.engine.agent.question import (
     Asking,
+    Listing,
     TimeWindow,
     browsing,
     checked_phrasings,
+    may_be_slips_in,
     narrowed,
     placed,
     read_phrasing,
     read_question,
+    spelt,
     window_of,
 )
-from holdfast.engine.arguments import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
+from holdfast.engine.commit import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
 from holdfast.engine.encoding import Beside, count_beside, count_unencoded, encode_beside, encode_together
-from holdfast.engine.maintenance.notice import due_notice
 from holdfast.engine.omi.beliefs import standings
-from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.state import Stages
-from holdfast.errors import InvalidArgumentError, LimitExceededError
+from holdfast.errors import InvalidArgumentError, LimitExceededError, StorageError
+from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
-from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note
+from holdfast.index.view import IndexView
+from holdfast.model.identifiers import shows_another_language
+from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
 from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.prompts import is_no_question
-from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, shows_another_language, without_names
-from holdfast.model.records import RecallEvent
+from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
+from holdfast.model.records import MAINTENANCE, JournalRecord, Maintained, RecallEvent
 from holdfast.model.words import folded, query_terms
+
+LEAST = 20  # notes; fewer are not worth a word
+MOST_COUNTED = 1000
+_SECOND = 1000  # milliseconds: the journal tells whole seconds, and what was stored in that one was there to see
+
+
+async def due_notice(ports: Ports) -> str:
+    """A sentence, or nothing."""
+    today = ports.now[:10]
+    if ports.due.rests(today):
+        return ""
+    ports.due.looked_at = time.monotonic()
+    waiting = await ports.index.read(waiting_notes)
+    if waiting < LEAST:
+        return ""
+    ports.due.told_on = today
+    try:
+        if not await ports.index.tell_once(f"{MAINTENANCE} {today}"):
+            return ""
+    except StorageError:
+        return ""  # no answer fails for that
+    many = f"{waiting:,} or more" if waiting == MOST_COUNTED else str(waiting)
+    return (
+        f"Maintenance is worthwhile: {many} notes were stored since it was last done; run_maintenance when convenient."
+    )
+
+
+def waiting_notes(view: IndexView) -> int:
+    """How many notes were stored since the last maintenance, counted up to a bound."""
+    _, runs = view.job_runs(MAINTENANCE)
+    first = note_id(round(moment(runs[0].at).timestamp() * 1000) + _SECOND, 0) if runs else ""
+    return view.count_behind(first, MOST_COUNTED)
+
+
+async def mark_maintained(ports: Ports, caller: Caller, batch_id: str | None) -> None:
+    """Tell the journal that maintenance was seen to: a batch was judged, or there was nothing to judge.
+
+    Nothing is told where no note was stored since; the line is not flushed, for it only saves a notice.
+
+    Raises:
+        StorageError: the journal cannot be written.
+    """
+    if not await ports.index.read(waiting_notes):
+        return
+    said = Maintained(batch_id)
+    line = JournalRecord(MAINTENANCE, ports.now, caller.principal, caller.source, maintenance=said)
+    line = replace(line, seq=await ports.store.record(line, flush=False))
+    await ports.index.apply(Update(records=[line]))
+
 
 _LIKE = 0.6  # the least similarity of two names of spaces, as difflib measures it
 _LONGEST_TITLE = 80
 
 
-def hidden_notices(view: View, asking: Asking, found: Answer) -> list[str]:
+def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
     """What to tell of an answer without a strong hit: spaces that hold nothing, and the best note that a filter hides.
 
     Nothing where a hit is strong, where nothing was looked for, or where no filter was given.
@@ -67,7 +128,7 @@ def _unknown_space(name: str, spaces: Sequence[str]) -> str:
     return f'No note is in the space "{name}".{nearest}'
 
 
-def _hidden(view: View, asking: Asking, everywhere: Filter) -> str:
+def _hidden(view: IndexView, asking: Asking, everywhere: Filter) -> str:
     """The best note of all, where it is strong and the caller's filter keeps it out."""
     question = replace(asking.question, space=None)
     free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
@@ -162,7 +223,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     asking, notice = await asked(ports, request.query, wanted, caller, stages, also)
     whole = replace(asking, weights=weights)
 
-    def read(view: View) -> tuple[Answer, list[str]]:
+    def read(view: IndexView) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, explain=request.explain, offset=request.offset)
         hidden = hidden_notices(view, asking, found)
         terms = query_terms(" ".join(_texts(asking)))
@@ -202,7 +263,13 @@ async def asked(
         return replace(read_question(ports, query, wanted, caller.space), also=phrasings)
 
     asking = await ports.computing.run(caller.principal, size, read)
-    subjects, window = await ports.index.read(lambda view: (_subjects(view, asking), window_of(view, asking)))
+
+    def look(view: IndexView) -> tuple[Asking, list[list[str]], TimeWindow | None]:
+        slips = view.respelt(may_be_slips_in(asking))
+        read = spelt(asking, slips) if slips else asking
+        return read, _subjects(view, read), window_of(view, read)
+
+    asking, subjects, window = await ports.index.read(look)
 
     def place() -> tuple[Asking, list[str]]:
         whole = placed(asking, window)
@@ -257,7 +324,7 @@ def _texts(asking: Asking) -> list[str]:
     return [asking.text, *(each.text for each in asking.also)]
 
 
-def _subjects(view: View, asking: Asking) -> list[list[str]]:
+def _subjects(view: IndexView, asking: Asking) -> list[list[str]]:
     """For the question and each other phrasing of it the subjects that it names."""
     return [view.subjects(query_terms(text)) for text in _texts(asking)]
 
@@ -326,7 +393,16 @@ def reading_of(asking: Asking, found: Answer) -> list[str]:
         return _more_elsewhere(found.listing)
     if asking.idle == "empty":
         return ["The question names nothing that a note could be about, so nothing was looked for."]
-    return time_read(asking.window, found)
+    return [*_spelling(asking), *time_read(asking.window, found)]
+
+
+def _spelling(asking: Asking) -> list[str]:
+    """How a question was read in which words were corrected: a short one whole."""
+    if not asking.slips:
+        return []
+    if len(asking.query) <= _LONGEST_TITLE:
+        return [f'Read as: "{" ".join(asking.query.split())}".']
+    return [f"Read {', '.join(f'{slip} as {word}' for slip, word in asking.slips.items())}."]
 
 
 def _more_elsewhere(listing: Listing) -> list[str]:
@@ -350,7 +426,7 @@ def time_read(window: TimeWindow | None, found: Answer) -> list[str]:
     return told
 
 
-def standing_notices(view: View, ports: Ports, vector: QueryVector | None) -> list[str]:
+def standing_notices(view: IndexView, ports: Ports, vector: QueryVector | None) -> list[str]:
     """What stands in the way of a whole answer."""
     notices = [ports.reading_notice] if ports.reading_notice else []
     pending = count_unencoded(view, ports, vector)

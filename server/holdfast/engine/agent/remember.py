@@ -7,22 +7,32 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from holdfast.engine.agent.matters import in_time, likelihood
-from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, TextGate, check_count, resolve, resolve_all, when
-from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.commit import (
+    LARGEST_CONTENT,
+    MOST_TAGS,
+    TextGate,
+    check_count,
+    check_known,
+    commit,
+    load_current,
+    resolve,
+    resolve_all,
+    when,
+)
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.jobs.changes import core_notices
 from holdfast.engine.omi.beliefs import CLOSE_Z, Contradiction, keep_contradictions
-from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
-from holdfast.index.projection import content_key, digest
-from holdfast.index.rows import IndexedNote
-from holdfast.model.joining import Joined, joined
-from holdfast.model.matter import FOLDED
-from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Link, Note, title_of
+from holdfast.index.rows import IndexedNote, content_key, digest
+from holdfast.index.view import IndexView
+from holdfast.model.matter import parts_that_differ, say_the_same, says_more
+from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Joined, Link, Note, joined, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import opposition
 from holdfast.model.ranking import Filter, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
+from holdfast.model.versions import PROPOSED
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
@@ -360,7 +370,7 @@ class _Close:
         return self.note.title
 
 
-def _close_notes(view: View, note: Note, encoded: Encoded, now: str) -> list[_Close]:
+def _close_notes(view: IndexView, note: Note, encoded: Encoded, now: str) -> list[_Close]:
     """Current notes of the same space, or of none, that are near the new text, the nearest first."""
     vector = encoded.query
     spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
@@ -469,25 +479,36 @@ async def _otherwise(
     """What to say of close notes that say something else: versions of the same fact, then opposites."""
     replaced = {item.note.id for item in old}
     others = [item for item in close if item.candidate.id not in replaced]
-    versions = sorted((item for item in others if item.likely >= FOLDED), key=lambda item: -item.likely)[:MOST_VERSIONS]
+    likely = (item for item in others if item.likely >= PROPOSED and not say_the_same(item.note.content, note.content))
+    versions = sorted(likely, key=lambda item: -item.likely)[:MOST_VERSIONS]
     opposed = {
         item.candidate.id: pattern
         for item in others
         if (pattern := opposition(note.content, item.note.content, close=(item.candidate.z or 0.0) >= CLOSE_Z))
     }
-    await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
+    if opposed:
+        await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
     told = [*versions, *(item for item in others if item.candidate.id in opposed and item not in versions)]
     return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in told]
 
 
 def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
+    """Which note says something else, what of it, and the call that mends it."""
     verb = f"Contradicts ({pattern})" if pattern else "Says something else than"
-    return f'{verb} {other.id} "{other.title}". {_replacing(*in_time(other, note))}'
+    parts = parts_that_differ(other.content, note.content)
+    there, here = (text and f'"{text}"' for text in parts) if parts else ("", "")
+    apart = ", ".join(filter(None, (there and f"{there} there", here and f"{here} here")))
+    told = f'{verb} {other.id} "{other.title}"{f": {apart}" if apart else ""}.'
+    return f"{told} {_replacing(*in_time(other, note))}"
 
 
 def _replacing(older: Note, newer: Note) -> str:
-    """The call by which one note replaces another."""
-    return f'Replaces {older.id}? If so: mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
+    """The call by which one note replaces another, or by which a note that says more loses nothing of the rest."""
+    if says_more(older.content, newer.content):
+        rest = f'remember(content="<what else of it still holds>", supersedes=["{older.id}"])'
+        return f"{older.id} says more than that, which replacing it would lose. Where this one is right: {rest}"
+    call = f'mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
+    return f"Replaces {older.id}? Only where both tell one fact: {call}"
 
 
 def _already(old: Sequence[IndexedNote]) -> list[str]:
@@ -505,7 +526,7 @@ def _said_before(retired: str | None, old: Sequence[IndexedNote]) -> list[str]:
 
 
 async def _duplicate(ports: Ports, note: Note, change: str | None, notices: Sequence[str]) -> Duplicate:
-    def read(view: View) -> tuple[IndexedNote | None, list[Linked]]:
+    def read(view: IndexView) -> tuple[IndexedNote | None, list[Linked]]:
         links = [link for link in view.links([note.id]) if link.source == note.id]
         there = view.notes([note.id, *(link.target for link in links)])
         linked = [

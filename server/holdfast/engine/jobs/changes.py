@@ -12,8 +12,7 @@ from holdfast.errors import ConflictError, StorageError
 from holdfast.index.maintenance import Living
 from holdfast.index.note_index import IndexLostError
 from holdfast.model.lifecycle import CORE_CAP, Life, life
-from holdfast.model.note import SELF_ID
-from holdfast.model.times import instant, read_instant
+from holdfast.model.note import SELF_ID, instant, read_instant
 from holdfast.store.stored import Change, Stored
 
 HOUSE = Caller(None, "nobody asks", "holdfast", "holdfast")

@@ -1,4 +1,4 @@
-"""run_maintenance: first what there is to judge, then the verdicts, each applied by itself and undone by itself."""
+"""Maintenance from end to end: a batch and its verdicts, and what a person does about those that wait."""
 
 from __future__ import annotations
 
@@ -8,36 +8,51 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from typing import Literal, get_args
 
 import structlog
 
-from holdfast.engine.arguments import resolve
-from holdfast.engine.commit import behind_the_journal
+from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
+from holdfast.engine.admin.undo import MERGE
+from holdfast.engine.agent.recall import mark_maintained
+from holdfast.engine.commit import behind_the_journal, resolve
 from holdfast.engine.maintenance.candidates import NOTHING, look
 from holdfast.engine.maintenance.merging import consolidate, merge
-from holdfast.engine.maintenance.notice import mark_maintained
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
     EdgeVerdict,
     MergeVerdict,
     Outcome,
+    Proposal,
     VerdictItem,
     VerdictRefusedError,
     Work,
     WrongVerdict,
     apply_edge,
+    drop_proposal,
+    find_proposal,
 )
-from holdfast.engine.ports import Attending, Caller, Ports, View, ports_now
+from holdfast.engine.ports import Attending, Caller, Ports, ports_now
 from holdfast.engine.presence.distilling import KIND as EXTRACTIONS
 from holdfast.engine.presence.distilling import Extraction, distil, offered_pieces
-from holdfast.errors import BatchNotFoundError, ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError
+from holdfast.engine.sync.replay import PastLine, look_back, whole
+from holdfast.errors import (
+    BatchNotFoundError,
+    ConflictError,
+    HoldfastError,
+    InvalidArgumentError,
+    LimitExceededError,
+    StorageError,
+)
+from holdfast.index.journal import LinesWanted
 from holdfast.index.maintenance import BatchRow
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
+from holdfast.index.rows import IndexedNote
+from holdfast.index.view import IndexView
 from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
-from holdfast.model.note import NOTE_TYPES
+from holdfast.model.note import NOTE_TYPES, instant
 from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered, judgement
-from holdfast.model.times import instant
 from holdfast.model.transcripts.pieces import Piece
 
 log = structlog.get_logger()
@@ -286,7 +301,7 @@ async def _declined(memory: Attending, verdicts: Verdicts, shown: Sequence[tuple
 async def _unknown(ports: Ports, judged: Sequence[Judged]) -> list[Judged]:
     """Of these entries those that do not stand already."""
 
-    def stands(view: View, entry: Judged) -> bool:
+    def stands(view: IndexView, entry: Judged) -> bool:
         rows = view.judged(entry.a, [entry.b]).get(entry.b, [])
         return any(Judged(row.a, row.b, row.hash_a, row.hash_b, row.verdict) == entry for row in rows)
 
@@ -315,3 +330,98 @@ async def _keep(ports: Ports, line: JournalRecord, *, flush: bool) -> None:
     # Where the index is lost a new one takes it from the journal; who tried again would say that nothing happened.
     with behind_the_journal(), suppress(IndexLostError):
         await ports.index.apply(Update(records=[replace(line, seq=seq)]))
+
+
+Action = Literal["approve", "reject", "approved", "rejected"]  # the second two are Ormah's
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merge that was made. `undone` says that it was taken back, and that this still holds."""
+
+    merge_id: str
+    at: str
+    by: str
+    kept: str
+    kept_title: str
+    discarded: str
+    undone: bool
+
+
+async def resolve_proposal(memory: Attending, caller: Caller, proposal_id: str, action: str) -> Journalled[Outcome]:
+    """Apply a verdict that waits, or drop it; it waits on only where it cannot be applied to the notes as they are.
+
+    Raises:
+        ProposalNotFoundError: none with this id waits.
+        InvalidArgumentError: the action is none.
+        ConflictError, StorageError: nothing was written.
+    """
+    if action not in get_args(Action):
+        raise InvalidArgumentError("action is unknown.", "Use approve or reject.")
+    is_rejected = action.startswith("reject")
+    known = await memory.attend(lambda ports: find_proposal(ports, proposal_id))
+
+    async def resolve(ports: Ports) -> Outcome:
+        proposal = await find_proposal(ports, proposal_id)
+        if is_rejected:
+            outcome = Outcome(proposal.id, "skipped", "Rejected; nothing was changed.", proposal_id=proposal.id)
+        else:
+            outcome = await _approve(ports, caller, proposal)
+        if outcome.change_id is not None:
+            return await _dropped(ports, proposal, outcome)
+        if outcome.status in ("applied", "skipped"):
+            await drop_proposal(ports, proposal)
+        return outcome
+
+    about = {"proposal": known.id, "action": action, "notes": sorted(known.hashes)}
+    return await journalled(memory, AdminCall(caller, "admin_resolve_proposal", about), resolve, _as_record)
+
+
+async def _dropped(ports: Ports, proposal: Proposal, outcome: Outcome) -> Outcome:
+    """Take an applied proposal off the list; where that fails it is applied all the same."""
+    try:
+        await drop_proposal(ports, proposal)
+    except StorageError as error:
+        return replace(outcome, reason=f"{outcome.reason} It still waits; reject it later: {error.sentence}")
+    return outcome
+
+
+async def _approve(ports: Ports, caller: Caller, proposal: Proposal) -> Outcome:
+    """The verdict, on the very texts that it was given on."""
+    work = Work(ports, caller, proposal.id, None, (dict(proposal.hashes),), approved=True)
+    try:
+        outcome = await apply_verdict(work, proposal.verdict)
+    except VerdictRefusedError as refusal:
+        outcome = work.outcome(refusal.status, f"{refusal.reason} The proposal still waits; reject it if it is void.")
+    return replace(outcome, proposal_id=proposal.id)
+
+
+def _as_record(outcome: Outcome) -> Mapping[str, object]:
+    return {"status": outcome.status, "applied": outcome.change_id}
+
+
+async def list_merges(ports: Ports, limit: int) -> list[Merged]:
+    """The latest merges, the last one first.
+
+    Raises:
+        InvalidArgumentError: the limit is out of range.
+    """
+    if not 1 <= limit <= 500:  # noqa: PLR2004 - said in the next line
+        raise InvalidArgumentError("limit is outside 1 to 500.")
+    rows = await look_back(ports, lambda view: view.lines(LinesWanted(limit, ops=[MERGE])))
+    merges = await whole(ports, (row for row in rows if row.change is not None))
+    notes = await ports.index.notes({line.record.kept for line in merges if line.record.kept})
+    return [_merged(line, notes) for line in merges if line.record.kept and line.record.discarded]
+
+
+def _merged(line: PastLine, notes: Mapping[str, IndexedNote]) -> Merged:
+    kept = line.record.kept or ""
+    return Merged(
+        merge_id=line.row.change or "",
+        at=line.row.at,
+        by=line.row.by,
+        kept=kept,
+        kept_title=notes[kept].note.title if kept in notes else "",
+        discarded=line.record.discarded or "",
+        undone=line.row.undone_by is not None,
+    )

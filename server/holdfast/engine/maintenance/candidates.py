@@ -18,9 +18,10 @@ from functools import partial
 from holdfast.encode.provider import VectorSet, read_set
 from holdfast.engine.agent.remember import AUTO_REASONS
 from holdfast.engine.encoding import identity
-from holdfast.engine.ports import Ports, View
+from holdfast.engine.ports import Ports
 from holdfast.index.maintenance import BatchRow, JudgedRow
 from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.index.view import IndexView
 from holdfast.model.maintenance import (
     FIRST_TO_LAST,
     LEAST,
@@ -34,9 +35,8 @@ from holdfast.model.maintenance import (
     within_budget,
     without,
 )
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, note_id
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, moment, note_id
 from holdfast.model.ranking import Filter, QueryVector, relevance
-from holdfast.model.times import moment
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
@@ -129,7 +129,7 @@ def _found(given: Sequence[tuple[int, Around]], kinds: Sequence[Kind]) -> list[t
     return [(number, item) for number, around in given for item in all_candidates(*around, kinds)]
 
 
-def _begin(view: View, kind: Kind, vectors: VectorSet | None, now: str, at: str) -> Look:
+def _begin(view: IndexView, kind: Kind, vectors: VectorSet | None, now: str, at: str) -> Look:
     """What this call is to look at; `at` is an id of the very moment."""
     cursor = view.cursor(kind)
     batches = view.batches()
@@ -184,7 +184,7 @@ def stored_set(ports: Ports) -> VectorSet | None:
     return next((told for told in ready.values() if told is not None), None)
 
 
-def likeness(view: View, vectors: VectorSet | None, one: str, other: str) -> float:
+def likeness(view: IndexView, vectors: VectorSet | None, one: str, other: str) -> float:
     """How alike two notes are by their stored vectors, in 0..1; 0 where one has none."""
     found = view.first_vectors(vectors.key, [one, other]) if vectors else {}
     if vectors is None or len(found) < 2:  # noqa: PLR2004 - a pair
@@ -197,7 +197,7 @@ def _length(seed: Text, near: Sequence[Near]) -> int:
     return sum(len(text.note.content) for text in (seed, *(item.text for item in near)))
 
 
-def _whole(view: View, vectors: VectorSet | None, now: str) -> dict[str, Scores]:
+def _whole(view: IndexView, vectors: VectorSet | None, now: str) -> dict[str, Scores]:
     """How near the notes of a small memory are to each other; without those that have no vector."""
     if vectors is None:
         return {}
@@ -211,7 +211,7 @@ def _whole(view: View, vectors: VectorSet | None, now: str) -> dict[str, Scores]
 
 
 def _around(
-    view: View, ids: Sequence[str], known: Mapping[str, Scores], vectors: VectorSet | None, now: str
+    view: IndexView, ids: Sequence[str], known: Mapping[str, Scores], vectors: VectorSet | None, now: str
 ) -> dict[str, Around]:
     """The notes with those near them: as is known, or as a search finds."""
     seeds = view.notes(ids)
@@ -240,7 +240,7 @@ def _query(vectors: VectorSet | None, vector: bytes | None) -> QueryVector | Non
     return QueryVector(vectors.key, vector, vectors.background_mean, vectors.background_deviation)
 
 
-def _near(view: View, seed: IndexedNote, vector: QueryVector | None, now: str) -> Scores:
+def _near(view: IndexView, seed: IndexedNote, vector: QueryVector | None, now: str) -> Scores:
     """Those near a note by meaning, or by words where it has no vector: of its own space and of none."""
     note = seed.note
     wanted = Filter(now=now, spaces=tuple(dict.fromkeys((note.space, GLOBAL_SPACE))))
@@ -252,7 +252,7 @@ def _near(view: View, seed: IndexedNote, vector: QueryVector | None, now: str) -
     }
 
 
-def _links(view: View, ids: Sequence[str]) -> dict[frozenset[str], list[LinkRow]]:
+def _links(view: IndexView, ids: Sequence[str]) -> dict[frozenset[str], list[LinkRow]]:
     """The edges of some notes by their ends."""
     found: dict[frozenset[str], list[LinkRow]] = {}
     for link in view.links(ids):
@@ -261,7 +261,7 @@ def _links(view: View, ids: Sequence[str]) -> dict[frozenset[str], list[LinkRow]
 
 
 def _with_verdicts(
-    view: View,
+    view: IndexView,
     seed: IndexedNote,
     notes: Mapping[str, IndexedNote],
     scores: Scores,

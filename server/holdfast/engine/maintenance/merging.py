@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.engine.agent.matters import MADE_OF
-from holdfast.engine.arguments import LARGEST_CONTENT, MOST_TAGS, TextGate, resolve_all
-from holdfast.engine.commit import check_known, commit
+from holdfast.engine.commit import LARGEST_CONTENT, MOST_TAGS, TextGate, check_known, commit, resolve_all
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
@@ -24,10 +23,9 @@ from holdfast.engine.maintenance.verdicts import (
 )
 from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
-from holdfast.model.belief import read_evidence, updated
-from holdfast.model.joining import filled
+from holdfast.model.lifecycle import read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.records import judgement
 from holdfast.model.words import counted

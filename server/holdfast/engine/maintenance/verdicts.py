@@ -13,18 +13,16 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from holdfast.engine.agent.remember import AUTO_REASONS
-from holdfast.engine.arguments import TextGate, resolve
-from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve
 from holdfast.engine.maintenance.candidates import likeness, stored_set
-from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, ProposalNotFoundError
 from holdfast.index.maintenance import JudgedRow
-from holdfast.index.projection import digest
-from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.index.rows import IndexedNote, LinkRow, digest
+from holdfast.index.view import IndexView
 from holdfast.model.maintenance import SYMMETRIC, weight_of
 from holdfast.model.note import SELF_ID, Link, Note
-from holdfast.model.pages import PROPOSALS, is_page, page_key
-from holdfast.model.records import JournalRecord, Judged, Maintained, judgement
+from holdfast.model.records import PROPOSALS, JournalRecord, Judged, Maintained, is_page, judgement, page_key
 from holdfast.store.stored import Change, Page, PageChange, Stored
 
 Status = Literal["applied", "skipped", "rejected", "conflict"]
@@ -224,14 +222,14 @@ async def _standing(
     ids = {one.note.id, other.note.id}
     given = [each.strip().lower() for each in (verdict.node_a_id, verdict.node_b_id)]
 
-    def read(view: View) -> tuple[list[LinkRow], list[JudgedRow]]:
+    def read(view: IndexView) -> tuple[list[LinkRow], list[JudgedRow]]:
         links = [link for link in view.links([one.note.id]) if {link.source, link.target} == ids]
         return links, [*_of_edges(view, *given), *_of_edges(view, one.note.id, other.note.id)]
 
     return await work.ports.index.read(read)
 
 
-def _of_edges(view: View, one: str, other: str) -> list[JudgedRow]:
+def _of_edges(view: IndexView, one: str, other: str) -> list[JudgedRow]:
     return [row for row in view.judged(one, [other]).get(other, []) if row.scope == "edge"]
 
 

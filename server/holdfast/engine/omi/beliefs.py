@@ -12,8 +12,7 @@ from itertools import combinations
 
 import structlog
 
-from holdfast.engine.arguments import resolve
-from holdfast.engine.commit import check_known, commit, load_current
+from holdfast.engine.commit import check_known, commit, load_current, resolve
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import (
@@ -25,7 +24,7 @@ from holdfast.errors import (
     StorageError,
 )
 from holdfast.index.rows import IndexedNote
-from holdfast.model.belief import Evidence, is_held, read_evidence, standing, updated
+from holdfast.model.lifecycle import Evidence, is_held, read_evidence, standing, updated
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note
 from holdfast.model.omi import BeliefUpdatedEvent, ContradictionDetectedEvent

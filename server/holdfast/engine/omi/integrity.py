@@ -11,9 +11,10 @@ import structlog
 
 from holdfast.engine.agent.remember import AUTO_REASONS
 from holdfast.engine.omi.now import today
-from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
 from holdfast.index.queries import Hub
+from holdfast.index.view import IndexView
 from holdfast.model.omi import (
     CORE_LINKS,
     CORE_USES,
@@ -25,8 +26,19 @@ from holdfast.model.omi import (
     is_watched,
     marks_of,
 )
-from holdfast.model.pages import DAILY, MEMORY, NOW, NOW_FOLDER, day_of, is_page, page_key
-from holdfast.model.records import ACCEPT_INTEGRITY, PAGES_SEEN, FileChange, JournalRecord
+from holdfast.model.records import (
+    ACCEPT_INTEGRITY,
+    DAILY,
+    MEMORY,
+    NOW,
+    NOW_FOLDER,
+    PAGES_SEEN,
+    FileChange,
+    JournalRecord,
+    day_of,
+    is_page,
+    page_key,
+)
 from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
 from holdfast.store.stored import Page, Stored
@@ -303,7 +315,7 @@ def _whose(path: str) -> str:
 
 async def _graph(ports: Ports) -> _Graph:
     def look(
-        view: View,
+        view: IndexView,
     ) -> tuple[int, list[str], list[Hub], dict[str, str], list[tuple[str, str, str]], list[str], bool]:
         hubs = view.hubs(CORE_LINKS, CORE_USES, AUTO_REASONS, OWN_OPS, MOVING_OPS)
         merged = view.aliases([source for hub in hubs for source, _ in hub.links])

@@ -1,29 +1,53 @@
-"""OMI's memory_store and memory_recall: the same notes and the same search as remember and recall, in OMI's measure."""
+"""Memories in OMI's terms: stored, recalled, and what happened to them lately."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.engine.agent.answer import MOST_TERMS, Answer, Budget, answer, budget_of, most_of_each
+from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices
-from holdfast.engine.agent.remember import NoteStored, Remember, remember
-from holdfast.engine.arguments import check_count, check_query, resolve_all
-from holdfast.engine.omi.beliefs import Contradiction, keep_contradictions, opposed_notes, standings
-from holdfast.engine.ports import Caller, Ports, View
+from holdfast.engine.agent.remember import Remember, remember
+from holdfast.engine.commit import check_count, check_query, resolve_all
+from holdfast.engine.omi.beliefs import (
+    Contradiction,
+    keep_contradictions,
+    opposed_notes,
+    read_contradictions,
+    standings,
+)
+from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.state import Stages
-from holdfast.errors import InvalidArgumentError
-from holdfast.index.rows import LinkRow
-from holdfast.model.belief import FIRST_CONFIDENCE, is_held
-from holdfast.model.note import Note
-from holdfast.model.omi import MEMORY_TYPES, final_score, memory_type, note_types, similarity
+from holdfast.engine.sync.replay import look_back, whole
+from holdfast.errors import ConflictError, InvalidArgumentError
+from holdfast.index.journal import LinesWanted
+from holdfast.index.projection import HistoryRow
+from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.index.view import IndexView
+from holdfast.model.lifecycle import FIRST_CONFIDENCE, is_held
+from holdfast.model.note import SELF_ID, Note
+from holdfast.model.omi import (
+    MEMORY_TYPES,
+    BeliefUpdatedEvent,
+    Event,
+    MemoryRecalledEvent,
+    MemoryStoredEvent,
+    final_score,
+    memory_type,
+    note_types,
+)
 from holdfast.model.passages import NOTHING, Passage, passage
-from holdfast.model.ranking import Filter, Ranked, likelihood
+from holdfast.model.ranking import Filter, Ranked
+from holdfast.model.records import CONTRADICTION, RecallEvent
 from holdfast.model.words import query_terms
+from holdfast.store.stored import Stored
 
 LARGEST_LIMIT = 100
 MOST_RELATED = 10
+MOST_NEAREST = 3  # that are named where none is relevant enough
 SHAPE_TOKENS = 150  # what a memory costs beside its content
 EVERYTHING = 1000  # more than a search finds: the line decides what is shown, and the limit only once it is in order
 RELEVANCE_DIGITS = 4  # the final score and the line follow from what is told
@@ -41,13 +65,12 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStored:
-    """The note is kept, or was a moment ago (`is_new` is False); what contradicts it is told for beliefs alone.
+    """The note is kept, or was a moment ago; what contradicts it is told for beliefs alone.
 
     `change_id` undoes it; None where nothing was changed.
     """
 
     note: Note
-    is_new: bool
     change_id: str | None
     contradictions: tuple[Contradiction, ...]
     notices: tuple[str, ...]
@@ -132,9 +155,7 @@ async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> Me
     outcome = await remember(ports, caller, wanted)
     opposed = await opposed_notes(ports, outcome.note) if is_belief else []
     await keep_contradictions(ports, caller, opposed)
-    return MemoryStored(
-        outcome.note, isinstance(outcome, NoteStored), outcome.change_id, tuple(opposed), outcome.notices
-    )
+    return MemoryStored(outcome.note, outcome.change_id, tuple(opposed), outcome.notices)
 
 
 async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> MemoriesRecalled:
@@ -149,22 +170,16 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     # Also of a question about the past only what is current is told: this family has no word for "outdated".
     asking = replace(asking, wanted=wanted, question=replace(asking.question, past=False))
 
-    def relevance_of(item: Ranked) -> float:
-        likely = likelihood(item.relevance, by_words=item.candidate.z is None)
-        return round(
-            similarity(likely, item.unknown, by_meaning=(asking.vector or asking.beside) is not None), RELEVANCE_DIGITS
-        )
-
     def passing(item: Ranked) -> bool:
-        return relevance_of(item) >= request.min_relevance
+        return _relevance(item) >= request.min_relevance
 
-    def read(view: View) -> tuple[Answer, list[RecalledMemory], list[str]]:
+    def read(view: IndexView) -> tuple[Answer, list[RecalledMemory], list[str]]:
         found = answer(view, asking, EVERYTHING, explain=False, passing=passing)
-        best = _in_order(ports, found, relevance_of)[: request.limit]
+        best = _in_order(ports, found)[: request.limit]
         return (
             found,
             _with_passages(_with_neighbours(view, best), query_terms(asking.text), budget),
-            standing_notices(view, ports, asking.vector),
+            [*_nearest(view, asking, best, request.min_relevance), *standing_notices(view, ports, asking.vector)],
         )
 
     found, memories, standing = await ports.index.read(read)
@@ -196,12 +211,26 @@ def _filter(ports: Ports, request: MemoryRecall) -> Filter:
     return Filter(now=ports.now, types=note_types(request.memory_type))
 
 
-def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], float]) -> list[RecalledMemory]:
+def _relevance(item: Ranked) -> float:
+    return round(item.relevance, RELEVANCE_DIGITS)
+
+
+def _nearest(view: IndexView, asking: Asking, best: Sequence[RecalledMemory], line: float) -> list[str]:
+    """Where no note reaches the line, which stand just below it: those that `recall` would show as weak."""
+    below = () if best else answer(view, asking, MOST_NEAREST, explain=False).hits
+    if not below:
+        return []
+    named = ", ".join(f"{hit.note.id} {hit.ranked.relevance:.2f}" for hit in below)
+    lower = math.floor(100 * min(_relevance(hit.ranked) for hit in below)) / 100
+    return [f"None reaches {line:g}; below it are {named}: min_relevance={lower:g} returns them."]
+
+
+def _in_order(ports: Ports, found: Answer) -> list[RecalledMemory]:
     """By final score, relevance and age, the newest first, then by id."""
     now = ports.clock()
     memories = []
     for hit in found.hits:
-        relevance = relevance_of(hit.ranked)
+        relevance = _relevance(hit.ranked)
         final = final_score(relevance, hit.note.created, now, ports.recency_days)
         memories.append(RecalledMemory(hit.note, memory_type(hit.note.type), relevance, final, ()))
     memories.sort(key=lambda item: item.note.id)
@@ -211,7 +240,7 @@ def _in_order(ports: Ports, found: Answer, relevance_of: Callable[[Ranked], floa
     return memories
 
 
-def _with_neighbours(view: View, memories: Sequence[RecalledMemory]) -> list[RecalledMemory]:
+def _with_neighbours(view: IndexView, memories: Sequence[RecalledMemory]) -> list[RecalledMemory]:
     links = view.links([item.note.id for item in memories])
     around = _neighbours(links)
     return [replace(item, related=tuple(around.get(item.note.id, ()))[:MOST_RELATED]) for item in memories]
@@ -230,3 +259,97 @@ def _neighbours(links: Sequence[LinkRow]) -> Mapping[str, list[str]]:
         around.setdefault(link.source, {})[link.target] = None
         around.setdefault(link.target, {})[link.source] = None
     return {end: list(others) for end, others in around.items()}
+
+
+MOST_CHANGES, MOST_RECALLS, MOST_CONTRADICTIONS = 150, 50, 50
+LONGEST_CONTENT = 300  # characters of a note in an event; its own resource has the rest
+_MOVED = frozenset({"memory_id", "old_confidence", "new_confidence"})
+STORING = frozenset({"remember", "memory_store"})
+
+_Moves: TypeAlias = Mapping[tuple[str, int], Mapping[str, Any]]  # updates of beliefs, by note and journal number
+
+
+async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
+    """The last changes and recalls, newest last.
+
+    Each has OMI's keys for its type: `memory.stored`, `belief.updated`, `belief.contradiction_detected` and
+    `memory.recalled`, and as `event` the name that OMI's reference gives it; the types `memory.updated`,
+    `memory.superseded`, `memory.outdated` and `memory.deleted` have `memory_id`.
+    """
+    rows = await ports.index.read(lambda view: view.latest_changes(MOST_CHANGES))
+    notes = await ports.index.notes({row.note for row, _ in rows})
+    together: dict[str, set[str]] = {}
+    for row, _ in rows:
+        together.setdefault(row.change, set()).add(row.note)
+    moved = await _moved(ports, [row for row, _ in rows if row.op == "belief_update"], notes, together)
+    told = [
+        _change(row, notes.get(row.note), together[row.change], moved, first=first)
+        for row, first in reversed(rows)
+        if row.note != SELF_ID
+    ]
+    wanted = LinesWanted(MOST_CONTRADICTIONS, ops=[CONTRADICTION])
+    opposed = await whole(ports, await look_back(ports, lambda view: view.lines(wanted)))
+    told += [_named(event) for line in reversed(opposed) for event in read_contradictions(line.record)]
+    told += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
+    return sorted(told, key=lambda event: str(event["timestamp"]))
+
+
+def _change(
+    row: HistoryRow, found: IndexedNote | None, together: set[str], moves: _Moves, *, first: bool
+) -> dict[str, Any]:
+    note = found.note if found else None
+    moved = moves.get((row.note, row.seq))
+    more = {"op": row.op, "change_id": row.change, "seq": row.seq}
+    if moved is not None:
+        event = BeliefUpdatedEvent(
+            row.note, moved["old_confidence"], moved["new_confidence"], moved["memory_id"], timestamp=row.at
+        )
+        return _named(event) | {"metadata": more}
+    kind = _kind(row, note, together, first=first)
+    if kind == MemoryStoredEvent.event_type and note is not None:
+        content = note.content if len(note.content) <= LONGEST_CONTENT else note.content[: LONGEST_CONTENT - 1] + "…"
+        later = min((move for move in moves if move[0] == note.id), key=lambda move: move[1], default=None)
+        confidence = moves[later]["old_confidence"] if later else note.confidence  # as it was then
+        stored = MemoryStoredEvent(note.id, content, memory_type(note.type), confidence, timestamp=row.at)
+        return _named(stored) | {"metadata": more}
+    return {"event_type": kind, "memory_id": row.note, "timestamp": row.at, "metadata": more}
+
+
+def _kind(row: HistoryRow, note: Note | None, together: set[str], *, first: bool) -> str:
+    if row.op == "mark_outdated":
+        return "memory.outdated"
+    if "delete" in row.op:
+        return "memory.deleted"
+    if row.op in STORING:
+        if note is not None and note.superseded_by in together:
+            return "memory.superseded"  # by the note that was stored with it
+        return "memory.stored" if first else "memory.superseded"
+    return "memory.updated"
+
+
+async def _moved(
+    ports: Ports, rows: Sequence[HistoryRow], notes: Mapping[str, IndexedNote], together: Mapping[str, set[str]]
+) -> _Moves:
+    """What each update of a belief was, from the list in the belief's own file; its last entry is its last update's."""
+    beliefs = {row.note: notes[row.note] for row in rows if row.note in notes and notes[row.note].note.type == "belief"}
+    paths = {item.path: note_id for note_id, item in beliefs.items()}
+    moved: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for item in await ports.store.load(list(paths), paths):
+        if not isinstance(item, Stored):
+            raise ConflictError("A note's file has changed on disk.", "Read it again.")
+        entries = [entry for entry in item.note.evidence if entry.keys() >= _MOVED]
+        for row in (row for row in rows if row.note == item.note.id):  # newest first
+            others = together[row.change] - {row.note}
+            if entries and (not others or entries[-1]["memory_id"] in others):
+                moved[row.note, row.seq] = entries.pop()
+    return moved
+
+
+def _recall(event: RecallEvent) -> dict[str, Any]:
+    best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
+    told = MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at, metadata={"event_id": event.id})
+    return _named(told)
+
+
+def _named(event: Event) -> dict[str, Any]:
+    return {"event": type(event).__name__, **event.to_dict()}

@@ -13,16 +13,17 @@ from typing import Any
 import structlog
 
 from holdfast.batching import Batcher
-from holdfast.engine.arguments import LARGEST_CONTENT, TextGate
-from holdfast.engine.commit import commit
+from holdfast.engine.commit import LARGEST_CONTENT, TextGate, commit
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
 from holdfast.index.note_index import IndexLostError
-from holdfast.model.note import GLOBAL_SPACE
+from holdfast.model.note import GLOBAL_SPACE, moment
 from holdfast.model.now import Now, NowFile, fit, lines_of, one_line, read_now, stamp, update_now
-from holdfast.model.pages import (
+from holdfast.model.ranking import Filter
+from holdfast.model.records import (
     CAPSULES,
     DAILY,
+    JournalRecord,
     capsule_name,
     daily_page,
     day_of,
@@ -32,9 +33,6 @@ from holdfast.model.pages import (
     page_key,
     sealed,
 )
-from holdfast.model.ranking import Filter
-from holdfast.model.records import JournalRecord
-from holdfast.model.times import moment
 from holdfast.model.words import counted
 from holdfast.store.stored import LARGEST_PAGE, Page, PageChange
 
@@ -122,7 +120,6 @@ class Context:
 
     now: Now
     timestamp: datetime
-    path: str
 
     def shape(self) -> dict[str, Any]:
         """The five keys that OMI's reference documents, in its order."""
@@ -148,11 +145,9 @@ class NowUpdate:
 
 @dataclass(frozen=True, slots=True)
 class NowUpdated:
-    """The file is written. `path` is relative to the memory folder; `moved` completions are only in the log now."""
+    """The file is written."""
 
-    path: str
     change_id: str
-    moved: tuple[str, ...]
     notices: tuple[str, ...]
 
 
@@ -176,7 +171,7 @@ async def now_read(ports: Ports, caller: Caller) -> Context | None:
     if page is None:
         return None
     file = read_now(_text(page))
-    return None if file.is_blank else Context(file.now, file.written or moment(page.modified), path)
+    return None if file.is_blank else Context(file.now, file.written or moment(page.modified))
 
 
 async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpdated:
@@ -276,7 +271,7 @@ class _Making:
         self.logged.update(line for entry in entries for line in entry.splitlines())
         self.entries += entries
         self.file = read_now(file.text)
-        return NowUpdated(self.path, "", moved, tuple(_said(file, moved, ports.max_now_tokens)))
+        return NowUpdated("", tuple(_said(file, moved, ports.max_now_tokens)))
 
     async def _unlogged(self, ports: Ports, moved: Sequence[str]) -> list[str]:
         """Those of the completions that leave the file which no log has yet: what a person wrote into it by hand."""

@@ -1,4 +1,6 @@
-"""Distilling: an agent reads pieces of past sessions and says what of them is worth a note. Nothing else stores them.
+"""What becomes of turns that wait: an agent distils them, or they go, or stay as they were said.
+
+Distilling: an agent reads pieces of past sessions and says what of them is worth a note. Nothing else stores them.
 
 A piece is offered by `run_maintenance` and waits until somebody has judged all of it. What is taken from it is checked
 against the piece, compared with the notes that are there, and stored as one change; only then the piece goes. Where a
@@ -10,20 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Final
 
-from holdfast.engine.agent.remember import Prepared, Remember, prepare, says_otherwise, store_together
+from holdfast.engine.agent.remember import Prepared, Remember, prepare, remember, says_otherwise, store_together
+from holdfast.engine.commit import LARGEST_CONTENT
+from holdfast.engine.jobs.changes import HOUSE
+from holdfast.engine.jobs.daily import Job, JobContext
 from holdfast.engine.maintenance.verdicts import Outcome, VerdictRefusedError, Work, WrongVerdict
 from holdfast.engine.ports import Attending, Caller, Ports
-from holdfast.engine.presence.queueing import Transcripts
 from holdfast.errors import ConflictError, HoldfastError
-from holdfast.model.note import NOTE_TYPES, Note
+from holdfast.model.note import NOTE_TYPES, Note, instant
 from holdfast.model.opposition import compared
 from holdfast.model.records import JournalRecord, Maintained
-from holdfast.model.times import instant
-from holdfast.model.transcripts.exports import addresses_of
-from holdfast.model.transcripts.grounding import LEAST_SHARE, covers, days_from_elsewhere, share_told, unfounded
-from holdfast.model.transcripts.pieces import Piece, tokens_of
+from holdfast.model.transcripts.pieces import (
+    LEAST_SHARE,
+    Piece,
+    covers,
+    days_from_elsewhere,
+    share_told,
+    tokens_of,
+    unfounded,
+)
+from holdfast.model.transcripts.turns import addresses_of
+from holdfast.store.transcripts.queue import TranscriptQueue
 
 KIND: Final = "extractions"
 PIECE_PREFIX: Final = "pce_"
@@ -76,7 +88,7 @@ def _name(ports: Ports) -> str:
     return PIECE_PREFIX + ports.new_id().partition("_")[2]
 
 
-async def _was_stored(ports: Ports, queue: Transcripts, piece: Piece) -> bool:
+async def _was_stored(ports: Ports, queue: TranscriptQueue, piece: Piece) -> bool:
     """Whether an attempt at a piece got as far as the journal, and nobody came to say so in the queue."""
     if not piece.attempt:
         return False
@@ -224,7 +236,7 @@ def _says_it(prepared: Prepared) -> Note | None:
 
 
 async def _store(
-    ports: Ports, queue: Transcripts, piece: Piece, good: Sequence[_Good], batch: str | None, *, is_judged: bool
+    ports: Ports, queue: TranscriptQueue, piece: Piece, good: Sequence[_Good], batch: str | None, *, is_judged: bool
 ) -> str:
     """One change for all of a piece. The attempt is noted first where it will be the last."""
     attempt = f"{piece.id}.{instant(ports.clock())}.{good[0].prepared.note.id}"
@@ -242,3 +254,41 @@ def _told(outcome: Outcome, change: str | None, others: Sequence[str] | None) ->
     if others is None:
         return outcome
     return replace(outcome, change_id=change, reason=" ".join([outcome.reason, *others]))
+
+
+RAW: Final = "raw-turns"  # the tag of such a note
+_BEFORE: Final = timedelta(days=2)  # that pieces go: the job may not run each day
+_CONFIDENCE: Final = 0.5
+_MOST: Final = 200  # pieces of one run
+
+
+async def tidy(context: JobContext) -> int:
+    """Let go of what waited too long; returns how many turns or notes that were."""
+    queue = context.ports.transcripts
+    if queue is None:
+        return 0
+    kept = 0
+    if context.ports.raw_turns:
+        before = instant(context.ports.clock() - timedelta(days=queue.days) + _BEFORE)
+        pieces = await queue.old(before, _MOST, lambda: PIECE_PREFIX + context.ports.new_id().partition("_")[2])
+        for piece in pieces:
+            await context.step(lambda ports, piece=piece: keep_raw(ports, piece))  # type: ignore[misc]
+            await queue.finish(piece.id)
+        kept = len(pieces)
+    return kept + await queue.tidy(context.ports.now)
+
+
+async def keep_raw(ports: Ports, piece: Piece) -> None:
+    """Keep a piece as it was said, as an archival note; the same piece is one note, however often it is tried."""
+    whole = piece.whole.encode()[:LARGEST_CONTENT].decode("utf-8", "ignore")
+    request = Remember(
+        content=whole, type="observation", tier="archival", space=piece.space or "global", tags=(RAW,),
+        title=f"What was said in {piece.source} on {piece.at[:10] or 'a day unknown'}", session=piece.session or None,
+        event_time=piece.at or None, unsaid=_CONFIDENCE, compared=False,
+    )  # fmt: skip
+    await remember(ports, HOUSE, request)
+
+
+TIDY: Final = Job(
+    "transcripts", "drops what waited too long to be distilled", tidy, lambda ports: ports.transcripts is not None
+)

@@ -19,33 +19,32 @@ from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import asked, kept_event
 from holdfast.engine.omi.beliefs import standings
 from holdfast.engine.omi.now import now_read
-from holdfast.engine.ports import Caller, Ports, Presence, View
+from holdfast.engine.ports import Caller, Ports, Presence
 from holdfast.engine.presence.entries import (
-    FRAME_TOKENS,
-    Entry,
-    Section,
-    entry_of_hit,
-    entry_of_note,
-    entry_of_now,
-    fitted,
-)
-from holdfast.engine.presence.prompting import (
     COMPACTIONS,
+    FRAME_TOKENS,
     LATER_SHARE,
     MOST_HITS,
     MOST_LATER,
     MOST_STANDING,
     NOW_SHARE,
     STANDING_SHARE,
+    Entry,
+    Section,
     asked_in,
     clears,
     digest_of,
+    entry_of_hit,
+    entry_of_note,
+    entry_of_now,
     filled,
+    fitted,
     now_heading,
 )
 from holdfast.engine.state import Stages
 from holdfast.errors import StorageError
-from holdfast.index.shown import NOTHING_YET, Shown, session_key, told_meanwhile
+from holdfast.index.current import NOTHING_YET, Shown, session_key, told_meanwhile
+from holdfast.index.view import IndexView
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID
 from holdfast.model.ranking import Filter
 
@@ -68,14 +67,10 @@ class Whisper:
 
 @dataclass(frozen=True, slots=True)
 class Whispered:
-    """What the session is to know, in sections that stand in this order; with none, `silent` says why.
-
-    `begins` is true of a session's first.
-    """
+    """What the session is to know, in sections that stand in this order; with none, `silent` says why."""
 
     sections: tuple[Section, ...] = ()
     silent: str = ""
-    begins: bool = False
     event_id: str = ""
 
 
@@ -112,12 +107,12 @@ async def brief(ports: Ports, caller: Caller, tokens: int) -> Whispered:
     ids, sections = await _standing_sections(ports, caller, room)
     left = room - sum(section.cost for section in sections)
 
-    def recent(view: View) -> list[Entry]:
+    def recent(view: IndexView) -> list[Entry]:
         found = view.standing("recent", caller.space or GLOBAL_SPACE, ports.now, MOST_STANDING)
         return _entries(view, [note_id for note_id in found if note_id not in ids])
 
     latest = fitted("The latest notes", await ports.index.read(recent), left)
-    return Whispered((*sections, *latest), begins=True)
+    return Whispered((*sections, *latest))
 
 
 async def _first(ports: Ports, caller: Caller, presence: Presence, prompt: str, _seen: Shown) -> Whispered:
@@ -131,8 +126,8 @@ async def _first(ports: Ports, caller: Caller, presence: Presence, prompt: str, 
     if sections:
         sections = (*sections, *await _waiting(ports, left - sum(section.cost for section in relevant)))
     if not sections:
-        return Whispered(silent="nothing is stored that belongs here", begins=True)
-    return Whispered(sections, begins=True, event_id=await _logged(ports, caller, asking, hits, relevant))
+        return Whispered(silent="nothing is stored that belongs here")
+    return Whispered(sections, event_id=await _logged(ports, caller, asking, hits, relevant))
 
 
 async def _waiting(ports: Ports, room: int) -> tuple[Section, ...]:
@@ -200,7 +195,7 @@ async def _logged(
 async def _standing_sections(ports: Ports, caller: Caller, tokens: int) -> tuple[set[str], tuple[Section, ...]]:
     """What is known of the user, with the core notes, and the NOW page; and the ids of those notes that are shown."""
 
-    def read(view: View) -> list[Entry]:
+    def read(view: IndexView) -> list[Entry]:
         own = view.standing("self", GLOBAL_SPACE, ports.now, MOST_STANDING)
         core = view.standing("core", caller.space or GLOBAL_SPACE, ports.now, MOST_STANDING)
         return _entries(view, [note_id for note_id in dict.fromkeys([*own, *core]) if note_id != SELF_ID])
@@ -217,7 +212,7 @@ async def _standing_sections(ports: Ports, caller: Caller, tokens: int) -> tuple
     return {entry.id for section in standing for entry in section.entries}, (*standing, *page)
 
 
-def _entries(view: View, ids: Sequence[str]) -> list[Entry]:
+def _entries(view: IndexView, ids: Sequence[str]) -> list[Entry]:
     notes, short = view.notes(ids), view.short_ids(list(ids))
     return [
         entry_of_note(notes[note_id].note, short[note_id], digest_of(notes[note_id].note))

@@ -1,24 +1,52 @@
-"""One batch of files, read under their locks, and what they make of the index: notes, twins, quarantine."""
+"""Files of a folder that others write into, a batch at a time.
+
+What a folder has beside what every storage has: others write into it, and it may go or be read-only.
+
+Only the folder's own synchroniser asks for it: scanning, taking in what was written by hand, quarantine. The rest of
+the engine knows notes by id and version, and asks `holdfast.engine.ports.Store`.
+"""
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import structlog
 
 from holdfast.engine.commit import note_row
-from holdfast.engine.ports import Ports
-from holdfast.engine.sync.folder import FolderStore
+from holdfast.engine.ports import Ports, Store
 from holdfast.errors import StorageError
-from holdfast.index.projection import NO_MARK, FileRow, NoteRow, Update
-from holdfast.index.rows import IndexedNote
-from holdfast.model.note import Link
+from holdfast.index.projection import NO_MARK, NoteRow, Update
+from holdfast.index.rows import FileRow, IndexedNote
+from holdfast.model.note import Link, Note
 from holdfast.model.records import ADOPT, GIVEN, GivenId, JournalRecord
 from holdfast.store.filesystem import NO_SIGNATURE, Entry, Signature
 from holdfast.store.folder import id_in_name, is_canonical
 from holdfast.store.stored import Stored, Unreadable
+
+
+class FolderStore(Store, Protocol):
+    """See `holdfast.store.notes.NoteFiles`."""
+
+    async def open(self, known: str = ...) -> None: ...
+    async def exchanged(self) -> bool: ...
+    async def read_only(self, reason: str) -> None: ...
+    async def write_again(self) -> None: ...
+    async def why_not_written(self) -> str: ...
+    async def scan(self) -> dict[str, Entry]: ...
+    async def news(self) -> dict[str, Entry | None] | None: ...
+    async def look(self, paths: Iterable[str]) -> dict[str, Entry]: ...
+    async def adopt(self, stored: Stored) -> Stored | None: ...
+    async def look_again(self) -> float | None: ...
+    async def keep_text(self, note: Note, path: str, text: str) -> None: ...
+    async def tell_outcomes(self) -> None: ...
+    @property
+    def journal_bytes(self) -> int: ...
+
 
 TICK_NS = 20_000_000  # a file changed this recently may change again without a new time
 GIVEN_LINES = (GIVEN, ADOPT)  # of the journal
@@ -31,6 +59,18 @@ _KINDS = {
 }
 
 log = structlog.get_logger()
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Inside, nobody looks for garbage: whole notes by the hundred are no cycles, and are let go of at the end."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,22 +17,24 @@ from holdfast.engine.sync.batch import (
     GIVEN_LINES,
     Ahead,
     FileBatch,
+    FolderStore,
     given_id,
     given_ids,
     is_young,
     load,
     note_of,
     unchanged,
+    uncollected,
 )
-from holdfast.engine.sync.folder import FolderStore
 from holdfast.engine.sync.replay import follow
 from holdfast.errors import ConflictError, StorageError
 from holdfast.index.note_index import IndexLostError, IndexUnopenedError
-from holdfast.index.projection import FileRow, Update
+from holdfast.index.projection import Update
+from holdfast.index.rows import FileRow
 from holdfast.store.filesystem import Entry, Signature
 from holdfast.store.folder import id_in_name
+from holdfast.store.settle import STILL_NS
 from holdfast.store.stored import Stored
-from holdfast.store.swapped import STILL_NS
 
 # Where the kernel tells of changes, every request hears of all of them. Elsewhere:
 FEW_FILES = 4000  # a folder this small is scanned before every request,
@@ -77,7 +79,7 @@ class Reconciler:
     _followed: int = 0  # bytes of the journal when the index was last brought up to its end
     _given: dict[str, str] = field(default_factory=dict)  # ids of files that may not carry them, from the journal
 
-    async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
+    async def fresh(self, *, force: bool = False, anew: bool = False, past: bool = True) -> None:
         """Return with an index that is there, built, and knows every file as it was when this was called.
 
         On a large folder that is not watched "as it was" may be two seconds ago, for a scan itself takes time.
@@ -85,10 +87,12 @@ class Reconciler:
         Args:
             force: scan, whatever is known.
             anew: make a folder that has vanished anew, the second time that this is asked for.
+            past: a folder's journal is always known.
 
         Raises:
             StorageError: the folder has vanished, or cannot be used.
         """
+        del past
         asked = time.monotonic()
         async with self._lock:
             await self._write_again()
@@ -308,7 +312,10 @@ class Reconciler:
             batches = [waiting[start : start + _BATCH] for start in range(0, len(waiting), _BATCH)]
             ahead = await self._read_ahead(entries, batches[:1])
             for number, batch in enumerate(batches):
-                followers, ahead = await self._take_in_batch(entries, batch, ahead, batches[number + 1 : number + 2])
+                with uncollected():
+                    followers, ahead = await self._take_in_batch(
+                        entries, batch, ahead, batches[number + 1 : number + 2]
+                    )
                 again |= followers
             if not again:
                 return

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Protocol
 
 import anyio
 
-from holdfast.batching import Batcher
+from holdfast.batching import Batcher, together
 from holdfast.engine.commit import note_row
 from holdfast.engine.omi.integrity import first_look
 from holdfast.engine.ports import MakeKeeper, Ports, Reading, Store
-from holdfast.engine.sync.batch import TWIN, note_of, winner_first
+from holdfast.engine.sync.batch import TWIN, note_of, uncollected, winner_first
 from holdfast.engine.sync.replay import SLICE, follow
 from holdfast.errors import StorageError
+from holdfast.index.journal import Advance
 from holdfast.index.note_index import IndexLostError
-from holdfast.index.projection import FileRow, NoteRow, Update, text_to_encode
-from holdfast.model.records import PURGE
+from holdfast.index.projection import NoteRow, Update, text_to_encode
+from holdfast.index.rows import FileRow
+from holdfast.model.records import OPERATIONS, PURGE
 from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Followed, Stored, Unreadable
 
-_BATCH = 512
+_BATCH = 1000
 _LOOK_SECONDS = 0.2  # between looks whether the storage is away while another task waits for it
 
 
 class FollowedStore(Store, Protocol):
-    """A storage that can name all of its notes, and the end of its journal.
+    """A storage that can name all of its notes with their marks, and the end of its journal.
 
     `hurried` is for what can do without an answer: inside, one that cannot be reached is not waited for.
     """
@@ -34,7 +37,8 @@ class FollowedStore(Store, Protocol):
     @property
     def followed(self) -> Followed: ...
     def hurried(self) -> AbstractContextManager[None]: ...
-    async def every(self) -> list[str]: ...
+    async def every(self) -> dict[str, str]: ...
+    async def load_after(self, path: str, most: int) -> list[Stored | Unreadable]: ...
     async def journal_end(self) -> str: ...
 
 
@@ -68,16 +72,37 @@ class Follower:
         self._freshening: Batcher[bool, None] = Batcher(self._freshen)
         self._hearing: Batcher[None, None] = Batcher(self._hear)
         self._looked = False
+        self._past_is_known = False  # whether the whole journal is in the index, up to where its notes are
         self._erased = False  # a purge was heard of, and the index may still have what it took away
         self._texts: set[str] = set()  # of the notes that it took away, as this server encoded them
 
-    async def fresh(self, *, force: bool = False, anew: bool = False) -> None:
+    async def fresh(self, *, force: bool = False, anew: bool = False, past: bool = True) -> None:
         """Return with an index that knows every note as it was when this was called.
 
         While the storage cannot be reached that is the index as it is; `Store.reading_only` says so.
+
+        Args:
+            force: compare every note, whatever is known.
+            anew: of no meaning here.
+            past: with every line of the journal, too. Without it an index that was just made has those lines only
+                that answers are ranked by.
         """
         del anew
         await self._freshening.submit(force)
+        if past and not self._past_is_known:
+            await self._read_past()
+
+    async def _read_past(self) -> None:
+        """Bring in the lines of the journal that the first answer did not wait for."""
+        async with self._followed.lock:
+            if self._past_is_known or self.ports.index.lost or self._erased:
+                return
+            try:
+                with self._store.hurried():
+                    await self._follow()
+            except StorageError:
+                if not self._store.reading_only:
+                    raise
 
     async def news(self) -> None:
         """As `fresh`, from within a verb, which then goes on with the same index: one that is lost stays so."""
@@ -95,6 +120,17 @@ class Follower:
     async def _follow(self) -> None:
         """Read the journal into the index, up to what its notes are known by: a purge behind that was not heard of."""
         await follow(self.ports, until=int(self._followed.place.partition(":")[0] or 0))
+        self._past_is_known = True
+
+    async def _take_what_ranks(self) -> None:
+        """Bring in the lines of the journal that are no changes of notes: what was used, rated, judged, and run.
+
+        All lines are read after the first answer; those that are known by then change nothing.
+        """
+        self._past_is_known = False
+        lines = await self._store.past.records(OPERATIONS)
+        await self.ports.index.apply(Update(journal=(Advance("", self._store.journal_start, anew=True),)))
+        await self.ports.index.apply(Update(records=lines))
 
     async def _freshen(self, forces: Sequence[bool]) -> Sequence[None]:
         if not self._looked:
@@ -150,10 +186,11 @@ class Follower:
                 except IndexLostError:
                     self.ports.index.discard()
                     built = await self.ports.index.open()
-                await self._take_all()
+                with uncollected():
+                    await self._take_all()
+                    await (self._follow() if built else self._take_what_ranks())
                 if not built:
                     await self.ports.index.mark_built()
-                await self._follow()
                 whole = True
             finally:
                 if not whole:
@@ -187,14 +224,36 @@ class Follower:
     async def _take_all(self) -> None:
         """Bring in every note whose version is another than the index knows."""
         place = await self._store.journal_end()
-        paths = await self._store.every()
         known = await self.ports.index.files()
+        if not known:
+            await self._fill()
+            self._followed.place = place
+            return
+        marks = await self._store.every()
+        paths = sorted(path for path, mark in marks.items() if not _is_known(known.get(path), mark))
         for start in range(0, len(paths), _BATCH):
-            part = paths[start : start + _BATCH]
-            marks = await self._store.marks(part)
-            await self._take([path for path in part if not _is_known(known.get(path), marks.get(path))])
-        await self._take(sorted(known.keys() - set(paths)))
+            await self._take(paths[start : start + _BATCH])
+        await self._take(sorted(known.keys() - marks.keys()))
         self._followed.place = place
+
+    async def _fill(self) -> None:
+        """Bring every note into an index that has none: while one page of them is written, the next is read."""
+        page = await self._store.load_after("", _BATCH)
+        claimed: set[str] = set()
+        late: list[str] = []  # of notes whose id one of an earlier page has
+        while page:
+            following: list[Stored | Unreadable] = []
+
+            async def read_on(last: str = page[-1].path, into: list[Stored | Unreadable] = following) -> None:
+                into += await self._store.load_after(last, _BATCH)
+
+            again = {item.path for item in page if isinstance(item, Stored) and item.note.id in claimed}
+            claimed |= {item.note.id for item in page if isinstance(item, Stored)}
+            late += sorted(again)
+            update = _update_of([item for item in page if item.path not in again], {})
+            await together(partial(self.ports.index.apply, update), read_on)
+            page = following
+        await self._take(late)
 
     async def _take_news(self) -> bool:
         """Bring in what changed since the last look, as the journal's lines name it; whether a purge is among it."""
@@ -250,7 +309,7 @@ class Follower:
         return await self._store.load(paths, ids)
 
 
-def _is_known(row: FileRow | None, mark: str | None) -> bool:
+def _is_known(row: FileRow | None, mark: str) -> bool:
     """Whether the index has this version; one that is quarantined is read again, for what mends it tells nobody."""
     return row is not None and row.mark == mark and not row.problem
 

@@ -1,4 +1,6 @@
-"""The journal, read into the index from where the index knows it: changes, feedback, uses, runs, verdicts, baselines.
+"""The journal and the index: lines are brought into it, and asked of it once it is at the journal's end.
+
+The journal, read into the index from where the index knows it: changes, feedback, uses, runs, verdicts, baselines.
 
 What the index knows is a prefix of the journal in which every change is known to be done or void. It never goes beyond
 a change that is still open, which is read again; at the end of the journal it counts as done until it is told void.
@@ -7,17 +9,20 @@ a change that is still open, which is read again; at the end of the journal it c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import structlog
 from anyio import to_thread
 
 from holdfast.engine.ports import Ports, Reading
-from holdfast.index.history import Advance, Known
+from holdfast.index.journal import Advance, Known, LineRow
 from holdfast.index.projection import Update
+from holdfast.index.view import IndexView
 from holdfast.model.omi import Baseline, with_line
-from holdfast.model.records import JournalRecord
+from holdfast.model.records import FileChange, JournalRecord
+from holdfast.store.history import Deletion
 
 SLICE = 4096  # records that are read and written at a time
 MOST_OPEN = 4096  # changes that are kept in mind; of more without an outcome the oldest count as done until told void
@@ -241,3 +246,55 @@ def _warn(ports: Ports, place: str, before: int) -> None:
     damaged, places = ports.store.damage_before(place)
     if damaged > before:
         log.warning("journal_damaged", lines=damaged, places=list(places))
+
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class PastLine:
+    """A line as the index has it, and all that it says."""
+
+    row: LineRow
+    record: JournalRecord
+
+
+async def look_back(ports: Ports, look: Callable[[IndexView], Answer]) -> Answer:
+    """Ask the index of the journal, once it knows every line that is there now.
+
+    Raises:
+        IndexLostError: the index is gone.
+        StorageError: the journal cannot be read.
+    """
+    await follow(ports)
+    return await ports.index.read(look)
+
+
+async def whole(ports: Ports, rows: Iterable[LineRow]) -> list[PastLine]:
+    """The lines that these rows are of; what has become unreadable since is left out."""
+    wanted = list(rows)
+    records = await ports.store.past.lines(row.seq for row in wanted)
+    return [PastLine(row, records[row.seq]) for row in wanted if row.seq in records]
+
+
+async def find_line(ports: Ports, change: str) -> PastLine | None:
+    """The line that announced a change; None where there is none, or where it never happened."""
+    row = await look_back(ports, lambda view: view.line_of_change(change))
+    found = await whole(ports, [row]) if row else []
+    return found[0] if found and found[0].record.change == change else None
+
+
+async def deletions(ports: Ports, low: str, high: str) -> dict[str, Deletion]:
+    """The last deletion of each note with an id between these two that was ever deleted and not purged, by id."""
+    numbers: Mapping[str, int] = await look_back(ports, lambda view: view.deletions(low, high))
+    records = await ports.store.past.lines(numbers.values())
+    found = {note: records[seq] for note, seq in numbers.items() if seq in records}
+    return {
+        note: Deletion(record.change or "", record.op, record.at, file)
+        for note, record in found.items()
+        if (file := _of_note(note, record.files)) is not None
+    }
+
+
+def _of_note(note: str, files: Iterable[FileChange]) -> FileChange | None:
+    return next((file for file in files if file.note == note and file.after is None), None)

@@ -20,12 +20,12 @@ import structlog
 from holdfast.engine.admin.arrivals import LastInSpace, Ready, Taken, made_ready, take_document
 from holdfast.engine.commit import commit, load_current
 from holdfast.engine.jobs.changes import HOUSE
-from holdfast.engine.jobs.scheduler import JobContext
+from holdfast.engine.jobs.daily import JobContext
 from holdfast.engine.ports import Ports
 from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import HoldfastError
-from holdfast.importers.watched import Row, Seen, Watched, WatchedFolders
-from holdfast.index.projection import digest
+from holdfast.importers.markdown import Row, Seen, Watched, WatchedFolders
+from holdfast.index.rows import digest
 from holdfast.model.moving import IMPORTED_TEXT, ArrivedDocument
 from holdfast.store.stored import Change, Stored
 

@@ -1,4 +1,12 @@
-"""Turns of a session as Claude Code and Codex write them down: who said what, when, where; nothing of tools.
+"""What was said in sessions, as turns: read from clients' transcripts and from exports, without what nobody said.
+
+What of a turn's text was said by somebody: without what is private, what the client put in, what a memory gave back.
+
+Taken out are `<private>` blocks, reminders and command output that clients write into a user's message, and fenced
+notes (`holdfast.tools.fitting`): a note that was recalled must not become a note again. The work grows with the length
+of the text and no faster.
+
+Turns of a session as Claude Code and Codex write them down: who said what, when, where; nothing of tools.
 
 Claude Code (2.1), one JSON object a line; a turn is a `user` or `assistant` line of the main thread:
 
@@ -11,18 +19,80 @@ Codex (0.169), one JSON object a line; a turn is a `message` among the `response
 
 Left out are tool calls and results, reasoning, system prompts, side chains of subagents, summaries of compactions and
 what hooks put in. A line that is none of these tells nothing.
+
+Conversations of the data exports of Claude and ChatGPT, as turns.
+
+    Claude    {"uuid", "chat_messages": [{"uuid", "sender": "human" | "assistant", "text", "content", "created_at"}]}
+    ChatGPT   {"conversation_id", "current_node", "mapping": {id: {"parent", "message": {"id", "author": {"role"},
+              "content": {"content_type", "parts"}, "create_time", "weight", "recipient", "channel"}}}}
+
+In ChatGPT's a prompt that was edited leaves its old branch behind: what counts is the way from `current_node` upwards.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
-from holdfast.model.times import read_instant
-from holdfast.model.transcripts.cleaning import said
+from holdfast.model.note import instant, read_instant
+from holdfast.model.passages import LEFT_OUT, without_private
+
+_INJECTED: Final = (
+    "system-reminder", "local-command-stdout", "local-command-stderr", "local-command-caveat", "command-name",
+    "command-message", "command-args", "command-contents", "bash-input", "bash-stdout", "bash-stderr",
+    "task-notification", "user-prompt-submit-hook", "ide_opened_file", "ide_selection", "ide_diagnostics",
+    "environment_context", "user_instructions", "permissions instructions", "skills_instructions", "turn_aborted",
+    "subagent_notification", "hook_prompt", "user_shell_command", "collaboration_mode",
+)  # fmt: skip
+_NAMES: Final = "|".join(re.escape(name) for name in _INJECTED)
+_BLOCK: Final = re.compile(rf"<(/?)(note [0-9a-f]{{8}}|(?:{_NAMES}))(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)
+_GAPS: Final = re.compile(r"\n{3,}")
+
+
+def said(text: str) -> str:
+    """The text without these blocks; empty where nothing is left.
+
+    Blocks that are never closed are none, but private ones: see `holdfast.model.passages`.
+    """
+    if "<" in text:
+        text = without_private(text)
+        text = _GAPS.sub("\n\n", _without(text, _injected_blocks(text)))
+    return text.strip() if text.replace(LEFT_OUT, "").strip() else ""
+
+
+def _without(text: str, blocks: Iterable[tuple[int, int]]) -> str:
+    kept: list[str] = []
+    start = 0
+    for first, last in blocks:
+        kept.append(text[start:first])
+        start = last
+    return "".join([*kept, text[start:]])
+
+
+def _injected_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Where a block begins that is closed somewhere behind, and where that is."""
+    closings: dict[str, list[int]] = {}
+    openings: list[re.Match[str]] = []
+    for mark in _BLOCK.finditer(text):
+        if mark[1]:
+            closings.setdefault(mark[2].lower(), []).append(mark.end())
+        else:
+            openings.append(mark)
+    end = 0
+    for mark in openings:
+        ends = closings.get(mark[2].lower(), [])
+        place = bisect_right(ends, mark.end())
+        if mark.start() >= end and place < len(ends):
+            end = ends[place]
+            yield mark.start(), end
+
 
 Role = Literal["user", "assistant"]
 CLAUDE_CODE, CODEX = "claude-code", "codex"
@@ -206,3 +276,81 @@ def time_or_nothing(value: object) -> str:
         return read_instant(value) if value else ""
     except ValueError:
         return ""
+
+
+CLAUDE, CHATGPT = "claude", "chatgpt"
+_SITES: Final = {CLAUDE: "https://claude.ai/chat/", CHATGPT: "https://chatgpt.com/c/"}
+_ROLES: Final[Mapping[str, Role]] = {"human": "user", "user": "user", "assistant": "assistant"}
+_TEXTS: Final = frozenset({"text", "multimodal_text"})
+
+
+def conversations_in(export: Any) -> list[Mapping[str, Any]]:
+    """The conversations of an export's file; none where it is no such file."""
+    items = export.get("conversations") if isinstance(export, Mapping) else export
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+
+
+def addresses_of(source: str, session: str) -> dict[str, str]:
+    """Where a conversation of such an export can be read again, by the name of a note's field."""
+    return {"source_url": _SITES[source] + quote(session)} if source in _SITES and session else {}
+
+
+def turns_in(conversation: Mapping[str, Any]) -> list[Turn]:
+    """What was said in a conversation, in order; nothing where it is of neither form."""
+    if isinstance(conversation.get("chat_messages"), list):
+        return _of_claude(conversation)
+    return _of_chatgpt(conversation) if isinstance(conversation.get("mapping"), Mapping) else []
+
+
+def _of_claude(conversation: Mapping[str, Any]) -> list[Turn]:
+    setting = Setting(CLAUDE, str(conversation.get("uuid", ""))[:64])
+    turns = []
+    for message in conversation["chat_messages"]:
+        role = _ROLES.get(str(message.get("sender"))) if isinstance(message, Mapping) else None
+        if role is not None:
+            text = joined_text(message.get("content")) or joined_text(message.get("text"))
+            at = time_or_nothing(message.get("created_at"))
+            turns.append(spoken(role, text, str(message.get("uuid", "")), at, setting))
+    return [turn for turn in turns if turn is not None]
+
+
+def _of_chatgpt(conversation: Mapping[str, Any]) -> list[Turn]:
+    setting = Setting(CHATGPT, str(conversation.get("conversation_id") or conversation.get("id") or "")[:64])
+    turns = [_chatgpt_turn(message, setting) for message in _thread(conversation)]
+    return [turn for turn in turns if turn is not None]
+
+
+def _thread(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages on the way from the first to the current one; all of them by time where none is current."""
+    nodes = {name: node for name, node in conversation["mapping"].items() if isinstance(node, Mapping)}
+    found: list[Mapping[str, Any]] = []
+    passed: set[str] = set()
+    place = conversation.get("current_node")
+    while isinstance(place, str) and place in nodes and place not in passed:
+        passed.add(place)
+        found.append(nodes[place])
+        place = nodes[place].get("parent")
+    messages = [node.get("message") for node in (reversed(found) if found else nodes.values())]
+    kept = [message for message in messages if isinstance(message, Mapping)]
+    return kept if found else sorted(kept, key=_seconds)
+
+
+def _chatgpt_turn(message: Mapping[str, Any], setting: Setting) -> Turn | None:
+    author, content = message.get("author"), message.get("content")
+    role = _ROLES.get(str(author.get("role"))) if isinstance(author, Mapping) else None
+    if role is None or not isinstance(content, Mapping) or content.get("content_type") not in _TEXTS:
+        return None
+    if message.get("weight") == 0 or message.get("recipient") not in (None, "all"):
+        return None
+    if message.get("channel") not in (None, "final"):
+        return None
+    parts = content.get("parts")
+    text = "\n\n".join(part for part in parts if isinstance(part, str)) if isinstance(parts, list) else ""
+    at = instant(datetime.fromtimestamp(_seconds(message), UTC)) if _seconds(message) else ""
+    return spoken(role, text, str(message.get("id", "")), at, setting)
+
+
+def _seconds(message: Mapping[str, Any]) -> float:
+    """When a message was written; 0 where that is not known."""
+    at = message.get("create_time")
+    return float(at) if isinstance(at, int | float) and 0 < at < 4e9 else 0.0  # noqa: PLR2004 - until the year 2096

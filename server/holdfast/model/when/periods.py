@@ -9,7 +9,7 @@ from datetime import date
 from functools import partial
 
 from holdfast.model.when import spans
-from holdfast.model.when import vocabulary as say
+from holdfast.model.when import spans as say
 from holdfast.model.when.spans import Span, Yearly
 
 
@@ -41,6 +41,8 @@ class FoundPeriod:
     bare: bool = False
     yearly: Yearly | None = None
 
+
+_TOMORROW = (1, 1)
 
 Rule = Callable[[re.Match[str], date], FoundPeriod | None]
 
@@ -161,7 +163,7 @@ def _year(match: re.Match[str], today: date) -> FoundPeriod | None:
 
 
 def _near_day(match: re.Match[str], today: date) -> FoundPeriod:
-    first, last = say.DAYS[match[0]]
+    first, last = say.DAYS.get(match[0], _TOMORROW)
     kind = "today" if (first, last) == (0, 0) else "yesterday"
     return FoundPeriod(Span(spans.shift(today, first), spans.shift(today, last)), kind, 1)
 
@@ -181,13 +183,12 @@ def _unit(match: re.Match[str], today: date) -> FoundPeriod | None:
 
 
 def _unit_behind(match: re.Match[str], today: date) -> FoundPeriod | None:
-    """As in "la semana pasada", "l'an dernier"."""
+    """As in "la semana pasada", "l'an dernier", "la semaine prochaine"."""
     unit = say.UNITS.get(match["unit"], "year")
-    return (
-        None
-        if unit in ("hour", "day")
-        else FoundPeriod(spans.unit_around(unit, today, -1), "last year" if unit == "year" else unit, 1)
-    )
+    if unit in ("hour", "day"):
+        return None
+    offset = 1 if match["next"] else -1
+    return FoundPeriod(spans.unit_around(unit, today, offset), "last year" if unit == "year" else unit, 1)
 
 
 def _before_last(match: re.Match[str], today: date) -> FoundPeriod:
@@ -291,12 +292,13 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?:{_QUALIFIER}\s+)?(?P<season>{say.any_of(say.SEASONS)})(?:\s+{_OF}\s*{_YEAR})?", _season),
     _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{_YEAR}", _year),
     _rule(say.any_of(say.DAYS), _near_day),
+    _rule(say.TOMORROW, _near_day),
     _rule(
         rf"(?:(?P<side>earlier|later|so far|sooner) )?(?P<rolling>(?:in|over|within|during|for) the (?:last|past) |"
         rf"(?:the )?past )?(?(rolling)|(?:the )?{_QUALIFIER} )(?P<unit>{_UNIT})",
         _unit,
     ),
-    _rule(rf"(?:l'|le |la |el )?(?P<unit>{_UNIT}|an) (?:{say.LAST_BEHIND})", _unit_behind),
+    _rule(rf"(?:l'|le |la |el )?(?P<unit>{_UNIT}|an) (?:{say.LAST_BEHIND}|(?P<next>{say.NEXT_BEHIND}))", _unit_behind),
     _rule(rf"(?:the )?(?P<unit>{_UNIT}) before last", _before_last),
     _rule(r"(?:the )?(?P<unit>week|weekend|month|quarter|year)", _the_unit),
     _rule(rf"(?:the )?(?:last|past|previous|letzten|dernières?|derniers) {_COUNT} (?P<unit>{_UNIT})", _rolling),

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal, cast
 
-from holdfast.model.times import instant, moment
+from holdfast.model.note import instant, moment
 from holdfast.model.when import spans
-from holdfast.model.when import vocabulary as say
+from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span
 
@@ -108,8 +108,11 @@ class TimeReading:
     `after` and `before` are canonical instants, both inclusive; None is open. `words` is the part of the question that
     was read, as it stands there. `past`: it asks for what was true then, so what was written earlier and still held,
     or no longer holds, answers it too. `event` is what `relation` relates to where that is no date ("the migration").
+    `first`: of all that was true once, it asks for what was so at the very first.
     `strict`: the window, widened by `slack` days, is explicit enough to leave out what is outside; else it should only
     lean the ranking. `ahead`: it asks for what is yet to be, so a month without a year is the one that comes.
+    `coming`: the window that would come next of a month, a season or a weekday that is over, where no verb says that
+    this one is meant: None where there is no such doubt.
     """
 
     after: str | None
@@ -121,6 +124,8 @@ class TimeReading:
     strict: bool
     slack: int
     ahead: bool = False
+    first: bool = False
+    coming: tuple[str | None, str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,17 @@ def read_time(query: str, asked: datetime) -> TimeReading | None:
         if reading := _read_line(line, asked if asked.tzinfo else asked.replace(tzinfo=UTC)):
             return reading
     return None
+
+
+def asks_back(query: str) -> bool:
+    """Whether it asks in the past tense for how something was or what was done, whenever that may have been."""
+    return any(_BEFORE_NOW.search(_GERMAN_WHAT.sub(_spaces, line).lower()) for line in lines_to_read(query))
+
+
+def looking_ahead(reading: TimeReading) -> TimeReading:
+    """The reading with the window that comes next, of one whose `coming` says which that is."""
+    after, before = reading.coming or (reading.after, reading.before)
+    return replace(reading, after=after, before=before, past=False, strict=False, ahead=True, coming=None)
 
 
 def outer_window(reading: TimeReading) -> tuple[str | None, str | None]:
@@ -243,11 +259,21 @@ def _event_name(line: str, *, clause: bool) -> str | None:
 
 
 _ALWAYS = Span(None, None)
+_UNSPACED_MARK = re.compile(f"{say.UNSPACED_FIRST_MARKS}|{say.UNSPACED_PAST_MARKS}")
+_FIRST_MARK = re.compile(rf"(?<![\w'-])(?:{say.FIRST_MARKS})(?![\w-])|{say.UNSPACED_FIRST_MARKS}")
 _PAST_MARK = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
+_MARK_BESIDE_VERB = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?![\w-])")
+_VERB_OF_BEFORE = re.compile(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
 _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
+_OVER = re.compile(rf"\b(?!(?:{say.HELPING_VERBS})\b)(?:{say.PAST_VERBS}|{say.DONE})\b")
+_GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadlines?|due|should)\b")
 _WAS = re.compile(r"\b(?:did|was|were|had)\b")
 _BACK = re.compile(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
+_BEFORE_NOW = re.compile(
+    r"\b(?:was|were|did|had|used to|war|waren|wurde|wurden|hatten?|gab|gewesen|era|eran|fue|fueron|ten[ií]a(?:mos|n)?"
+    r"|hab[ií]a|usaba(?:mos|n)?|[ée]tait|[ée]taient|avait|avions|avaient)\b"
+)
 _STATE = re.compile(
     r"\b(?:what|which|who|where|how)\b.*\b(?:was|were)\b (?:the|our|my|a|an|we|i)\b|"
     r"\bdid\b.*\b(?:run|use|have|handle|keep|store|live|cost|work|look|host|own|pay|need|like|get paid)\b"
@@ -256,12 +282,14 @@ _STATE = re.compile(
 _RELATIVE = re.compile(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she) \w+ $")  # "the target we set in June"
 _SAID_OF = re.compile(r"(?<!will )(?<!shall )(?<!should )\b(?:we|i|you|they|he|she) \w+ $")
 _MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
+_WEEK = 7
 _DATED = 3  # the rank of a period with its year
 _YEARLY = frozenset({"month", "season", "quarter", "day", "part"})
-_LAST = re.compile(rf"(?:in |the )*(?:{say.LAST})\b")
+_LAST = re.compile(rf"\b(?:{say.LAST})\b")
 
 
 def _read_line(line: str, asked: datetime) -> TimeReading | None:
+    line = _GERMAN_WHAT.sub(_spaces, line)  # it is no verb
     text = masked(line)
     event = _event(text, line)
     surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
@@ -269,7 +297,7 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     ahead = bool(_LATER.search(line.lower())) and not _WAS.search(line.lower())
     if window and ahead and _looks_ahead(line.lower(), window.start):
         window = _coming(window, asked.date(), text[window.start : window.end])
-    mark = _PAST_MARK.search(text)
+    mark = _mark(text) or _UNSPACED_MARK.search(line)
     if event and window and event.start <= window.start <= event.end + 1:
         if window.start == event.start and (window.end >= event.end or window.rank == _DATED or not event.named):
             event = None
@@ -278,8 +306,23 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     if window is None and event:
         window = PeriodPhrase(event.start, event.end, _ALWAYS, _ALWAYS, "event", 0)
     if window is None and mark:
-        window = PeriodPhrase(*mark.span("mark" if mark["mark"] else 0), _ALWAYS, _ALWAYS, "mark", 0)
+        window = PeriodPhrase(*_span_of(mark), _ALWAYS, _ALWAYS, "mark", 0)
     return _reading(line, asked, window, event, marked=bool(mark), ahead=ahead) if window else None
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return " " * len(match.group())
+
+
+def _mark(text: str) -> re.Match[str] | None:
+    """What asks for how something was, without saying when."""
+    found = _FIRST_MARK.search(text) or _PAST_MARK.search(text)
+    return found or (_MARK_BESIDE_VERB.search(text) if _VERB_OF_BEFORE.search(text) else None)
+
+
+def _span_of(mark: re.Match[str]) -> tuple[int, int]:
+    """Of "we used to" only the last two words, which a note does not have."""
+    return mark.span(mark.lastgroup or 0)
 
 
 def _looks_ahead(line: str, start: int) -> bool:
@@ -293,7 +336,7 @@ def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
     first, last = window.span.first, window.span.last
     if first is None or last is None or last >= today:
         return window
-    if window.kind not in _YEARLY or window.rank == _DATED or _LAST.match(words):
+    if window.kind not in _YEARLY or window.rank == _DATED or _LAST.search(words):
         return window
     years = 1 + max(0, today.year - last.year - 1)
     behind = spans.shift(last, 1)
@@ -301,6 +344,18 @@ def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
         years += 1
     span = Span(spans.add_months(first, 12 * years), spans.shift(spans.add_months(behind, 12 * years), -1))
     return replace(window, span=span, whole=span)
+
+
+def _next_time(line: str, window: PeriodPhrase, asked: datetime) -> tuple[str | None, str | None] | None:
+    """The window of the next time, where one is over that comes round again, and nothing says that it was meant."""
+    first, last = window.span.first, window.span.last
+    if first is None or last is None or last >= asked.date() or _OVER.search(line.lower()) or _WAS.search(line.lower()):
+        return None
+    if window.kind == "weekday":
+        span = Span(spans.shift(first, _WEEK), spans.shift(last, _WEEK))
+    else:
+        span = _coming(window, asked.date(), line[window.start : window.end].lower()).span
+    return None if span == window.span else spans.instants(span, asked.tzinfo or UTC)
 
 
 def _around(event: _Event, window: PeriodPhrase) -> PeriodPhrase:
@@ -329,6 +384,8 @@ def _reading(
         strict=_is_strict(line, window, asked.date()),
         slack=_SLACK.get(window.kind, 0) if window.relation == "during" else 0,
         ahead=ahead,
+        first=marked and bool(_FIRST_MARK.search(line.lower())),
+        coming=None if ahead or marked or event else _next_time(line, window, asked),
     )
 
 

@@ -18,21 +18,25 @@ import anyio
 
 from holdfast.errors import ConflictError, StorageError
 from holdfast.model.records import FileChange, JournalRecord
-from holdfast.store.planned import Planned, touched_ns
 from holdfast.store.rows.database import Asked, Database, Transaction, is_of_one
-from holdfast.store.rows.journal import (
+from holdfast.store.rows.texts import (
+    Text,
     add_numbers,
+    delete,
+    keep,
     make_tenant,
+    note_question,
     number_of,
+    page_question,
     place_of,
+    put,
     record_of,
     take_number,
+    touch,
     write_line,
 )
-from holdfast.store.rows.locks import Held
-from holdfast.store.rows.texts import Text, delete, keep, note_question, page_question, put, touch
-from holdfast.store.rows.upkeep import still_mine
-from holdfast.store.stored import Change, Followed, PageChange
+from holdfast.store.rows.upkeep import Held, still_mine
+from holdfast.store.stored import Change, Followed, PageChange, Planned, touched_ns
 
 MOST_TOGETHER: Final = 64
 _AGAIN_SECONDS: Final = (0.01, 0.08)  # until a verb is done again that came second

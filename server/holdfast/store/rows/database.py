@@ -1,4 +1,9 @@
-"""Connections to PostgreSQL and the transactions on them.
+"""Connections to PostgreSQL and the transactions on them; a connection that hears nothing any more is given up.
+
+A connection that gives up a database which says nothing any more, though nobody closed the line.
+
+TCP notices that on a line whose other end is gone (see `tcp_user_timeout` where connections are made). It does not
+where something between confirms what arrives and passes nothing on: a proxy, a pooler, a server that stands still.
 
 Everything here blocks and runs in threads: a request that is cancelled never leaves a connection half read. Each
 transaction names its tenant first, which row-level security holds it to. What fails because the server went away, or
@@ -9,6 +14,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,12 +29,56 @@ import anyio
 import anyio.to_thread
 import psycopg
 import structlog
+from psycopg.abc import PQGen
+from psycopg.waiting import Ready
 
 from holdfast.errors import HoldfastError, StorageError
-from holdfast.store.rows import heard
 from holdfast.store.rows.schema import check_schema
 
 Answer = TypeVar("Answer")
+
+UNANSWERED_SECONDS: Final = 15.0  # longer than the database lets a statement wait for a lock, so that it is heard first
+
+
+class SilentError(psycopg.OperationalError):
+    """Nothing came for too long. Whether the last statement was carried out is not known."""
+
+
+class HeardConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that waits only so long without a byte coming or going; it is closed when that was too long."""
+
+    def wait(self, gen: PQGen[Answer], *args: Any, **given: Any) -> Answer:
+        """As in psycopg, which waits here for whatever it has to wait for.
+
+        Raises:
+            SilentError: nothing came for too long.
+        """
+        try:
+            return super().wait(_heard(gen), *args, **given)
+        except SilentError:
+            self.pgconn.finish()  # what comes late is not taken for the answer to something else
+            raise
+
+
+def _heard(gen: PQGen[Answer]) -> PQGen[Answer]:
+    """What psycopg waits for, step by step; it looks up several times a second though nothing came."""
+    last = time.monotonic()
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            now = time.monotonic()
+            if ready != Ready.NONE:
+                last = now
+            elif now - last >= UNANSWERED_SECONDS:
+                gen.close()
+                raise SilentError("the database says nothing")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        answer: Answer = end.value
+        return answer
+
+
 Row = tuple[Any, ...]
 Connection = psycopg.Connection[Row]
 
@@ -45,6 +95,13 @@ _PASSING: Final = (
     psycopg.InterfaceError,
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,  # this server stood still in the middle
+)
+_TRIED: Final = "connection to server "  # once for each host that was tried
+_REFUSAL: Final = re.compile(
+    r"(?:FATAL|ERROR):\s+(?:[^\n]*authentication failed for user|no pg_hba\.conf entry|pg_hba\.conf rejects"
+    r"|(?:role|database) \"[^\n]*\" does not exist|role \"[^\n]*\" is not permitted to log in"
+    r"|permission denied for database"
+    r"|no such (?:user|database))|fe_sendauth: no password supplied|password is required"
 )
 _TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
@@ -186,11 +243,19 @@ class Database:
         """
         return await self._in_thread(partial(self._lasting, partial(self._read, tenant, questions)))
 
+    async def check(self) -> None:
+        """Return if the database can be worked with now; known within seconds.
+
+        Raises:
+            StorageError: it cannot, and why.
+        """
+        with hurried():
+            await self._in_thread(partial(self._lasting, _ping))
+
     async def answers(self) -> bool:
         """Whether the database can be worked with now; known within seconds."""
         try:
-            with hurried():
-                await self._in_thread(partial(self._lasting, _ping))
+            await self.check()
         except StorageError:
             return False
         return True
@@ -268,7 +333,7 @@ class Database:
             except psycopg.Error as error:
                 lasted = time.monotonic() - began
                 if _is_absence(error):  # whatever cut this one off has done so with the others
-                    self._let_go(math.inf if isinstance(error, heard.SilentError) else tried)
+                    self._let_go(math.inf if isinstance(error, SilentError) else tried)
                 is_stale = was_idle and not tries and _is_absence(error) and lasted < HURRIED_SECONDS
                 if not is_stale:  # else it may have died long ago, and tells nothing of the database as it is now
                     self._refuse(error, lasted, patience)
@@ -326,7 +391,7 @@ class Database:
     def _connect(self) -> Connection:
         if self._closed:
             raise StorageError("The database of the memory is closed.", "The server is stopping.")
-        connection = connect(self._url, heard.HeardConnection)
+        connection = connect(self._url, HeardConnection)
         try:
             if not self._checked:
                 check_schema(connection)
@@ -365,8 +430,17 @@ def _away() -> StorageError:
 
 
 def _is_passing(error: psycopg.Error) -> bool:
-    """Whether it may go well the next time; what is too long or too large stays so."""
-    return isinstance(error, _PASSING) and (error.sqlstate or "")[:2] != _TOO_LARGE
+    """Whether it may go well the next time; what is too long or too large stays so, and who is let in."""
+    return isinstance(error, _PASSING) and (error.sqlstate or "")[:2] != _TOO_LARGE and not _is_refusal(error)
+
+
+def _is_refusal(error: psycopg.Error) -> bool:
+    """Whether a database was reached and every one said that it does not let this user in.
+
+    libpq has no code for that, only the server's words; in another language than English it counts as away.
+    """
+    told = str(error)
+    return error.sqlstate is None and 0 < told.count(_TRIED) <= len(_REFUSAL.findall(told))
 
 
 def is_of_one(error: StorageError) -> bool:
@@ -377,11 +451,18 @@ def is_of_one(error: StorageError) -> bool:
 
 def _is_absence(error: psycopg.Error) -> bool:
     """Whether nobody answered, or who did said that the server is not to be had."""
-    return error.sqlstate is None or error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P"
+    if error.sqlstate is None:
+        return not _is_refusal(error)
+    return error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P"
 
 
 def refused(error: psycopg.Error) -> StorageError:
     """What is told of an error of the database: never values, and nothing of its address."""
+    if _is_refusal(error):
+        return StorageError(
+            "The database refuses the user of HOLDFAST_STORE.",
+            "Check name, password and database there, and pg_hba.conf of the server; its own log says which it was.",
+        )
     if error.sqlstate is None:
         return _away()
     if isinstance(error, psycopg.errors.InsufficientPrivilege):

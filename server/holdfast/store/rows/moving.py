@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.errors import StorageError
-from holdfast.model.pages import is_page
-from holdfast.store.codec import content_hash
+from holdfast.model.records import is_page
+from holdfast.store.codec import MalformedError, content_hash, parse
 from holdfast.store.folder import SUFFIX, Folder, id_in_name
-from holdfast.store.frontmatter import MalformedError, parse
 from holdfast.store.journal import read_line
 from holdfast.store.records import read_record
 from holdfast.store.rows.database import Database, Row, Transaction
-from holdfast.store.rows.journal import make_tenant
+from holdfast.store.rows.texts import make_tenant
 from holdfast.store.stored import LARGEST_PAGE
 
 _BATCH: Final = 200

@@ -16,30 +16,29 @@ from functools import partial
 import anyio
 
 from holdfast.errors import HoldfastError, StorageError
-from holdfast.model.pages import is_page
-from holdfast.model.records import FileChange, JournalRecord
-from holdfast.model.times import instant, moment
-from holdfast.store.frontmatter import parse
-from holdfast.store.planned import planned
+from holdfast.model.note import instant, moment
+from holdfast.model.records import FileChange, JournalRecord, is_page
+from holdfast.store.codec import parse
 from holdfast.store.rows.commits import Commits, Wanted, Written
 from holdfast.store.rows.database import Database, Question, Row, hurried
-from holdfast.store.rows.journal import (
-    START,
-    RowJournal,
-    Told,
-    number_of,
-)
-from holdfast.store.rows.locks import HELD, LEASE, Held, KeyLocks
-from holdfast.store.rows.past import RowPast
 from holdfast.store.rows.texts import (
     LAYOUT,
+    START,
+    RowJournal,
+    RowPast,
+    Told,
+    next_notes_question,
     note_question,
+    number_of,
     page_question,
     read_note,
     read_page,
     signature_of,
 )
-from holdfast.store.stored import Change, Committed, Followed, Mark, Page, PageChange, Stored, Unreadable
+from holdfast.store.rows.upkeep import HELD, LEASE, Held, KeyLocks
+from holdfast.store.stored import Change, Committed, Followed, Mark, Page, PageChange, Stored, Unreadable, planned
+
+_MARKS = "SELECT path, modified_ns, seq, hash, octet_length(data) FROM holdfast.notes"
 
 
 class RowNotes:
@@ -160,9 +159,10 @@ class RowNotes:
         async with lock:
             yield True
 
-    async def every(self) -> list[str]:
-        """The paths of all notes."""
-        return sorted(row[0] for row in await self._rows("SELECT path FROM holdfast.notes WHERE tenant = %s"))
+    async def every(self) -> dict[str, str]:
+        """Which versions of all notes are there, by path."""
+        rows = await self._rows(f"{_MARKS} WHERE tenant = %s")
+        return await anyio.to_thread.run_sync(_marks_of, rows)
 
     async def load(self, paths: Sequence[str], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:
         """Read notes; one that is gone is left out."""
@@ -172,14 +172,14 @@ class RowNotes:
         found = {item.path: item for item in await anyio.to_thread.run_sync(_read_all, rows, known_ids)}
         return [found[path] for path in paths if path in found]
 
+    async def load_after(self, path: str, most: int) -> list[Stored | Unreadable]:
+        """Read the next notes behind a path, in the order of the database."""
+        [rows] = await self._database.read(self._tenant, next_notes_question(self._tenant, path, most))
+        return await anyio.to_thread.run_sync(_read_all, rows, {})
+
     async def marks(self, paths: Iterable[str]) -> dict[str, str]:
         """Which versions are there now, by path."""
-        rows = await self._rows(
-            "SELECT path, modified_ns, seq, hash, octet_length(data) FROM holdfast.notes"
-            " WHERE tenant = %s AND path = ANY(%s)",
-            list(paths),
-        )
-        return {row[0]: signature_of(*row[1:]).mark for row in rows}
+        return _marks_of(await self._rows(f"{_MARKS} WHERE tenant = %s AND path = ANY(%s)", list(paths)))
 
     async def note_hashes(self, paths: Iterable[str]) -> dict[str, str]:
         """The content hashes of notes as they are now, by path."""
@@ -304,6 +304,10 @@ def _aside(change: str, _note: str, path: str) -> str:
 
 def _nanoseconds(at: str) -> int:
     return round(moment(at).timestamp() * 1_000_000_000)
+
+
+def _marks_of(rows: Iterable[Row]) -> dict[str, str]:
+    return {row[0]: signature_of(*row[1:]).mark for row in rows}
 
 
 def _read_all(rows: Iterable[Row], known_ids: Mapping[str, str]) -> list[Stored | Unreadable]:

@@ -1,10 +1,12 @@
-"""What keeps the rows of a tenant in order: whose turn it is, how large things are, what may go."""
+"""Whose turn it is: keys within a process, the lease for jobs between servers; what is kept in order by its holder."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -12,7 +14,100 @@ import anyio
 
 from holdfast.errors import StorageError
 from holdfast.store.rows.database import Database, Question, TenantRows, Transaction
-from holdfast.store.rows.locks import LEASE, Lease
+
+
+@dataclass(slots=True)
+class _Lock:
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    wanted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A turn among all servers. `fence` is another for each holder: what an earlier one still writes is refused."""
+
+    name: str
+    holder: str
+    fence: int
+
+
+LEASE: ContextVar[Lease | None] = ContextVar("lease", default=None)  # of the task under way
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the task under way holds: keys of a store, and the number of the journal up to which its index was then.
+
+    `base` is None where nobody follows the journal.
+    """
+
+    store: object
+    keys: frozenset[str]
+    base: int | None
+    lease: Lease | None = None
+
+
+HELD: ContextVar[Held | None] = ContextVar("held", default=None)
+
+
+class KeyLocks:
+    """Locks by name, there for as long as somebody wants one."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, _Lock] = {}
+        self.whole = anyio.Lock()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Those that somebody holds or waits for."""
+        return frozenset(self._locks)
+
+    @asynccontextmanager
+    async def hold(self, keys: Iterable[str]) -> AsyncIterator[None]:
+        """Own these keys among the tasks of this process."""
+        owned: list[str] = []
+        try:
+            for key in sorted(set(keys)):
+                await self._take(key)
+                owned.append(key)
+            yield
+        finally:
+            for key in owned:
+                self._let_go(key)
+
+    @asynccontextmanager
+    async def try_hold(self, keys: Iterable[str], patience: float) -> AsyncIterator[frozenset[str]]:
+        """Own those of the keys that others let go of in so many seconds; yields what is owned."""
+        owned: list[str] = []
+        try:
+            for key in sorted(set(keys)):
+                with anyio.move_on_after(patience):
+                    await self._take(key)
+                    owned.append(key)
+            yield frozenset(owned)
+        finally:
+            for key in owned:
+                self._let_go(key)
+
+    async def _take(self, key: str) -> None:
+        entry = self._locks.setdefault(key, _Lock())
+        entry.wanted += 1
+        try:
+            await entry.lock.acquire()
+        except BaseException:
+            self._forget(key, entry)
+            raise
+
+    def _let_go(self, key: str) -> None:
+        entry = self._locks[key]
+        entry.lock.release()
+        self._forget(key, entry)
+
+    def _forget(self, key: str, entry: _Lock) -> None:
+        entry.wanted -= 1
+        if not entry.wanted:
+            del self._locks[key]
+
 
 JOBS: Final = "jobs"
 LEASE_SECONDS: Final = 600  # after the death of its holder others wait so long for their turn
@@ -67,6 +162,25 @@ class RowUpkeep(TenantRows):
         """An index that could not be read lies on the disk of one server, and goes with that."""
         return 0
 
+    async def encoded(self, after: tuple[str, str], most: int) -> list[tuple[str, str]]:
+        """The next vectors that servers share, in order: of which set, and of which text, by its SHA-256."""
+        question = Question(
+            "SELECT vector_set, content FROM holdfast.encodings WHERE tenant = %s AND chunk = 0"
+            " AND (vector_set, content) > (%s, %s) ORDER BY vector_set, content LIMIT %s",
+            (self._tenant, *after, most),
+        )
+        [rows] = await self._database.read(self._tenant, question)
+        return [(row[0], row[1]) for row in rows]
+
+    async def drop_encoded(self, contents: Collection[tuple[str, str]]) -> int:
+        """Take such vectors away; returns of how many texts.
+
+        Raises:
+            StorageError: the database refused, or another server has the turn.
+        """
+        work = partial(_drop_encoded, self._tenant, frozenset(contents), LEASE.get())
+        return await self._database.run(self._tenant, work, flush=False)
+
     def close(self) -> None:
         """There is nothing to let go of."""
 
@@ -108,6 +222,19 @@ def _give_back(tenant: str, lease: Lease, transaction: Transaction) -> None:
         " WHERE tenant = %s AND name = %s AND holder = %s AND fence = %s",
         tenant, lease.name, lease.holder, lease.fence,
     )  # fmt: skip
+
+
+def _drop_encoded(
+    tenant: str, contents: Collection[tuple[str, str]], lease: Lease | None, transaction: Transaction
+) -> int:
+    if lease is not None:
+        still_mine(transaction, tenant, lease)()
+    for vector_set in sorted({vector_set for vector_set, _ in contents}):
+        transaction.ask(
+            "DELETE FROM holdfast.encodings WHERE tenant = %s AND vector_set = %s AND content = ANY(%s)",
+            tenant, vector_set, sorted(content for of, content in contents if of == vector_set),
+        )  # fmt: skip
+    return len(contents)
 
 
 def _purge(tenant: str, texts: Mapping[str, Collection[str]], lease: Lease | None, transaction: Transaction) -> int:

@@ -17,14 +17,22 @@ from typing import Final, TypeAlias
 
 from anyio.to_thread import run_sync
 
-from holdfast.model.times import instant, moment
-from holdfast.model.transcripts.pieces import Kept, Piece, first_piece
-from holdfast.model.transcripts.repeating import SaidTexts
+from holdfast.model.note import instant, moment
+from holdfast.model.transcripts.pieces import Kept, Piece, SaidTexts, first_piece
 from holdfast.model.transcripts.turns import Setting, Turn
 from holdfast.store.locks import Lock
-from holdfast.store.transcripts.reading import Chunk, Place, last_said, read_chunk
-from holdfast.store.transcripts.roots import Located, NoTranscriptError, list_transcripts, locate
-from holdfast.store.transcripts.schema import connected, writing
+from holdfast.store.transcripts.reading import (
+    Chunk,
+    Located,
+    NoTranscriptError,
+    Place,
+    connected,
+    last_said,
+    list_transcripts,
+    locate,
+    read_chunk,
+    writing,
+)
 
 Fits: TypeAlias = Callable[[Sequence[Piece]], bool]  # whether pieces are not too long together
 
@@ -81,7 +89,7 @@ class TranscriptQueue:
         self._lock = Lock(home / "locks" / "sessions")
 
     def locate(self, path: str) -> Located:
-        """See `holdfast.store.transcripts.roots.locate`."""
+        """See `holdfast.store.transcripts.reading.locate`."""
         return locate(path, self._roots)
 
     async def transcripts(self) -> list[tuple[Path, float, int]]:
@@ -180,7 +188,7 @@ class TranscriptQueue:
         await run_sync(self._finish, piece_id)
 
     async def repeating(self, texts: Sequence[str], before: Repeated | None = None) -> Repeated:
-        """Which turns wait that repeat one of these texts; see `holdfast.model.transcripts.repeating`.
+        """Which turns wait that repeat one of these texts; see `holdfast.model.transcripts.pieces`.
 
         Args:
             texts: what is looked for.

@@ -1,18 +1,168 @@
-"""A transcript from where it was read to, in whole lines; one that was cut or replaced is read from its beginning.
+"""Files around the queue: the transcripts of clients, and its own database.
+
+Which files are transcripts: below the clients' own folders, reached without a link, and nothing else.
+
+The path of a transcript is a client's word. It is never opened as it stands: each folder of it is opened from the one
+above, and none of them, nor the file, may be a symbolic link.
+
+A transcript from where it was read to, in whole lines; one that was cut or replaced is read from its beginning.
 
 Whether it is still the same file is told by its content: the hash of its beginning and of what stands right before the
 place. A size alone says nothing of a file that was replaced by a longer one.
+
+The queue's database: one file in the memory folder, opened for each use and closed after it.
+
+`transcripts/queue.db` is no part of the index: how far each transcript was read and what waits to be judged stand in
+no other place. Cursor and turns change in one transaction, so that a crash keeps both or neither. What is deleted is
+overwritten (`secure_delete`).
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import sqlite3
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, Final
 
+from holdfast.errors import IndexSchemaError, StorageError
 from holdfast.model.transcripts.turns import Setting, Turn, read_turns
-from holdfast.store.transcripts.roots import Located, opened
+
+SUFFIX: Final = ".jsonl"
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER: Final = getattr(os, "O_DIRECTORY", 0)
+_MOST_FOLDERS: Final = 16
+_GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
+
+
+class NoTranscriptError(Exception):
+    """A path that is not taken for a transcript; the words say why and do not repeat it."""
+
+
+class MissingTranscriptError(NoTranscriptError):
+    """There is no file, or none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A transcript below one of the roots: `parts` lead there from the root."""
+
+    root: Path
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The one spelling of its path, whatever way the root was named."""
+        return os.path.join(os.path.realpath(self.root), *self.parts)  # noqa: PTH118 - realpath, for a root that is a link
+
+
+def client_roots(environ: Mapping[str, str], home: Path, more: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """Where Claude Code and Codex keep their transcripts on this machine, and further folders that settings name."""
+    claude = [Path(given) for given in (environ.get("CLAUDE_CONFIG_DIR"),) if given]
+    codex = [Path(given) for given in (environ.get("CODEX_HOME"),) if given]
+    roots = [folder / "projects" for folder in (*claude, home / ".claude", home / ".config" / "claude")]
+    for folder in (*codex, home / ".codex"):
+        roots += [folder / "sessions", folder / "archived_sessions"]
+    return tuple(dict.fromkeys((*roots, *more)))
+
+
+def locate(path: str, roots: Sequence[Path]) -> Located:
+    """The transcript that a path names.
+
+    Raises:
+        NoTranscriptError: it is none: not below a root, or not called like one.
+    """
+    if "\0" in path or not Path(path).is_absolute() or ".." in Path(path).parts:
+        raise NoTranscriptError("the path is not a whole one")
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise NoTranscriptError("the path is no text in UTF-8") from error
+    if not path.endswith(SUFFIX):
+        raise NoTranscriptError(f"the file's name does not end in {SUFFIX}")
+    for root in roots:
+        for spelled in dict.fromkeys((str(root), os.path.realpath(root))):
+            with suppress(ValueError):
+                parts = Path(path).relative_to(spelled).parts
+                if 0 < len(parts) <= _MOST_FOLDERS:
+                    return Located(root, parts)
+    raise NoTranscriptError("the path leads to no folder in which a client keeps transcripts")
+
+
+@contextmanager
+def opened(found: Located) -> Iterator[BinaryIO]:
+    """The transcript's file, for reading.
+
+    Raises:
+        MissingTranscriptError: there is none.
+        NoTranscriptError: a link leads there, or it is no regular file.
+        OSError: it cannot be read.
+    """
+    try:
+        handle = _open_below(found) if sys.platform != "win32" else _open_checked(found)
+    except OSError as error:
+        if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _leads_through_link(found)):
+            raise NoTranscriptError("a symbolic link leads there, and those are not followed") from error
+        if error.errno in _GONE:
+            raise MissingTranscriptError("there is no such file") from error
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NoTranscriptError("it is no regular file")
+    with os.fdopen(handle, "rb") as file:
+        yield file
+
+
+def _open_below(found: Located) -> int:
+    """Open each part from the folder above it."""
+    folder = os.open(found.root, os.O_RDONLY | _FOLDER)
+    try:
+        for part in found.parts[:-1]:
+            inner = os.open(part, os.O_RDONLY | _FOLDER | _NO_LINK, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(found.parts[-1], os.O_RDONLY | _NO_LINK | os.O_NONBLOCK, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _open_checked(found: Located) -> int:
+    """The same where no folder can be opened: look at each part first."""
+    if _leads_through_link(found):
+        raise NoTranscriptError("a symbolic link leads there, and those are not followed")
+    return os.open(found.root.joinpath(*found.parts), os.O_RDONLY | getattr(os, "O_BINARY", 0))
+
+
+def _leads_through_link(found: Located) -> bool:
+    place = found.root
+    for part in found.parts:
+        place /= part
+        if place.is_symlink():
+            return True
+    return False
+
+
+def list_transcripts(roots: Sequence[Path], most: int) -> list[tuple[Path, float, int]]:
+    """Transcripts below the roots with their times of change and sizes, the newest first; links are not followed."""
+    found: list[tuple[Path, float, int]] = []
+    stack = [os.fspath(root) for root in dict.fromkeys(Path(os.path.realpath(root)) for root in roots)]
+    while stack:
+        with suppress(OSError), os.scandir(stack.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+                elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((Path(entry.path), status.st_mtime, status.st_size))
+    found.sort(key=lambda item: (-item[1], item[0]))
+    return found[:most]
+
 
 CHUNK: Final = 2 * 1024 * 1024
 LONGEST_LINE: Final = 24 * 1024 * 1024  # a longer one is passed over: no turn is that long
@@ -36,12 +186,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The turns between two places. `began_anew`: the file is another one than before. `is_last`: nothing follows."""
+    """The turns between two places. `is_last`: nothing follows."""
 
     before: Place
     after: Place
     turns: tuple[Turn, ...]
-    began_anew: bool
     is_last: bool
 
 
@@ -58,7 +207,7 @@ def read_chunk(found: Located, place: Place) -> Chunk:
         data, end = _whole_lines(file, start.offset)
         turns, setting = read_turns(data.split(b"\n"), start.setting)
         after = Place(end, *_marks(file, end), setting, place.version)
-        return Chunk(place, after, tuple(turns), start is not place, end >= size or end == start.offset)
+        return Chunk(place, after, tuple(turns), end >= size or end == start.offset)
 
 
 def last_said(found: Located, place: Place) -> str:
@@ -124,3 +273,96 @@ def _read(file: BinaryIO, start: int, most: int) -> bytes:
     while len(data) < most and (more := file.read(most - len(data))):
         data += more
     return data
+
+
+VERSION: Final = 1
+_BUSY_SECONDS: Final = 10.0
+_PRAGMAS: Final = ("PRAGMA journal_mode = DELETE", "PRAGMA synchronous = EXTRA", "PRAGMA secure_delete = ON")
+_TABLES: Final = (
+    """CREATE TABLE cursors (
+        path TEXT PRIMARY KEY, place INTEGER NOT NULL, head TEXT NOT NULL, tail TEXT NOT NULL, source TEXT NOT NULL,
+        session TEXT NOT NULL, cwd TEXT NOT NULL, version INTEGER NOT NULL, day TEXT NOT NULL) WITHOUT ROWID""",
+    "CREATE TABLE known (key TEXT PRIMARY KEY, day TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE turns (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, role TEXT NOT NULL, at TEXT NOT NULL, source TEXT NOT NULL,
+        session TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, queued TEXT NOT NULL, bytes INTEGER NOT NULL,
+        text TEXT NOT NULL, piece TEXT)""",
+    "CREATE INDEX turns_loose ON turns (source, session, space, number) WHERE piece IS NULL",
+    "CREATE INDEX turns_piece ON turns (piece) WHERE piece IS NOT NULL",
+    "CREATE INDEX turns_size ON turns (queued, bytes)",
+    """CREATE TABLE pieces (
+        id TEXT PRIMARY KEY, source TEXT NOT NULL, session TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL,
+        first INTEGER NOT NULL, shown_until TEXT NOT NULL, attempt TEXT NOT NULL) WITHOUT ROWID""",
+    "CREATE TABLE counts (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID",
+)
+
+
+@contextmanager
+def connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection for one use; the file is made if it is missing.
+
+    Raises:
+        StorageError: it cannot be opened, read or written; nothing was changed.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise StorageError(
+            f"The queue of transcripts cannot be opened: {error.strerror or type(error).__name__}.",
+            "Nothing was taken; check the memory folder.",
+        ) from error
+    try:
+        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+            _prepare(connection)
+            yield connection
+    except sqlite3.Error as error:
+        raise _refused(error) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """As `connected`, within one transaction: whatever the block raises undoes it."""
+    with connected(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            if connection.in_transaction:  # the block may have taken it back itself
+                connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if found == VERSION:
+        return
+    if found > VERSION:
+        raise IndexSchemaError("The queue of transcripts was written by a newer Holdfast.", "Use that version.")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for table in _TABLES:
+                connection.execute(table)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _refused(error: sqlite3.Error) -> StorageError:
+    """The database's error in plain words."""
+    code = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    if isinstance(error, sqlite3.DatabaseError) and code in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
+        return StorageError(
+            "The queue of transcripts is harmed and cannot be read.",
+            "Move transcripts/queue.db in the memory folder away: transcripts are then read anew.",
+        )
+    return StorageError(
+        f"The queue of transcripts cannot be used: {code}.", "Nothing was taken; check free space and permissions."
+    )

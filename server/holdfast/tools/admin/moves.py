@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
-from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -18,13 +17,17 @@ from holdfast.model.words import counted
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.fitting import fenced, new_mark, on_one_line
-from holdfast.tools.results import Noted, beside, schema_of
+from holdfast.tools.results import ADDS, MAKES, Noted, beside, filled, said, tool
 
 REENCODE = """Make the vectors of all notes anew with the encoder of the settings, when search by meaning seems wrong. \
 Notes stay findable meanwhile. It goes on in the background; who asks for progress hears of it up to fifty seconds. A \
 change of the encoder needs no call: its vectors are made by themselves."""
 
-_AGAIN = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+
+class BesideResult(TypedDict):
+    vector_set: str
+    model: str
+    encoded: int
 
 
 class ReencodeResult(Noted):
@@ -33,21 +36,20 @@ class ReencodeResult(Noted):
     notes: int
     encoded: int
     finished: bool
+    beside: NotRequired[BesideResult]
 
 
 def add_encoding(server: FastMCP[Any], served: ServedMemory) -> None:
     """Put the tool on a server of the admin namespace."""
 
-    @server.tool(
-        name="admin_reencode", description=REENCODE, annotations=_AGAIN, output_schema=schema_of(ReencodeResult)
-    )
+    @tool(server, "admin_reencode", REENCODE, ADDS, ReencodeResult)
     async def _admin_reencode(context: Context) -> ToolResult:
         who = served.caller(context)
         begun = await answered(reencode(served.memory, who))
         state = begun.answer
         failed: tuple[str, ...] = ()
         if _is_waited_for(context):
-            await context.report_progress(state.done, state.notes)
+            await context.report_progress(*state.made)
             last, failed = await afterwards(_followed(served, context, state))
             state = last or state
         return beside(_as_result(state), (*begun.notices, *failed))
@@ -57,7 +59,7 @@ async def _followed(served: ServedMemory, context: Context, begun: Reencoding) -
     state = begun
     async with served.memory.own() as memory:
         async for state in follow(memory, begun):
-            await context.report_progress(state.done, state.notes)
+            await context.report_progress(*state.made)
     return state
 
 
@@ -68,17 +70,18 @@ def _is_waited_for(context: Context) -> bool:
 
 
 def _as_result(state: Reencoding) -> ToolResult:
-    waiting = state.notes - state.done
-    rest = f" {waiting:,} wait; admin://jobs shows how far it is." if waiting else ""
-    return ToolResult(
-        content=f"Encoded anew with {state.model}: {state.done:,} of {counted(state.notes, 'note')}.{rest}",
-        structured_content=ReencodeResult(
-            vector_set=state.key,
-            model=state.model,
-            notes=state.notes,
-            encoded=state.done,
-            finished=state.is_whole,
-        ),
+    second = state.beside
+    waiting = sum(each.notes - each.done for each in (state, second) if each)
+    vectors = " vectors" if second else ""
+    rest = f" {waiting:,}{vectors} wait; admin://jobs shows how far it is." if waiting else ""
+    other = f" With {second.model}: {second.done:,} of {second.notes:,}." if second else ""
+    result = ReencodeResult(
+        vector_set=state.key, model=state.model, notes=state.notes, encoded=state.done, finished=state.is_whole
+    )
+    if second:
+        result["beside"] = BesideResult(vector_set=second.key, model=second.model, encoded=second.done)
+    return said(
+        f"Encoded anew with {state.model}: {state.done:,} of {counted(state.notes, 'note')}.{other}{rest}", result
     )
 
 
@@ -90,8 +93,6 @@ is imported twice, nothing here is overwritten; an import that was interrupted g
 EXPORT = """Write all notes, logs and history, with checksums, to exports/ in the memory folder, for keeping or for \
 admin_import elsewhere. For safety before a risky step use admin_backup."""
 
-ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _SHOWN = 10
 
 
@@ -137,7 +138,7 @@ def add_moves(server: FastMCP[Any], served: ServedMemory) -> None:
 def _add_import(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
-    @server.tool(name="admin_import", description=IMPORT, annotations=ADDS, output_schema=schema_of(ImportResult))
+    @tool(server, "admin_import", IMPORT, ADDS, ImportResult)
     async def _admin_import(
         context: Context,
         path: Annotated[str, Field(description="A file or folder; over HTTP, and if relative, in imports/.")],
@@ -151,11 +152,11 @@ def _add_import(server: FastMCP[Any], served: ServedMemory) -> None:
             await context.report_progress(done, total)
 
         done = await answered(import_memory(served.memory, served.caller(context), tokens, request, progress))
-        return beside(_imported(done), done.notices)
+        return _imported(done)
 
 
 def _add_export(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(name="admin_export", description=EXPORT, annotations=WRITES, output_schema=schema_of(ExportResult))
+    @tool(server, "admin_export", EXPORT, MAKES, ExportResult)
     async def _admin_export(
         context: Context,
         path: Annotated[
@@ -167,18 +168,12 @@ def _add_export(server: FastMCP[Any], served: ServedMemory) -> None:
         made = done.answer
         head = made.manifest.backup
         missing = len(head.left_out)
-        said = f" Left out, for it is no readable file: {counted(missing, 'thing')}." if missing else ""
-        answer = ToolResult(
-            content=f"Exported {counted(head.file_count, 'file')}, {counted(head.size, 'byte')}, to {made.path}.{said}",
-            structured_content=ExportResult(
-                path=made.path,
-                created=head.created_at,
-                files=head.file_count,
-                size=head.size,
-                left_out=list(head.left_out),
-            ),
+        rest = f" Left out, for it is no readable file: {counted(missing, 'thing')}." if missing else ""
+        return said(
+            f"Exported {counted(head.file_count, 'file')}, {counted(head.size, 'byte')}, to {made.path}.{rest}",
+            filled(ExportResult, head, path=made.path, created=head.created_at, files=head.file_count),
+            done.notices,
         )
-        return beside(answer, done.notices)
 
 
 def _is_here(context: Context) -> bool:
@@ -192,37 +187,20 @@ def _imported(done: Imported) -> ToolResult:
     lines = [_summary(report, dry=dry), *_problems(report)]
     if dry:
         lines.append(f"To do it, call again within five minutes with confirm={done.confirm}.")
-    return ToolResult(
-        content="\n".join(lines),
-        structured_content=ImportResult(
-            kind=report.kind,
-            dry_run=dry,
-            confirm=done.confirm,
-            notes=report.notes,
-            links=report.links,
-            pages=report.pages,
-            known=report.known,
-            differing=report.differing,
-            gone=report.gone,
-            same=report.same,
-            updated=report.updated,
-            changes=report.changes,
-            secrets=dict(report.secrets),
-            refused_count=report.refused_count,
-            refused=[LeftOutResult(where=item.where, reason=item.reason) for item in report.refused],
-            unmapped_count=report.unmapped_count,
-            unmapped=[LeftOutResult(where=item.where, reason=item.reason) for item in report.unmapped],
-        ),
-    )
+    left_out = {
+        name: [filled(LeftOutResult, item) for item in getattr(report, name)] for name in ("refused", "unmapped")
+    }
+    shape = filled(ImportResult, report, dry_run=dry, confirm=done.confirm, **left_out)
+    return said("\n".join(lines), shape, done.notices)
 
 
 def _summary(report: ImportReport, *, dry: bool) -> str:
-    said = "Nothing was changed yet. It would bring" if dry else "Imported"
+    verb = "Nothing was changed yet. It would bring" if dry else "Imported"
     brought = ", ".join(
         counted(number, noun)
         for number, noun in ((report.notes, "note"), (report.links, "link"), (report.pages, "page"))
     )
-    parts = [f"{said} {brought} ({report.kind})."]
+    parts = [f"{verb} {brought} ({report.kind})."]
     if report.same:
         parts.append(f"The same as a note that is there, and joined to it: {report.same:,}.")
     if report.known:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, assert_never
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, TypeVar, assert_never
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
-from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -25,11 +26,12 @@ from holdfast.engine.admin.notes import (
     update_note,
 )
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Outcome, Undone, WouldUndo, undo, undo_merge
+from holdfast.engine.ports import Caller, Ports
 from holdfast.model.note import EdgeType, NoteType, Tier
 from holdfast.tools.agent import ServedMemory
-from holdfast.tools.errors import answered
+from holdfast.tools.errors import answered, readable
 from holdfast.tools.fitting import on_one_line
-from holdfast.tools.results import Noted, beside, schema_of
+from holdfast.tools.results import ADDS, DESTROYS, Noted, beside, filled, said, tool
 
 UPDATE = """Change a stored note in place, when the user asks to correct or re-file it. What is left out stays. Not \
 for news: store those with remember and `supersedes`, so that the old note stays known. Can be undone with the \
@@ -50,9 +52,8 @@ byte what they were. When a note has changed since nothing is done, and the answ
 UNDO_MERGE = """Undo a merge or consolidation: both notes, their text, edges and files are what they were. The first \
 call says what it would do and gives a token; with the user's consent call again with it as `confirm`."""
 
-CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-DESTROYS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 
+Answer = TypeVar("Answer")
 NodeId = Annotated[str, Field(description="A note's id, or the beginning of it.")]
 Confirm = Annotated[str | None, Field(description="The token of the first call.")]
 
@@ -95,6 +96,30 @@ class UndoResult(Noted):
     confirm: str | None
 
 
+async def admin_call(
+    served: ServedMemory,
+    context: Context,
+    name: str,
+    verb: Callable[[Ports, Caller], Awaitable[Answer]],
+    rendered: Callable[[Answer], ToolResult],
+    node_id: str = "",
+    as_record: Callable[[Answer], Mapping[str, object]] = lambda _: {},
+) -> ToolResult:
+    """Make a call that the journal is told of, with the note that it is about; see `journalled`."""
+    who = served.caller(context)
+    call = AdminCall(who, name, named(node_id))
+    done = await answered(journalled(served.memory, call, lambda ports: verb(ports, who), as_record))
+    return beside(rendered(done.answer), done.notices)
+
+
+def add_look(server: FastMCP[Any], name: str, description: str, look: Callable[[], Awaitable[object]]) -> None:
+    """Put a resource on a server: what `look` finds, as JSON."""
+
+    @server.resource(f"admin://{name}", name=name, description=description, mime_type="application/json")
+    async def _look() -> str:
+        return json.dumps(await readable(look()), ensure_ascii=True, indent=1)
+
+
 def add_note_tools(server: FastMCP[Any], served: ServedMemory) -> None:
     """Put the admin tools on notes on a server."""
     for add in (_add_update, _add_connect, _add_delete, _add_restore, _add_undo, _add_undo_merge):
@@ -102,9 +127,7 @@ def add_note_tools(server: FastMCP[Any], served: ServedMemory) -> None:
 
 
 def _add_update(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_update_memory", description=UPDATE, annotations=CHANGES, output_schema=schema_of(EditResult)
-    )
+    @tool(server, "admin_update_memory", UPDATE, ADDS, EditResult)
     async def _admin_update_memory(
         context: Context,
         node_id: NodeId,
@@ -115,16 +138,13 @@ def _add_update(server: FastMCP[Any], served: ServedMemory) -> None:
         title: str | None = None,
         space: Annotated[str | None, Field(description='"global" for none.')] = None,
     ) -> ToolResult:
-        who, edit = served.caller(context), Edit(node_id, content, type, tier, tags, title, space)
-        call = AdminCall(who, "admin_update_memory", named(node_id))
-        done = await answered(journalled(served.memory, call, lambda ports: update_note(ports, who, edit), _as_record))
-        return beside(_edited(done.answer), done.notices)
+        edit = Edit(node_id, content, type, tier, tags, title, space)
+        verb = partial(update_note, request=edit)
+        return await admin_call(served, context, "admin_update_memory", verb, _edited, node_id, _as_record)
 
 
 def _add_connect(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_connect_memories", description=CONNECT, annotations=CHANGES, output_schema=schema_of(EditResult)
-    )
+    @tool(server, "admin_connect_memories", CONNECT, ADDS, EditResult)
     async def _admin_connect_memories(
         context: Context,
         source_id: Annotated[str, Field(description="The note that the edge leaves.")],
@@ -132,74 +152,47 @@ def _add_connect(server: FastMCP[Any], served: ServedMemory) -> None:
         edge: EdgeType = "related_to",
         weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
     ) -> ToolResult:
-        who, asked = served.caller(context), Connect(source_id, target_id, edge, weight)
-        call = AdminCall(who, "admin_connect_memories", named(source_id))
-        done = await answered(
-            journalled(served.memory, call, lambda ports: connect_notes(ports, who, asked), _as_record)
-        )
-        return beside(_edited(done.answer), done.notices)
+        verb = partial(connect_notes, request=Connect(source_id, target_id, edge, weight))
+        return await admin_call(served, context, "admin_connect_memories", verb, _edited, source_id, _as_record)
 
 
 def _add_delete(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
-    @server.tool(
-        name="admin_delete_memory", description=DELETE, annotations=DESTROYS, output_schema=schema_of(DeleteResult)
-    )
+    @tool(server, "admin_delete_memory", DELETE, DESTROYS, DeleteResult)
     async def _admin_delete_memory(context: Context, node_id: NodeId, confirm: Confirm = None) -> ToolResult:
-        who = served.caller(context)
-        call = AdminCall(who, "admin_delete_memory", named(node_id))
-        done = await answered(
-            journalled(served.memory, call, lambda ports: delete_note(ports, who, tokens, node_id, confirm), _as_record)
-        )
-        return beside(_deleted(done.answer), done.notices)
+        verb = partial(delete_note, tokens=tokens, node_id=node_id, confirm=confirm)
+        return await admin_call(served, context, "admin_delete_memory", verb, _deleted, node_id, _as_record)
 
 
 def _add_restore(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_restore_memory",
-        description=RESTORE,
-        annotations=CHANGES,
-        output_schema=schema_of(RestoreNoteResult),
-    )
+    @tool(server, "admin_restore_memory", RESTORE, ADDS, RestoreNoteResult)
     async def _admin_restore_memory(context: Context, node_id: NodeId) -> ToolResult:
-        who = served.caller(context)
-        call = AdminCall(who, "admin_restore_memory", named(node_id))
-        done = await answered(
-            journalled(served.memory, call, lambda ports: restore_note(ports, who, node_id), _as_record)
-        )
-        return beside(_brought_back(done.answer), done.notices)
+        verb = partial(restore_note, node_id=node_id)
+        return await admin_call(served, context, "admin_restore_memory", verb, _restored, node_id, _as_record)
 
 
 def _add_undo(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(name="admin_undo", description=UNDO, annotations=CHANGES, output_schema=schema_of(UndoResult))
+    @tool(server, "admin_undo", UNDO, ADDS, UndoResult)
     async def _admin_undo(
         context: Context,
         change_id: Annotated[str, Field(description="From the answer of a tool, or admin_list_audit_log.")],
     ) -> ToolResult:
-        who = served.caller(context)
-        call = AdminCall(who, "admin_undo")
-        done = await answered(journalled(served.memory, call, lambda ports: undo(ports, who, change_id), _as_record))
-        return beside(_undone(done.answer), done.notices)
+        verb = partial(undo, change_id=change_id)
+        return await admin_call(served, context, "admin_undo", verb, _undone, as_record=_as_record)
 
 
 def _add_undo_merge(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
-    @server.tool(
-        name="admin_undo_merge", description=UNDO_MERGE, annotations=DESTROYS, output_schema=schema_of(UndoResult)
-    )
+    @tool(server, "admin_undo_merge", UNDO_MERGE, DESTROYS, UndoResult)
     async def _admin_undo_merge(
         context: Context,
         merge_id: Annotated[str, Field(description="From admin_list_merges.")],
         confirm: Confirm = None,
     ) -> ToolResult:
-        who = served.caller(context)
-        call = AdminCall(who, "admin_undo_merge")
-        done = await answered(
-            journalled(served.memory, call, lambda ports: undo_merge(ports, who, tokens, merge_id, confirm), _as_record)
-        )
-        return beside(_undone(done.answer), done.notices)
+        verb = partial(undo_merge, tokens=tokens, merge_id=merge_id, confirm=confirm)
+        return await admin_call(served, context, "admin_undo_merge", verb, _undone, as_record=_as_record)
 
 
 def _as_record(answer: object) -> Mapping[str, object]:
@@ -220,51 +213,30 @@ def _edited(outcome: Edited) -> ToolResult:
     note = outcome.note
     told = f"Changed {', '.join(outcome.changed)}" if outcome.changed else "Unchanged"
     text = f"{told}: {note.id} ({on_one_line(note.title)}). {_handle(outcome.change_id)}"
-    return _said(
+    return said(
         "\n".join([text.strip(), *(f"Note: {notice}" for notice in outcome.notices)]),
-        EditResult(
-            id=note.id,
-            title=note.title,
-            changed=list(outcome.changed),
-            change_id=outcome.change_id,
-            notices=list(outcome.notices),
-        ),
+        filled(EditResult, outcome, id=note.id, title=note.title, notices=outcome.notices),
     )
 
 
 def _deleted(outcome: WouldDelete | Deleted) -> ToolResult:
     note = outcome.note
+    named = {"id": note.id, "title": note.title}
     if isinstance(outcome, Deleted):
-        return _said(
+        return said(
             f"In the trash: {note.id} ({on_one_line(note.title)}). admin_restore_memory brings it back.",
-            DeleteResult(
-                id=note.id,
-                title=note.title,
-                dry_run=False,
-                links_in=0,
-                links_out=0,
-                confirm=None,
-                change_id=outcome.change_id,
-            ),
+            filled(DeleteResult, outcome, **named, dry_run=False, links_in=0, links_out=0, confirm=None),
         )
-    return _said(
+    return said(
         f"Nothing was changed yet. {note.id} ({on_one_line(note.title)}) would go to the trash; "
         f"{outcome.links_in} edges lead to it and {outcome.links_out} leave it. {_again(outcome.confirm)}",
-        DeleteResult(
-            id=note.id,
-            title=note.title,
-            dry_run=True,
-            links_in=outcome.links_in,
-            links_out=outcome.links_out,
-            confirm=outcome.confirm,
-            change_id=None,
-        ),
+        filled(DeleteResult, outcome, **named, dry_run=True, change_id=None),
     )
 
 
-def _brought_back(outcome: BroughtBack) -> ToolResult:
+def _restored(outcome: BroughtBack) -> ToolResult:
     note = outcome.note
-    return _said(
+    return said(
         f"Brought back: {note.id} ({on_one_line(note.title)}). {_handle(outcome.change_id)}",
         RestoreNoteResult(id=note.id, title=note.title, change_id=outcome.change_id),
     )
@@ -274,21 +246,19 @@ def _undone(outcome: WouldUndo | Outcome) -> ToolResult:
     match outcome:
         case AlreadyUndone(undoes=change, by=by):
             text = f"{change} was undone before, by {by}; nothing was done."
-            return _said(text, UndoResult(undoes=change, status="already_undone", change_id=by, notes=[], confirm=None))
-        case WouldUndo(undoes=change, notes=notes, confirm=confirm):
+            return said(text, UndoResult(undoes=change, status="already_undone", change_id=by, notes=[], confirm=None))
+        case WouldUndo(notes=notes, confirm=confirm):
             text = _lines(notes, f"Nothing was changed yet. {_again(confirm)}")
-            told = UndoResult(undoes=change, status="dry_run", change_id=None, notes=_named(notes), confirm=confirm)
-            return _said(text, told)
-        case Undone(undoes=change, notes=notes, change_id=handle):
+            return said(text, filled(UndoResult, outcome, status="dry_run", change_id=None, notes=_named(notes)))
+        case Undone(notes=notes, change_id=handle):
             text = _lines(notes, f"Undone. {_handle(handle)}")
-            told = UndoResult(undoes=change, status="undone", change_id=handle, notes=_named(notes), confirm=None)
-            return _said(text, told)
+            return said(text, filled(UndoResult, outcome, status="undone", confirm=None, notes=_named(notes)))
         case _:
             assert_never(outcome)
 
 
 def _named(notes: Sequence[Affected]) -> list[UndoneNote]:
-    return [UndoneNote(id=each.id, title=each.title, effect=each.effect) for each in notes]
+    return [filled(UndoneNote, each) for each in notes]
 
 
 def _lines(notes: Sequence[Affected], ending: str) -> str:
@@ -301,7 +271,3 @@ def _handle(change_id: str | None) -> str:
 
 def _again(confirm: str) -> str:
     return f"To do it, call again within five minutes with confirm={confirm}."
-
-
-def _said(text: str, structured: Any) -> ToolResult:
-    return ToolResult(content=text, structured_content=structured)

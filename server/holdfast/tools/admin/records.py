@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
-from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -17,6 +16,7 @@ from holdfast.engine.admin.gate import (
     DEFAULT_ENTRIES,
     MOST_ENTRIES,
     AdminCall,
+    AuditLine,
     AuditQuery,
     Confirmations,
     afterwards,
@@ -25,16 +25,17 @@ from holdfast.engine.admin.gate import (
     named,
 )
 from holdfast.engine.admin.health import count_notes, discard_index
-from holdfast.engine.admin.purge import NoteTraces, Purged, WouldPurge, purge
-from holdfast.engine.maintenance.reviews import Action, Merged, list_merges, resolve_proposal
+from holdfast.engine.admin.notes import NoteTraces, Purged, WouldPurge, purge
+from holdfast.engine.maintenance.batches import Action, Merged, list_merges, resolve_proposal
 from holdfast.engine.maintenance.verdicts import Proposal, list_proposals
 from holdfast.engine.ports import Ports
 from holdfast.model.words import counted
+from holdfast.tools.admin.notes import add_look, admin_call
 from holdfast.tools.agent import ServedMemory
-from holdfast.tools.errors import LONGEST_FAILURE, answered, read, readable
+from holdfast.tools.errors import LONGEST_FAILURE, answered, read
 from holdfast.tools.fitting import fenced, new_mark, on_one_line
-from holdfast.tools.maintenance import ItemOutcome, outcome_of
-from holdfast.tools.results import Noted, beside, schema_of
+from holdfast.tools.maintenance import ItemOutcome
+from holdfast.tools.results import ADDS, DESTROYS, READS, REPLACES, Noted, filled, said, tool
 
 AUDIT = """List what was done to the memory and by whom, newest first: changes with their change_id, feedback, admin \
 calls; never a note's text. For finding what to undo, not for searching notes."""
@@ -45,10 +46,6 @@ that the index is damaged: it is derived and otherwise keeps itself up to date. 
 PURGE = """Erase a note for good, so that no byte of it stays in files, history, trash, index, caches or journal; only \
 when the user wants it gone for ever. The first call says what goes and which older backups still hold it, and gives a \
 token; show that to the user, and with their consent call again with the token as `confirm`. Cannot be undone."""
-
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-DESTROYS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 
 
 class AuditEntry(TypedDict):
@@ -93,23 +90,17 @@ def add_record_tools(server: FastMCP[Any], served: ServedMemory) -> None:
 
 
 def _add_audit_log(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_list_audit_log", description=AUDIT, annotations=READS, output_schema=schema_of(AuditResult)
-    )
+    @tool(server, "admin_list_audit_log", AUDIT, READS, AuditResult)
     async def _admin_list_audit_log(
         context: Context,
         limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES)] = DEFAULT_ENTRIES,
         node_id: Annotated[str | None, Field(description="A note's id, or the beginning of it.")] = None,
         operation: Annotated[str | None, Field(description="Such as remember, update, delete, merge, undo.")] = None,
     ) -> ToolResult:
-        who, query = served.caller(context), AuditQuery(limit, node_id, operation)
-        call = AdminCall(who, "admin_list_audit_log", named(node_id or ""))
-        done = await answered(journalled(served.memory, call, lambda ports: audit_log(ports, query)))
-        told = ToolResult(
-            content="\n".join(map(_line, done.answer)) or "Nothing of that kind is in the journal.",
-            structured_content={"entries": done.answer},
+        query = AuditQuery(limit, node_id, operation)
+        return await admin_call(
+            served, context, "admin_list_audit_log", lambda ports, _: audit_log(ports, query), _entries, node_id or ""
         )
-        return beside(told, done.notices)
 
 
 def _add_audit(server: FastMCP[Any], served: ServedMemory) -> None:
@@ -122,13 +113,11 @@ def _add_audit(server: FastMCP[Any], served: ServedMemory) -> None:
     async def _audit(node: str | None = None, operation: str | None = None, limit: int = DEFAULT_ENTRIES) -> str:
         query = AuditQuery(limit, node, operation)
         entries = await read(served.memory.attend(lambda ports: audit_log(ports, query)))
-        return json.dumps(entries, ensure_ascii=True)
+        return json.dumps([_entry(row) for row in entries], ensure_ascii=True)
 
 
 def _add_rebuild(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_rebuild_index", description=REBUILD, annotations=CHANGES, output_schema=schema_of(RebuildResult)
-    )
+    @tool(server, "admin_rebuild_index", REBUILD, ADDS, RebuildResult)
     async def _admin_rebuild_index(context: Context) -> ToolResult:
         who = served.caller(context)
         call = AdminCall(who, "admin_rebuild_index", anywhere=True)
@@ -137,14 +126,13 @@ def _add_rebuild(server: FastMCP[Any], served: ServedMemory) -> None:
         told = "The index is thrown away; the next request builds it anew."
         if notes is not None:
             told = f"The index was built anew from {counted(notes, 'note')}."
-        answer = ToolResult(content=told, structured_content=RebuildResult(notes=notes))
-        return beside(answer, (*done.notices, *failed))
+        return said(told, RebuildResult(notes=notes), (*done.notices, *failed))
 
 
 def _add_purge(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
-    @server.tool(name="admin_purge", description=PURGE, annotations=DESTROYS, output_schema=schema_of(PurgeResult))
+    @tool(server, "admin_purge", PURGE, DESTROYS, PurgeResult)
     async def _admin_purge(
         context: Context,
         node_id: Annotated[str, Field(description="A note's id, or the beginning of it; also of a deleted note.")],
@@ -157,9 +145,9 @@ def _add_purge(server: FastMCP[Any], served: ServedMemory) -> None:
 
         done = await answered(journalled(served.memory, AdminCall(who, "admin_purge", named(node_id)), run, _as_record))
         if isinstance(done.answer, WouldPurge):
-            return beside(_purged(done.answer.kept, done.answer.confirm), done.notices)
+            return _purged(done.answer.kept, done.answer.confirm, done.notices)
         _, failed = await afterwards(served.memory.attend(count_notes))  # whoever recalls next need not wait for it
-        return beside(_purged(done.answer.kept, None), (*done.notices, *failed))
+        return _purged(done.answer.kept, None, (*done.notices, *failed))
 
 
 def _as_record(answer: WouldPurge | Purged) -> Mapping[str, object]:
@@ -167,7 +155,7 @@ def _as_record(answer: WouldPurge | Purged) -> Mapping[str, object]:
     return {"note": answer.kept.note_id, **dry}
 
 
-def _purged(kept: NoteTraces, confirm: str | None) -> ToolResult:
+def _purged(kept: NoteTraces, confirm: str | None, notices: Sequence[str]) -> ToolResult:
     what = (
         f"{counted(kept.files, 'file')}, {counted(kept.history, 'earlier text')} and "
         f"{counted(kept.trash, 'file')} in the trash, with index and "
@@ -187,31 +175,27 @@ def _purged(kept: NoteTraces, confirm: str | None) -> ToolResult:
         told += f" It was merged or consolidated into {', '.join(kept.told_by)}, which stay as they are: look at them."
     if confirm is not None:
         told += f" To do it, call again within five minutes with confirm={confirm}."
-    return ToolResult(
-        content=told,
-        structured_content=PurgeResult(
-            id=kept.note_id,
-            dry_run=confirm is not None,
-            files=kept.files,
-            history=kept.history,
-            trash=kept.trash,
-            journal_lines=kept.journal_lines,
-            backups=list(kept.backups),
-            told_by=list(kept.told_by),
-            waiting_turns=kept.waiting_turns,
-            confirm=confirm,
-        ),
-    )
+    shape = filled(PurgeResult, kept, id=kept.note_id, dry_run=confirm is not None, confirm=confirm)
+    return said(told, shape, notices)
 
 
-def _line(entry: Mapping[str, Any]) -> str:
-    parts = [entry["at"], entry["operation"], entry["change_id"] or "", *entry["nodes"][:5], f"by {entry['by']}"]
-    if entry["outcome"] != "done":
-        parts.append(f"-> {entry['outcome']}")
-    if entry["dry_run"]:
+def _entries(found: Sequence[AuditLine]) -> ToolResult:
+    lines = [_line(row) for row in found] or ["Nothing of that kind is in the journal."]
+    return said("\n".join(lines), {"entries": [_entry(row) for row in found]})
+
+
+def _entry(row: AuditLine) -> AuditEntry:
+    return filled(AuditEntry, row, operation=row.op, change_id=row.change, outcome=row.outcome or "done")
+
+
+def _line(row: AuditLine) -> str:
+    parts = [row.at, row.op, row.change or "", *row.nodes[:5], f"by {row.by}"]
+    if row.outcome and row.outcome != "done":
+        parts.append(f"-> {row.outcome}")
+    if row.dry_run:
         parts.append("(dry run)")
-    if entry["undone_by"]:
-        parts.append(f"(undone by {entry['undone_by']})")
+    if row.undone_by:
+        parts.append(f"(undone by {row.undone_by})")
     return on_one_line(" ".join(part for part in parts if part))
 
 
@@ -222,8 +206,6 @@ RESOLVE_PROPOSAL = """Approve a proposal, which applies it, or reject it. Only w
 where its notes have changed since."""
 
 LIST_MERGES = """List the latest merges with their merge_id, for admin_undo_merge."""
-
-ACTS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
 class ProposedNote(TypedDict):
@@ -271,25 +253,11 @@ def add_reviews(server: FastMCP[Any], served: ServedMemory) -> None:
 
 
 def _add_proposals(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_list_proposals",
-        description=LIST_PROPOSALS,
-        annotations=READS,
-        output_schema=schema_of(ProposalsResult),
-    )
+    @tool(server, "admin_list_proposals", LIST_PROPOSALS, READS, ProposalsResult)
     async def _admin_list_proposals(context: Context) -> ToolResult:
-        who = served.caller(context)
-        done = await answered(journalled(served.memory, AdminCall(who, "admin_list_proposals"), _proposals))
-        items, mark = done.answer, new_mark()
-        lines = [f"{len(items)} waiting.", *(line for item in items for line in _lines(item, mark))]
-        return beside(ToolResult(content="\n".join(lines), structured_content={"proposals": items}), done.notices)
+        return await admin_call(served, context, "admin_list_proposals", lambda ports, _: _proposals(ports), _waiting)
 
-    @server.tool(
-        name="admin_resolve_proposal",
-        description=RESOLVE_PROPOSAL,
-        annotations=ACTS,
-        output_schema=schema_of(ResolvedResult),
-    )
+    @tool(server, "admin_resolve_proposal", RESOLVE_PROPOSAL, REPLACES, ResolvedResult)
     async def _admin_resolve_proposal(
         context: Context,
         proposal_id: Annotated[str, Field(description="From admin_list_proposals.")],
@@ -300,42 +268,23 @@ def _add_proposals(server: FastMCP[Any], served: ServedMemory) -> None:
         outcome = done.answer
         told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason, LONGEST_FAILURE)}"
         undo = f" Undo handle: {outcome.change_id}" if outcome.change_id else ""
-        return beside(ToolResult(content=told + undo, structured_content=dict(outcome_of(outcome))), done.notices)
+        return said(told + undo, filled(ItemOutcome, outcome), done.notices)
 
-    @server.resource(
-        "admin://proposals",
-        name="proposals",
-        description="What maintenance proposed and waits for a person.",
-        mime_type="application/json",
-    )
-    async def _resource() -> str:
-        return json.dumps(await readable(served.memory.attend(_proposals)), ensure_ascii=True)
+    waits = "What maintenance proposed and waits for a person."
+    add_look(server, "proposals", waits, lambda: served.memory.attend(_proposals))
 
 
 def _add_merges(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_list_merges",
-        description=LIST_MERGES,
-        annotations=READS,
-        output_schema=schema_of(MergesResult),
-    )
+    @tool(server, "admin_list_merges", LIST_MERGES, READS, MergesResult)
     async def _admin_list_merges(context: Context, limit: Annotated[int, Field(ge=1, le=500)] = 20) -> ToolResult:
-        who = served.caller(context)
-        call = AdminCall(who, "admin_list_merges")
-        done = await answered(journalled(served.memory, call, lambda ports: list_merges(ports, limit)))
-        lines = [_merge_line(merge) for merge in done.answer] or ["No merges."]
-        merges = [asdict(merge) for merge in done.answer]
-        return beside(ToolResult(content="\n".join(lines), structured_content={"merges": merges}), done.notices)
+        return await admin_call(
+            served, context, "admin_list_merges", lambda ports, _: list_merges(ports, limit), _merges
+        )
 
-    @server.resource(
-        "admin://merges",
-        name="merges",
-        description="The latest merges, the last one first.",
-        mime_type="application/json",
-    )
-    async def _resource() -> str:
-        merges = await readable(served.memory.attend(lambda ports: list_merges(ports, 100)))
-        return json.dumps([asdict(merge) for merge in merges], ensure_ascii=True)
+    async def look() -> object:
+        return [asdict(merge) for merge in await served.memory.attend(lambda ports: list_merges(ports, 100))]
+
+    add_look(server, "merges", "The latest merges, the last one first.", look)
 
 
 async def _proposals(ports: Ports) -> list[ProposalItem]:
@@ -347,15 +296,14 @@ async def _proposals(ports: Ports) -> list[ProposalItem]:
 
 def _item(proposal: Proposal, titles: dict[str, tuple[str, str]]) -> ProposalItem:
     shown = [(note_id, *titles.get(note_id, ("", ""))) for note_id in proposal.hashes]
-    return {
-        "id": proposal.id,
-        "kind": proposal.kind,
-        "created": proposal.created,
-        "by": proposal.by,
-        "source": proposal.source,
-        "notes": [{"id": note_id, "title": title, "space": space} for note_id, title, space in shown],
-        "verdict": asdict(proposal.verdict),
-    }
+    notes = [{"id": note_id, "title": title, "space": space} for note_id, title, space in shown]
+    return filled(ProposalItem, proposal, notes=notes, verdict=asdict(proposal.verdict))
+
+
+def _waiting(items: Sequence[ProposalItem]) -> ToolResult:
+    mark = new_mark()
+    lines = [f"{len(items)} waiting.", *(line for item in items for line in _lines(item, mark))]
+    return said("\n".join(lines), {"proposals": items})
 
 
 def _lines(item: ProposalItem, mark: str) -> list[str]:
@@ -363,6 +311,11 @@ def _lines(item: ProposalItem, mark: str) -> list[str]:
     lines += [f"  {note['id']} {on_one_line(note['title'])} (space {note['space']})" for note in item["notes"]]
     told = {key: value for key, value in item["verdict"].items() if value is not None}
     return [*lines, fenced(json.dumps(told, ensure_ascii=False), mark)]
+
+
+def _merges(found: Sequence[Merged]) -> ToolResult:
+    lines = [_merge_line(merge) for merge in found] or ["No merges."]
+    return said("\n".join(lines), {"merges": found})
 
 
 def _merge_line(merge: Merged) -> str:

@@ -1,32 +1,187 @@
-"""The admin namespace: `admin_*` tools to act, `admin://` resources to look. Without the gate it does not exist."""
+"""The admin namespace: what it consists of, and its resources."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Annotated, Any
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
+import anyio
+import structlog
 from fastmcp import Context, FastMCP
-from fastmcp.tools import ToolResult
-from mcp_types import ToolAnnotations
+from fastmcp.server.middleware import Middleware, MiddlewareContext
+from fastmcp.tools import Tool, ToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from holdfast.engine.admin.backups import DryRun, back_up, list_backups, restore_backup
-from holdfast.engine.admin.gate import Confirmations, afterwards
+from holdfast.engine.admin import health as looks
+from holdfast.engine.admin.gate import (
+    Confirmations,
+    DryRun,
+    afterwards,
+    back_up,
+    list_backups,
+    looked,
+    named,
+    restore_backup,
+)
 from holdfast.engine.omi.integrity import accept_integrity
+from holdfast.engine.ports import Ports
+from holdfast.errors import HoldfastError
+from holdfast.model.secrets import redact
 from holdfast.model.words import counted
-from holdfast.tools.admin.health import Reads, ToolListing, add_looks
+from holdfast.settings import SETTINGS, Late, Settings
 from holdfast.tools.admin.moves import add_encoding, add_moves
-from holdfast.tools.admin.notes import add_note_tools
+from holdfast.tools.admin.notes import add_look, add_note_tools
 from holdfast.tools.admin.records import add_record_tools, add_reviews
 from holdfast.tools.agent import ServedMemory
-from holdfast.tools.arguments import ReadTexts
-from holdfast.tools.errors import PlainErrors, answered, readable
+from holdfast.tools.errors import PlainErrors, answered
 from holdfast.tools.fitting import on_one_line
-from holdfast.tools.forms import ClientForm
-from holdfast.tools.results import beside, schema_of
-from holdfast.tools.server import MemoryServer
+from holdfast.tools.results import DESTROYS, MAKES, beside, filled, said, tool
+from holdfast.tools.server import ClientForm, MemoryServer, ReadTexts
+
+Answer = TypeVar("Answer")
+
+TOLD_SECONDS = 3600.0  # within which the same look of the same principal is told once
+_MOST_KNOWN = 10_000
+
+log = structlog.get_logger()
+
+
+class Reads(Middleware):
+    """Has the journal told of every resource that is read, and by whom.
+
+    A page that shows `admin://stats` reads it every few seconds, and each line would change what it shows: the same
+    look is told once an hour. What cannot be told is shown all the same, since a full disk is a reason to look.
+    """
+
+    def __init__(self, served: ServedMemory) -> None:
+        self._served = served
+        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+
+    async def on_read_resource(
+        self, context: MiddlewareContext[Any], call_next: Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
+    ) -> Answer:
+        answer = await call_next(context)
+        if context.fastmcp_context is None:
+            return answer
+        who = self._served.caller(context.fastmcp_context)
+        name, about = _looked_at(str(context.message.uri))
+        look, now = (who.principal, name, str(about)), anyio.current_time()
+        if now - self._told.get(look, -TOLD_SECONDS) >= TOLD_SECONDS:
+            try:
+                await self._served.memory.attend_folder(lambda ports: looked(ports, who, name, about))
+                self._keep(look, now)
+            except HoldfastError as error:
+                log.warning("read_not_journalled", resource=name, error=type(error).__name__)
+        return answer
+
+    def _keep(self, look: tuple[str, str, str], now: float) -> None:
+        self._told[look] = now
+        self._told.move_to_end(look)
+        if len(self._told) > _MOST_KNOWN:
+            self._told.popitem(last=False)
+
+
+def _looked_at(uri: str) -> tuple[str, dict[str, object]]:
+    """The name of a resource that was read, and what the journal may tell of the note that was asked for."""
+    parts = urlsplit(uri)
+    return parts.netloc, named(next(iter(parse_qs(parts.query).get("node", ())), ""))
+
+
+ToolListing = Callable[[], Awaitable[Sequence[Tool]]]
+JSON = "application/json"
+MASK = "***"
+
+_SECRET = re.compile(r"(?:.*_)?(?:key|keys|token|tokens|secret|password|passphrase)", re.IGNORECASE)
+_PASSWORD = re.compile(r"//[^/@\s]*@")
+
+# What shapes a tenant's own memory. All else is of the host: where it lies, whom it knows, what it guards itself with.
+_TENANTS = frozenset(
+    """encoder encoder_model encoder_dimensions secrets rate_limit request_seconds max_now_tokens recency_half_life_days
+    vault_enabled vault_provider vault_retention_days integrity_check_on_start jobs forgetting review enable_consensus
+    tenancy now""".split()  # noqa: SIM905
+)
+
+LOOKS: tuple[tuple[str, str, Callable[[Ports], Awaitable[object]]], ...] = (
+    ("stats", "Counts of notes, links and vectors, bytes on disk, last maintenance.", looks.stats),
+    ("health", "Whether everything works: encoder, queue, sqlite-vec, watcher, disk, quarantine.", looks.health),
+    ("jobs", "What is done each day by itself, and how far the vectors are.", looks.jobs),
+    ("quarantine", "Files that cannot be read as notes, with the reason.", looks.quarantine),
+)
+
+
+def add_looks(server: FastMCP[Any], served: ServedMemory, listed: ToolListing) -> None:
+    """Put the resources on a server.
+
+    Args:
+        server: of the admin namespace.
+        served: where requests are answered.
+        listed: lists the tools of the whole server.
+    """
+    for name, description, look in LOOKS:
+        add_look(server, name, description, partial(served.memory.attend, look))
+
+    @server.resource("admin://config", name="config", description="The settings that are in force.", mime_type=JSON)
+    def _config() -> str:
+        return _json(settings_shown(served.settings) if served.settings else {})
+
+    @server.resource("admin://tools", name="tools", description="Each tool: its size and hints.", mime_type=JSON)
+    async def _tools() -> str:
+        return _json([_tool_shown(tool) for tool in await listed()])
+
+
+def settings_shown(settings: Settings) -> dict[str, object]:
+    """All settings by their environment variables, secrets masked; also the keys of config.yaml that nobody reads.
+
+    Where principals have memories of their own these are told of no other settings than those that shape them.
+    """
+    known = {setting.key: setting.variable for setting in SETTINGS}
+    values = {item.name: _masked(item.name, getattr(settings, item.name)) for item in fields(settings)}
+    if settings.tenancy == "user":
+        values = {name: value for name, value in values.items() if name in _TENANTS}
+    return {known.get(name, name): value for name, value in values.items()}
+
+
+def _masked(name: str, value: object) -> object:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case Late(text=text, problem=problem):
+            return f"not set: {problem}" if problem else MASK if text else ""
+        case Mapping():
+            return {key: MASK if given else "" for key, given in value.items()}
+        case _ if _SECRET.fullmatch(name):
+            return MASK if value else ""
+        case tuple() | list():
+            return [_masked("", item) for item in value]
+        case _:
+            return redact(_PASSWORD.sub(f"//{MASK}@", str(value))).text
+
+
+def _tool_shown(tool: Tool) -> dict[str, object]:
+    whole = tool.to_mcp_tool().model_dump(mode="json", by_alias=True, exclude_none=True)
+    bare = {key: value for key, value in whole.items() if key != "outputSchema"}
+    return {
+        "name": tool.name,
+        "characters": _size(bare),
+        "with_output_schema": _size(whole),
+        "annotations": whole.get("annotations", {}),
+    }
+
+
+def _size(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, indent=1)
+
 
 BACKUP = """Make a backup of the whole memory in its vault now. One is made each day anyway: call this before \
 something risky."""
@@ -37,9 +192,6 @@ user, and with their consent call again with the token as `confirm`."""
 
 ACCEPT_INTEGRITY = """Take NOW files, MEMORY.md and daily logs as they are now for right, after integrity_check \
 reported foreign changes and the user has looked at them. All that are reported, unless some are named."""
-
-MAKES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-DESTROYS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 
 
 class BackupResult(TypedDict):
@@ -95,7 +247,7 @@ def admin_server(
     )
     _add_backup(server, served)
     _add_restore_backup(server, served)
-    _add_vault(server, served)
+    add_look(server, "vault", "Every backup, newest first.", lambda: _backups(served))
     _add_accept_integrity(server, served)
     add_moves(server, served)
     add_looks(server, served, listed or server.list_tools)
@@ -107,36 +259,22 @@ def admin_server(
 
 
 def _add_backup(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(name="admin_backup", description=BACKUP, annotations=MAKES, output_schema=schema_of(BackupResult))
+    @tool(server, "admin_backup", BACKUP, MAKES, BackupResult)
     async def _admin_backup(context: Context) -> ToolResult:
         done = await answered(back_up(served.memory, served.caller(context)))
         backup = done.answer
         missing = len(backup.left_out)
         notices = [f"Left out, for it is no readable file: {counted(missing, 'thing')}."] if missing else []
         told = f"Backup {backup.backup_id}: {counted(backup.file_count, 'file')}, {counted(backup.file_size, 'byte')}."
-        answer = _said(
-            " ".join([told, *notices]),
-            BackupResult(
-                backup_id=backup.backup_id,
-                created=backup.created_at,
-                files=backup.file_count,
-                size=backup.file_size,
-                left_out=list(backup.left_out),
-                notices=notices,
-            ),
-        )
-        return beside(answer, done.notices)
+        made = {"created": backup.created_at, "files": backup.file_count, "size": backup.file_size}
+        shape = filled(BackupResult, backup, **made, notices=notices)
+        return said(" ".join([told, *notices]), shape, done.notices)
 
 
 def _add_restore_backup(server: FastMCP[Any], served: ServedMemory) -> None:
     tokens = Confirmations()
 
-    @server.tool(
-        name="admin_restore_backup",
-        description=RESTORE_BACKUP,
-        annotations=DESTROYS,
-        output_schema=schema_of(RestoreResult),
-    )
+    @tool(server, "admin_restore_backup", RESTORE_BACKUP, DESTROYS, RestoreResult)
     async def _admin_restore_backup(
         context: Context,
         backup_id: Annotated[str, Field(description="From admin_backup or admin://vault.")],
@@ -148,29 +286,17 @@ def _add_restore_backup(server: FastMCP[Any], served: ServedMemory) -> None:
             return beside(_would(done.answer), done.notices)
         _, failed = await afterwards(served.memory.attend(_look))  # whoever recalls next need not wait for the index
         outcome = done.answer
-        return _said(
+        text = (
             f"Restored {counted(outcome.files, 'file')} of {outcome.backup.backup_id}. "
-            f"What was there is in {outcome.safety.backup_id}.",
-            RestoreResult(
-                backup_id=outcome.backup.backup_id,
-                dry_run=False,
-                effect=None,
-                confirm=None,
-                safety_backup_id=outcome.safety.backup_id,
-                files=outcome.files,
-                notices=[],
-            ),
-            (*done.notices, *failed),
+            f"What was there is in {outcome.safety.backup_id}."
         )
+        more = {"safety_backup_id": outcome.safety.backup_id, "files": outcome.files, "notices": []}
+        shape = filled(RestoreResult, outcome.backup, dry_run=False, effect=None, confirm=None, **more)
+        return said(text, shape, (*done.notices, *failed))
 
 
 def _add_accept_integrity(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.tool(
-        name="admin_accept_integrity",
-        description=ACCEPT_INTEGRITY,
-        annotations=MAKES,
-        output_schema=schema_of(AcceptResult),
-    )
+    @tool(server, "admin_accept_integrity", ACCEPT_INTEGRITY, MAKES, AcceptResult)
     async def _admin_accept_integrity(
         context: Context,
         paths: Annotated[list[str] | None, Field(description="As integrity_check names them, such as NOW.md.")] = None,
@@ -178,20 +304,20 @@ def _add_accept_integrity(server: FastMCP[Any], served: ServedMemory) -> None:
         who = served.caller(context)
         accepted = await answered(served.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
         told = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
-        return _said(told, AcceptResult(accepted=list(accepted)))
+        return said(told, AcceptResult(accepted=list(accepted)))
 
 
 def _would(outcome: DryRun) -> ToolResult:
     effect, backup = outcome.effect, outcome.backup
-    return _said(
+    return said(
         f"Nothing was changed yet. {backup.backup_id} of {backup.created_at} is whole. Restoring it brings back "
         f"{counted(effect.back, 'file')}, changes {effect.changed:,}, takes away {effect.gone:,} and leaves "
         f"{effect.same:,} as they are. To do it, call again within five minutes with confirm={outcome.confirm}.",
-        RestoreResult(
+        filled(
+            RestoreResult,
+            outcome,
             backup_id=backup.backup_id,
             dry_run=True,
-            effect=EffectOfRestore(back=effect.back, changed=effect.changed, gone=effect.gone, same=effect.same),
-            confirm=outcome.confirm,
             safety_backup_id=None,
             files=backup.file_count,
             notices=[],
@@ -199,21 +325,9 @@ def _would(outcome: DryRun) -> ToolResult:
     )
 
 
-def _add_vault(server: FastMCP[Any], served: ServedMemory) -> None:
-    @server.resource(
-        "admin://vault",
-        name="vault",
-        description="Every backup, newest first.",
-        mime_type="application/json",
-    )
-    async def _vault() -> str:
-        backups = await readable(served.memory.attend_folder(list_backups))
-        return json.dumps([backup.as_record() for backup in backups], ensure_ascii=True)
+async def _backups(served: ServedMemory) -> list[dict[str, Any]]:
+    return [backup.as_record() for backup in await served.memory.attend_folder(list_backups)]
 
 
 async def _look(_ports: object) -> None:
     """Nothing but what comes before every request: an index that is whole."""
-
-
-def _said(text: str, structured: Any, notices: Sequence[str] = ()) -> ToolResult:
-    return beside(ToolResult(content=text, structured_content=structured), notices)

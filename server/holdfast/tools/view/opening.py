@@ -14,7 +14,7 @@ from fastmcp.utilities.components import FastMCPComponent
 from fastmcp.utilities.versions import VersionSpec
 
 from holdfast.tools.agent import ServedMemory
-from holdfast.tools.view.clients import shows_apps
+from holdfast.tools.server import shows_apps
 
 
 def add_opening(server: FastMCP[Any], served: ServedMemory, setting: str) -> None:

@@ -10,16 +10,13 @@ from typing_extensions import TypedDict
 
 from holdfast.engine.agent.answer import Hit
 from holdfast.engine.maintenance.verdicts import Proposal
-from holdfast.engine.view.graph import Graph
-from holdfast.engine.view.inspect import Held, Inspected
-from holdfast.engine.view.pairs import Pair, Pairs
-from holdfast.engine.view.recent import ChangeShown
-from holdfast.engine.view.review import Review
-from holdfast.engine.view.timeline import Timeline
+from holdfast.engine.view.inspect import Graph, Held, Inspected
+from holdfast.engine.view.review import ChangeShown, Pair, Pairs, Review, Timeline
 from holdfast.model.note import Note
 from holdfast.model.passages import first_sentence
 from holdfast.model.ranking import FLOOR, GATE, WEAK
 from holdfast.model.tokens import beginning
+from holdfast.tools.results import filled
 
 TITLE_TOKENS, TEXT_TOKENS, NAME_TOKENS, REASON_TOKENS, VERDICT_TOKENS = 40, 60, 25, 60, 1500
 MOST_TAGS = 12
@@ -196,113 +193,93 @@ class TimelineResult(TypedDict):
 
 
 def card(note: Note) -> Card:
-    return {
-        "id": note.id,
-        "title": beginning(note.title, TITLE_TOKENS),
-        "text": first_sentence(note.content, TEXT_TOKENS),
-        "type": note.type,
-        "tier": note.tier,
-        "space": beginning(note.space, NAME_TOKENS),
-        "tags": [beginning(tag, NAME_TOKENS) for tag in note.tags[:MOST_TAGS]],
-        "created": note.created,
-        "updated": note.updated,
-        "happened": note.happened,
-        "confidence": note.confidence,
-        "outdated": note.is_outdated,
-        "outdated_reason": beginning(note.outdated_reason or "", REASON_TOKENS),
-        "superseded_by": note.superseded_by or "",
-    }
+    return filled(
+        Card,
+        note,
+        title=beginning(note.title, TITLE_TOKENS),
+        text=first_sentence(note.content, TEXT_TOKENS),
+        space=beginning(note.space, NAME_TOKENS),
+        tags=[beginning(tag, NAME_TOKENS) for tag in note.tags[:MOST_TAGS]],
+        outdated=note.is_outdated,
+        outdated_reason=beginning(note.outdated_reason or "", REASON_TOKENS),
+        superseded_by=note.superseded_by or "",
+    )
 
 
 def change_shape(change: ChangeShown) -> ShownChange:
-    return {
-        "change_id": change.change_id,
-        "op": change.op,
-        "at": change.at,
-        "by": beginning(change.by, NAME_TOKENS),
-        "source": beginning(change.source, NAME_TOKENS),
-        "undone_by": change.undone_by or "",
-        "own": change.own,
-        "notes": [card(note) for note in change.notes],
-        "gone": list(change.gone),
-        "more": change.more,
-    }
+    return filled(
+        ShownChange,
+        change,
+        by=beginning(change.by, NAME_TOKENS),
+        source=beginning(change.source, NAME_TOKENS),
+        undone_by=change.undone_by or "",
+        notes=[card(note) for note in change.notes],
+    )
 
 
 def review_shape(found: Review) -> ReviewResult:
-    return {
-        "proposals": [_proposal(each) for each in found.proposals],
-        "count_proposals": found.count_proposals,
-        "opposed": [
-            {
-                "first": each.first,
-                "second": each.second,
-                "reason": beginning(each.reason, REASON_TOKENS),
-                "similarity": 1,
-            }
+    return filled(
+        ReviewResult,
+        found,
+        proposals=[_proposal(each) for each in found.proposals],
+        opposed=[
+            filled(ShownPair, each, reason=beginning(each.reason, REASON_TOKENS), similarity=1)
             for each in found.opposed
         ],
-        "doubted": [{"id": each, "standing": found.beliefs.get(each, "")} for each in found.doubted],
-        "quarantined": [
+        doubted=[{"id": each, "standing": found.beliefs.get(each, "")} for each in found.doubted],
+        quarantined=[
             {"path": beginning(path, REASON_TOKENS), "reason": beginning(reason, REASON_TOKENS)}
             for path, reason in found.quarantined
         ],
-        "count_quarantined": found.count_quarantined,
-        "notes": [card(note) for note in found.notes.values()],
-    }
+        notes=[card(note) for note in found.notes.values()],
+    )
 
 
 def pairs_shape(found: Pairs) -> PairsResult:
-    return {
-        "conflicts": _pairs(found.conflicts),
-        "alike": _pairs(found.alike),
-        "notes": [card(note) for note in found.notes.values()],
-        "looked": found.looked,
-        "total": found.total,
-    }
+    notes = [card(note) for note in found.notes.values()]
+    return filled(PairsResult, found, conflicts=_pairs(found.conflicts), alike=_pairs(found.alike), notes=notes)
 
 
 def _pairs(pairs: Iterable[Pair]) -> list[ShownPair]:
-    return [
-        {"first": each.first, "second": each.second, "reason": "", "similarity": round(each.similarity, 3)}
-        for each in pairs
-    ]
+    return [filled(ShownPair, each, reason="", similarity=round(each.similarity, 3)) for each in pairs]
 
 
 def _proposal(proposal: Proposal) -> ShownProposal:
     """A proposal with what its verdict says; the keys of verdicts differ by kind."""
     told: Mapping[str, Any] = asdict(proposal.verdict)
-    return {
-        "id": proposal.id,
-        "kind": proposal.kind,
-        "created": proposal.created,
-        "by": beginning(proposal.by, NAME_TOKENS),
-        "notes": list(proposal.hashes),
-        "title": beginning(str(told.get("merged_title") or told.get("title") or ""), TITLE_TOKENS),
-        "content": beginning(str(told.get("merged_content") or told.get("content") or ""), VERDICT_TOKENS),
-        "reason": beginning(str(told.get("reason") or ""), REASON_TOKENS),
-        "keep": str(told.get("keep_id") or told.get("node_a_id") or ""),
-        "edge": str(told.get("edge_type") or ""),
-    }
+
+    def said(*names: str) -> str:
+        return str(next((told[name] for name in names if told.get(name)), ""))
+
+    return filled(
+        ShownProposal,
+        proposal,
+        by=beginning(proposal.by, NAME_TOKENS),
+        notes=list(proposal.hashes),
+        title=beginning(said("merged_title", "title"), TITLE_TOKENS),
+        content=beginning(said("merged_content", "content"), VERDICT_TOKENS),
+        reason=beginning(said("reason"), REASON_TOKENS),
+        keep=said("keep_id", "node_a_id"),
+        edge=said("edge_type"),
+    )
 
 
 def inspect_shape(found: Inspected) -> InspectResult:
-    return {
-        "hits": [_reason(hit) for hit in found.hits],
-        "held": [_held(each) for each in found.held],
-        "space": found.spaces[0] if found.spaces else found.space or "",
-        "after": found.after or "",
-        "before": found.before or "",
-        "time_words": beginning(found.time_words, NAME_TOKENS),
-        "elsewhen": found.elsewhen,
-        "by_meaning": found.by_meaning,
-        "described": beginning(found.described, REASON_TOKENS),
-        "event_id": found.event_id,
-        "gate": GATE,
-        "floor": FLOOR,
-        "weak": WEAK,
-        "notices": [beginning(notice, REASON_TOKENS * 2) for notice in found.notices],
-    }
+    return filled(
+        InspectResult,
+        found,
+        hits=[_reason(hit) for hit in found.hits],
+        held=[_held(each) for each in found.held],
+        space=found.spaces[0] if found.spaces else found.space or "",
+        after=found.after or "",
+        before=found.before or "",
+        time_words=beginning(found.time_words, NAME_TOKENS),
+        described=beginning(found.described, REASON_TOKENS),
+        gate=GATE,
+        floor=FLOOR,
+        weak=WEAK,
+        notices=[beginning(notice, REASON_TOKENS * 2) for notice in found.notices],
+    )
 
 
 def _reason(hit: Hit) -> Reason:
@@ -337,27 +314,11 @@ def _held(each: Held) -> HeldReason:
 
 
 def graph_shape(found: Graph) -> GraphResult:
-    return {
-        "notes": [card(note) for note in found.notes],
-        "edges": [
-            {
-                "source": edge.source,
-                "target": edge.target,
-                "type": edge.type,
-                "weight": edge.weight,
-                "reason": beginning(edge.reason, NAME_TOKENS),
-            }
-            for edge in found.edges
-        ],
-        "seeds": sorted(found.seeds),
-        "total": found.total,
-    }
+    edges = [filled(ShownEdge, edge, reason=beginning(edge.reason, NAME_TOKENS)) for edge in found.edges]
+    notes = [card(note) for note in found.notes]
+    return filled(GraphResult, found, notes=notes, edges=edges, seeds=sorted(found.seeds))
 
 
 def timeline_shape(found: Timeline) -> TimelineResult:
-    return {
-        "notes": [card(note) for note in found.notes],
-        "offset": found.offset,
-        "total": found.total,
-        "months": [{"month": each.month, "count": each.count, "retired": each.retired} for each in found.months],
-    }
+    months = [filled(ShownMonth, each) for each in found.months]
+    return filled(TimelineResult, found, notes=[card(note) for note in found.notes], months=months)

@@ -5,7 +5,8 @@ What a person does in it are calls of the tools that there are anyway, so that g
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from importlib.resources import files
 from typing import Annotated, Any, Final
 
 from fastmcp import Context
@@ -16,23 +17,19 @@ from mcp_types import TextContent
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from holdfast.engine.view.graph import MOST_NODES, Around, graph
-from holdfast.engine.view.inspect import MOST_HITS, inspect
-from holdfast.engine.view.pairs import pairs
-from holdfast.engine.view.recent import MOST_CHANGES, change_number, recent
-from holdfast.engine.view.review import review
-from holdfast.engine.view.timeline import MOST_NOTES, timeline
+from holdfast.engine.view.inspect import MOST_HITS, MOST_NODES, Around, graph, inspect
+from holdfast.engine.view.review import MOST_CHANGES, MOST_OF_TIMELINE, change_number, pairs, recent, review, timeline
 from holdfast.model.access import WRITE
-from holdfast.tools.agent import READS, ServedMemory
+from holdfast.tools.agent import ServedMemory
 from holdfast.tools.auth import asking, missing
 from holdfast.tools.errors import answered
-from holdfast.tools.results import schema_of
+from holdfast.tools.results import READS, Verb, tool
+from holdfast.tools.server import AppResult, shows_apps
 from holdfast.tools.view import shapes
-from holdfast.tools.view.clients import AppResult, shows_apps
 
 URI: Final = "ui://holdfast/view.html"
 MIME: Final = "text/html;profile=mcp-app"
-PAGE: Final = Path(__file__).with_name("view.html")
+PAGE: Final = files(__package__) / "view.html"
 OPEN: Final = AppConfig(resource_uri=URI, visibility=["model", "app"])
 INSIDE: Final = AppConfig(resource_uri=URI, visibility=["app"])
 ACTS: Final = (
@@ -84,14 +81,7 @@ def _add_page(provider: LocalProvider) -> None:
 
 
 def _add_open(provider: LocalProvider, setting: str) -> None:
-    @provider.tool(
-        name="memory_view",
-        title="Memory",
-        description=MEMORY_VIEW,
-        annotations=READS,
-        output_schema=schema_of(OpenResult),
-        meta=_meta(OPEN),
-    )
+    @tool(provider, "memory_view", MEMORY_VIEW, READS, OpenResult, title="Memory", meta=_meta(OPEN))
     async def _memory_view(
         context: Context,
         question: Annotated[str | None, Field(description="Shows what answers it and why.")] = None,
@@ -104,13 +94,7 @@ def _add_open(provider: LocalProvider, setting: str) -> None:
 
 
 def _add_recent(provider: LocalProvider, served: ServedMemory) -> None:
-    @provider.tool(
-        name="view_recent",
-        description="For the View: the latest changes of notes, and what may be done here.",
-        annotations=READS,
-        output_schema=schema_of(shapes.RecentResult),
-        meta=_meta(INSIDE),
-    )
+    @_inside(provider, "view_recent", "the latest changes of notes, and what may be done here.", shapes.RecentResult)
     async def _view_recent(
         context: Context,
         space: Space = None,
@@ -138,13 +122,7 @@ def _add_recent(provider: LocalProvider, served: ServedMemory) -> None:
 
 
 def _add_review(provider: LocalProvider, served: ServedMemory) -> None:
-    @provider.tool(
-        name="view_review",
-        description="For the View: what waits for a person.",
-        annotations=READS,
-        output_schema=schema_of(shapes.ReviewResult),
-        meta=_meta(INSIDE),
-    )
+    @_inside(provider, "view_review", "what waits for a person.", shapes.ReviewResult)
     async def _view_review(context: Context, space: Space = None) -> ToolResult:
         gated = await _may(context, "admin_resolve_proposal")
         found = await answered(served.memory.attend(lambda ports: review(ports, space, gated=gated)))
@@ -152,12 +130,11 @@ def _add_review(provider: LocalProvider, served: ServedMemory) -> None:
 
 
 def _add_pairs(provider: LocalProvider, served: ServedMemory) -> None:
-    @provider.tool(
-        name="view_pairs",
-        description="For the View: near duplicates and perhaps contradictions around the next few notes, newest first.",
-        annotations=READS,
-        output_schema=schema_of(shapes.PairsResult),
-        meta=_meta(INSIDE),
+    @_inside(
+        provider,
+        "view_pairs",
+        "near duplicates and perhaps contradictions around the next few notes, newest first.",
+        shapes.PairsResult,
     )
     async def _view_pairs(
         context: Context,
@@ -170,13 +147,7 @@ def _add_pairs(provider: LocalProvider, served: ServedMemory) -> None:
 
 
 def _add_ask(provider: LocalProvider, served: ServedMemory) -> None:
-    @provider.tool(
-        name="view_ask",
-        description="For the View: asks as recall does, and says how the answer came about.",
-        annotations=READS,
-        output_schema=schema_of(shapes.InspectResult),
-        meta=_meta(INSIDE),
-    )
+    @_inside(provider, "view_ask", "asks as recall does, and says how the answer came about.", shapes.InspectResult)
     async def _view_ask(
         context: Context,
         question: str,
@@ -189,13 +160,7 @@ def _add_ask(provider: LocalProvider, served: ServedMemory) -> None:
 
 
 def _add_graph(provider: LocalProvider, served: ServedMemory) -> None:
-    @provider.tool(
-        name="view_map",
-        description="For the View: notes and links around a note, a question or a space.",
-        annotations=READS,
-        output_schema=schema_of(shapes.GraphResult),
-        meta=_meta(INSIDE),
-    )
+    @_inside(provider, "view_map", "notes and links around a note, a question or a space.", shapes.GraphResult)
     async def _view_map(
         context: Context,
         node_id: str | None = None,
@@ -209,21 +174,20 @@ def _add_graph(provider: LocalProvider, served: ServedMemory) -> None:
 
 
 def _add_timeline(provider: LocalProvider, served: ServedMemory) -> None:
-    @provider.tool(
-        name="view_timeline",
-        description="For the View: what happened, by the time of the events.",
-        annotations=READS,
-        output_schema=schema_of(shapes.TimelineResult),
-        meta=_meta(INSIDE),
-    )
+    @_inside(provider, "view_timeline", "what happened, by the time of the events.", shapes.TimelineResult)
     async def _view_timeline(
         space: Space = None,
         before: Annotated[str | None, Field(description="ISO-8601.")] = None,
         offset: Annotated[int, Field(ge=0)] = 0,
-        limit: Annotated[int, Field(ge=1, le=MOST_NOTES)] = 50,
+        limit: Annotated[int, Field(ge=1, le=MOST_OF_TIMELINE)] = 50,
     ) -> ToolResult:
         found = await answered(served.memory.attend(lambda ports: timeline(ports, space, before, offset, limit)))
         return _for_page(f"{len(found.notes)} of {found.total} notes.", shapes.timeline_shape(found))
+
+
+def _inside(provider: LocalProvider, name: str, description: str, result: type) -> Callable[[Verb], Verb]:
+    """A tool for the page alone."""
+    return tool(provider, name, f"For the View: {description}", READS, result, meta=_meta(INSIDE))
 
 
 def _meta(app: AppConfig) -> dict[str, Any]:

@@ -1,0 +1,290 @@
+"""What is taken for a newer version of a fact: which comes first, what is folded, what `remember` proposes to replace.
+
+    python bench/versions.py [--half A|B] [--encoder builtin|none] [--failures]
+    python bench/versions.py --fit
+
+Notes of several people (bench/data/versions_a.txt, versions_b.txt): facts with two versions said days apart, or within
+minutes, beside notes that look like them and are about something else. All notes of a half are stored with `remember`,
+in the order of their time and in one space, without `supersedes`. Counted are, of the versions: how often the newer
+comes before the older where the fact is asked for, how often the older is folded behind it, how often `remember` asked
+whether the newer replaces the older. And of all notes: how often `remember` asked that of a note about something else;
+how many pairs of notes about different things were folded in any answer.
+
+`--fit` prints the weights of `holdfast.model.versions`: a logistic regression over all pairs within a domain of half A,
+with the first halves of bench/data/currency.json; each domain's pairs are also judged by weights that were fitted
+without them. Of half B only counts were looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import combinations, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import numpy as np
+
+from holdfast.app import build_memory
+from holdfast.engine.agent.recall import Recall, recall
+from holdfast.engine.agent.remember import NoteStored, Remember, remember
+from holdfast.engine.ports import Caller
+from holdfast.engine.runtime import Memory
+from holdfast.index.projection import text_to_encode
+from holdfast.model.claims import claim
+from holdfast.model.maintenance import cosine
+from holdfast.model.note import title_of
+from holdfast.model.versions import FOLDED, LED, PROPOSED, Evidence, evidence
+from holdfast.running import configure_logs
+from holdfast.settings import load_settings
+
+DATA = Path(__file__).parent / "data"
+CALLER = Caller("home", "the bench", "bench")
+FIRST_DAY = datetime(2026, 2, 2, 9, 0, tzinfo=UTC)
+LATER, MINUTES = timedelta(days=60), timedelta(minutes=4)  # between versions; between a slip and its correction
+ASKED = "2026-11-06T12:00:00Z"
+FOLDS = 8  # of the domains, for the weights that are fitted without them
+L2 = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What was said of one thing, the oldest first; a question, where there are several. `at_once`: within minutes."""
+
+    question: str
+    versions: tuple[str, ...]
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Two texts, and whether they are versions of one fact."""
+
+    older: str
+    newer: str
+    is_one: bool
+    domain: int
+
+
+def facts_of(half: str) -> list[list[Fact]]:
+    """The facts of each domain."""
+    domains: list[list[Fact]] = []
+    for line in (DATA / f"versions_{half.lower()}.txt").read_text("utf-8").splitlines():
+        kind, text = line[:1], line[2:].replace("\\n", "\n")
+        if kind == "@":
+            domains.append([])
+        elif kind == "-":
+            domains[-1].append(Fact("", (text,)))
+        elif kind in ("?", "!"):
+            question, *versions = text.split(" | ")
+            domains[-1].append(Fact(question, tuple(versions), at_once=kind == "!"))
+    return domains
+
+
+def told(domains: Sequence[Sequence[Fact]]) -> list[tuple[datetime, int, str]]:
+    """When what was said of which fact, in the order of time."""
+    said = []
+    facts = [fact for domain in domains for fact in domain]
+    for number, fact in enumerate(facts):
+        first = FIRST_DAY + timedelta(hours=5 * (number * 37 % len(facts)))
+        for place, text in enumerate(fact.versions):
+            said.append((first + place * (MINUTES if fact.at_once else LATER), number, text))
+    return sorted(said)
+
+
+@dataclass
+class Counts:
+    """What was right, and what was not."""
+
+    versions: int = 0
+    first: int = 0
+    folded: int = 0
+    proposed: int = 0
+    stores: int = 0
+    false_stores: int = 0
+    answers_with_false: int = 0
+    answers: int = 0
+    right: int = 0
+
+
+async def judged(half: str, encoder: str, *, tell: bool) -> None:
+    domains = facts_of(half)
+    facts = [fact for domain in domains for fact in domain]
+    counts, false_folds = Counts(), set[tuple[str, str]]()
+    with TemporaryDirectory(prefix="holdfast-bench-") as home:
+        given = {"HOLDFAST_HOME": home, "HOLDFAST_ENCODER": encoder, "HOLDFAST_NOW": ASKED}
+        memory = build_memory(load_settings(given | {"HOLDFAST_VAULT_ENABLED": "no"}))
+        async with memory.running():
+            fact_of = await _stored(memory, domains, counts, tell=tell)
+            texts = {note: text for note, (_, text) in fact_of.items()}
+            numbers = {note: number for note, (number, _) in fact_of.items()}
+            for number, fact in enumerate(facts):
+                if not fact.question:
+                    continue
+                ids = [note for note, each in numbers.items() if each == number]
+                found = await memory.attend(lambda ports, fact=fact: recall(ports, CALLER, Recall(fact.question)))
+                shown = [hit.note.id for hit in found.hits]
+                behind = {item.note.id: hit.note.id for hit in found.hits for item in hit.earlier}
+                counts.answers += 1
+                counts.right += bool(shown) and numbers[shown[0]] == number
+                wrong = {(old, new) for old, new in behind.items() if numbers[old] != numbers[new]}
+                counts.answers_with_false += bool(wrong)
+                false_folds |= wrong
+                for old, new in pairwise(ids):
+                    counts.versions += 1
+                    places = [shown.index(note) if note in shown else len(shown) for note in (new, old)]
+                    leads = old in behind or places[0] < places[1]
+                    counts.first += leads
+                    counts.folded += old in behind
+                    if tell and not leads:
+                        print(f"    older first: {fact.question} {texts[old]!r} {texts[new]!r}")
+            if tell:
+                for old, new in sorted(false_folds):
+                    print(f"    folded: {texts[old]!r} behind {texts[new]!r}")
+    pairs = sum(len(domain) * (len(domain) - 1) // 2 for domain in domains)
+    print(f"half {half}, encoder {encoder}: {counts.stores} notes, {counts.versions} newer versions")
+    print(f"newer first {counts.first}, folded {counts.folded}, proposed {counts.proposed} of {counts.versions}")
+    print(f"a version of what is asked for comes first {counts.right} of {counts.answers}")
+    print(f"proposed to replace something else: in {counts.false_stores} of {counts.stores} stores")
+    print(
+        f"folded behind something else: {len(false_folds)} pairs (of {pairs} within the domains), "
+        f"in {counts.answers_with_false} of {counts.answers} answers"
+    )
+
+
+async def _stored(
+    memory: Memory, domains: Sequence[Sequence[Fact]], counts: Counts, *, tell: bool
+) -> dict[str, tuple[int, str]]:
+    """Store all notes when they were said; the number of the fact and the text by id."""
+    fact_of: dict[str, tuple[int, str]] = {}
+    for at, number, text in told(domains):
+        now = at.replace(tzinfo=UTC)
+        ports = replace(memory.ports, clock=lambda now=now: now)
+        await memory.attend(_nothing)
+        stored = await remember(ports, CALLER, Remember(text))
+        assert isinstance(stored, NoteStored), text
+        counts.stores += 1
+        asked = [notice for notice in stored.notices if "supersede" in notice]
+        named = {each for notice in asked for each in re.findall(r"mem_\w+", notice)} - {stored.note.id}
+        right = {each for each in named if fact_of[each][0] == number}
+        counts.proposed += bool(right)
+        counts.false_stores += bool(named - right)
+        if tell:
+            for each in named - right:
+                print(f"    proposed: {fact_of[each][1]!r} replaced by {text!r}")
+        fact_of[stored.note.id] = (number, text)
+    return fact_of
+
+
+async def _nothing(_: object) -> None:
+    """Only what every request does first."""
+
+
+# --- the weights ----------------------------------------------------------------------------------
+
+
+def samples_of(half: str) -> list[Sample]:
+    """All pairs of notes of a domain; those about two things in both orders, for either may be the newer."""
+    samples = []
+    for number, domain in enumerate(facts_of(half)):
+        notes = [(place, text) for place, fact in enumerate(domain) for text in fact.versions]
+        for (one, text), (other, second) in combinations(notes, 2):
+            samples.append(Sample(text, second, one == other, number))
+            if one != other:
+                samples.append(Sample(second, text, is_one=False, domain=number))
+    return samples
+
+
+def samples_of_currency() -> list[Sample]:
+    """The first halves of the pairs and the look-alikes of bench/currency.py."""
+    data = json.loads((DATA / "currency.json").read_text("utf-8"))
+    named = (("pairs", True), ("usual pairs", True), ("lookalikes", False), ("usual lookalikes", False))
+    rows = [(*row[-2:], is_one) for name, is_one in named for row in data[name][::2]]
+    return [Sample(*row, -1 - place % FOLDS) for place, row in enumerate(rows)]
+
+
+async def likenesses(texts: Sequence[str]) -> dict[str, bytes]:
+    with TemporaryDirectory(prefix="holdfast-bench-") as home:
+        memory = build_memory(load_settings({"HOLDFAST_HOME": home, "HOLDFAST_VAULT_ENABLED": "no"}))
+        assert memory.ports.encoder is not None
+        made = await memory.ports.encoder.encode_documents([text_to_encode(title_of(text), text) for text in texts])
+    return {text: chunks[0] for text, chunks in zip(texts, made, strict=True) if chunks}
+
+
+def seen_of(sample: Sample, vectors: dict[str, bytes]) -> Evidence:
+    mine, its = vectors.get(sample.older), vectors.get(sample.newer)
+    likeness = cosine(mine, its) if mine and its else None
+    return evidence(sample.older, sample.newer, likeness)
+
+
+def fitted(signs_of: np.ndarray, is_one: np.ndarray) -> np.ndarray:
+    """The weights of a logistic regression, by Newton's method; the first sign is the constant and is free."""
+    weights = np.zeros(signs_of.shape[1])
+    ridge = np.diag([1e-3, *[L2] * (len(weights) - 1)])
+    for _ in range(60):
+        likely = 1 / (1 + np.exp(-signs_of @ weights))
+        slope = signs_of.T @ (likely - is_one) + ridge @ weights
+        bend = (signs_of * (likely * (1 - likely))[:, None]).T @ signs_of + ridge
+        weights = weights - np.linalg.solve(bend, slope)
+    return weights
+
+
+def fit() -> None:
+    samples = [*samples_of("A"), *samples_of_currency()]
+    held_out = samples_of("B")
+    vectors = anyio.run(
+        likenesses, list(dict.fromkeys(text for s in (*samples, *held_out) for text in (s.older, s.newer)))
+    )
+    samples = [sample for sample in samples if claim(sample.older).spaced and claim(sample.newer).spaced]
+    seen, other = ([seen_of(sample, vectors) for sample in each] for each in (samples, held_out))
+    names = list(seen[0].signs)
+    table, others = (np.array([[each.signs[name] for name in names] for each in many]) for many in (seen, other))
+    is_one = np.array([sample.is_one for sample in samples], dtype=float)
+    weights = fitted(table, is_one)
+    print("WEIGHTS: Mapping[str, float] = {")
+    for name, weight in zip(names, weights, strict=True):
+        print(f'    "{name}": {weight:.2f},')
+    print("}")
+    parts = np.array([sample.domain % FOLDS for sample in samples])
+    crossed = np.zeros(len(samples))
+    for part in range(FOLDS):
+        crossed[parts == part] = table[parts == part] @ fitted(table[parts != part], is_one[parts != part])
+    for name, many, found, scores in (
+        ("half A, each domain by the weights of the others", samples, seen, crossed),
+        ("half B", held_out, other, others @ weights),
+    ):
+        for line in lines_of(many, found, scores):
+            print(f"{name}: {line}")
+
+
+def lines_of(samples: Sequence[Sample], seen: Sequence[Evidence], scores: np.ndarray) -> Iterator[str]:
+    """What would be led, folded and proposed; of what is about two things, pairs in either order."""
+    likely = np.where([each.siblings for each in seen], 0.0, 1 / (1 + np.exp(-scores)))
+    is_one = np.array([sample.is_one for sample in samples])
+    for line in (LED, FOLDED, PROPOSED):
+        right, wrong = ((likely >= line) & is_one).sum(), ((likely >= line) & ~is_one).sum()
+        yield f"from {line}: {right} of {is_one.sum()} versions, {wrong} of {(~is_one).sum()} others"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--half", default="B", choices=("A", "B"))
+    parser.add_argument("--encoder", default="builtin")
+    parser.add_argument("--fit", action="store_true", help="print the weights, and how good they are")
+    parser.add_argument("--failures", action="store_true", help="print what went wrong (of half A, to learn from)")
+    configure_logs("error")
+    options = parser.parse_args()
+    if options.fit:
+        fit()
+    else:
+        asyncio.run(judged(options.half, options.encoder, tell=options.failures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Slips of the pen in a question: for a word that no note has, the nearest word that some note has.
+
+The index keeps the stems of all words, in order, so that those with the same beginning are read at once; the words
+themselves are then looked up in notes that have such a stem. A beginning is two letters of the word as it is written,
+or as it would be if one of its first three letters were wrong. Nothing is read where every word is known.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from holdfast.model.identifiers import OWN, is_content
+from holdfast.model.words import folded_words, relatives
+
+MOST_WORDS: Final = 4  # of a question that are looked for
+_TWO_SLIPS: Final = 8  # letters that a word must have for two to be looked for
+_ENDING: Final = 6  # letters that a stem may lack at the end
+_MOST_READ: Final = 20_000  # stems of one beginning
+_MOST_STEMS: Final = 8  # whose words are looked up
+_NOTES_OF_A_STEM: Final = 3
+_NOTES_TO_A_SLIP: Final = 10_000  # in so many, one note more must have a word for it not to be a slip itself
+_SECOND: Final = "aeiouyhlr"  # letters that mostly stand second
+_TABLES: Final = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab('main', 'texts', 'row')",
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance')",
+)
+_STEMS: Final = "SELECT term, doc FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
+_PLACES: Final = (
+    "SELECT DISTINCT doc FROM temp.places WHERE term = ? AND col IN ('title', 'body', 'tags', 'subject') LIMIT ?"
+)
+
+
+def respelt(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
+    """For each of these folded words that no note has the nearest that some have, where there is one.
+
+    Args:
+        connection: to the index.
+        words: those that may be slips; of many only the first are looked at.
+    """
+    unknown = [word for word in words if word.isalpha() and not _is_known(connection, word)][:MOST_WORDS]
+    if not unknown:
+        return {}
+    for table in _TABLES:
+        connection.execute(table)
+    (total,) = connection.execute("SELECT count(*) FROM notes").fetchone()
+    found = ((word, _nearest(connection, word, 1 + total // _NOTES_TO_A_SLIP)) for word in unknown)
+    return {word: other for word, other in found if other and is_content(other)}  # a word of grammar finds nothing
+
+
+def slips_between(one: str, other: str, most: int) -> int:
+    """How many letters are wrong, missing, too many or in each other's place; `most` + 1 where there are more.
+
+    Two neighbours in each other's place are one slip (optimal string alignment).
+    """
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        older, before, row = before, row, [place]
+        for at, theirs in enumerate(other, 1):
+            cost = min(before[at] + 1, row[at - 1] + 1, before[at - 1] + (letter != theirs))
+            if place > 1 and at > 1 and letter == other[at - 2] and one[place - 2] == theirs:
+                cost = min(cost, older[at - 2] + 1)
+            row.append(cost)
+        if min(row) > most and (not before or min(before) > most):
+            return most + 1
+    return min(row[-1], most + 1)
+
+
+def _is_known(connection: sqlite3.Connection, word: str) -> bool:
+    either = " OR ".join(f'"{each}"' for each in (word, *relatives(word)))
+    return connection.execute("SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1", (either,)).fetchone() is not None
+
+
+def _count(connection: sqlite3.Connection, word: str) -> int:
+    """How many notes have a word in their own text."""
+    statement = "SELECT count(*) FROM texts WHERE texts MATCH ?"
+    return int(connection.execute(statement, (f'{OWN} : "{word}"',)).fetchone()[0])
+
+
+def _nearest(connection: sqlite3.Connection, word: str, least: int) -> str:
+    """The word that it is most likely a slip of, of those that enough notes have; empty where none is near."""
+    most = 1 + (len(word) >= _TWO_SLIPS)
+    left_out = frozenset(less for end in range(2, len(word) + 1) for less in _shortened(word[:end]))
+    found: list[tuple[int, int, str]] = []
+    for beginnings in _beginnings(word):
+        near = sorted(stem for each in beginnings for stem in _stems(connection, word, each, most, left_out))
+        words = {each for _, _, stem in near[:_MOST_STEMS] for each in _words_of(connection, stem)}
+        fitting = [(slips_between(word, each, most), each) for each in words if _begins_like(word, each)]
+        counted = ((slips, -_count(connection, each), each) for slips, each in fitting if slips <= most)
+        found += (each for each in counted if -each[1] >= least)
+        if found and min(found)[0] == 1:  # under other beginnings there is nothing nearer
+            break
+    return min(found)[2] if found else ""
+
+
+def _beginnings(word: str) -> Iterator[list[str]]:
+    """The beginnings that are looked under: its own, those with a slip in it, then with another second letter."""
+    first, second, third = word[0], word[1], word[2]
+    yield [word[:3]]
+    yield list(dict.fromkeys((first + second, first + third, second + first)))
+    yield list(dict.fromkeys(first + letter + after for letter in _SECOND for after in (second, third)))
+
+
+def _begins_like(word: str, other: str) -> bool:
+    """Whether the first letter is the same, or the first two are in each other's place."""
+    return other[0] == word[0] or other[:2] == word[1::-1]
+
+
+def _stems(
+    connection: sqlite3.Connection, word: str, beginning: str, most: int, left_out: frozenset[str]
+) -> Iterator[tuple[int, float, str]]:
+    """Stems that may be of a word near this one: how many slips there are, the more notes the lower, and the stem.
+
+    What is near has something in common once a letter of both is left out: `left_out` is what that leaves of the
+    beginnings of the word. Of two slips those are found that leave it so.
+    """
+    after = beginning[:-1] + chr(ord(beginning[-1]) + 1)
+    shortest, longest = max(3, len(word) - _ENDING), len(word) + most
+    for stem, found in connection.execute(_STEMS, (beginning, after, shortest, longest, _MOST_READ)):
+        if left_out.isdisjoint(_shortened(stem)):
+            continue
+        slips = min(slips_between(word[: len(stem) + more], stem, most + 1) for more in (0, 1, -1, 2))
+        if slips <= most + (stem[-1] == "i"):  # the stemmer writes i for y
+            yield slips, -math.log(found), stem
+
+
+def _shortened(word: str) -> set[str]:
+    """A word, and what is left of it without any one letter."""
+    return {word, *[word[:at] + word[at + 1 :] for at in range(len(word))]}
+
+
+def _words_of(connection: sqlite3.Connection, stem: str) -> set[str]:
+    """The words that begin like a stem in some of the notes that have it."""
+    places = [place for (place,) in connection.execute(_PLACES, (stem, _NOTES_OF_A_STEM))]
+    texts = (connection.execute("SELECT title, body, tags, subject FROM texts WHERE rowid = ?", (at,)) for at in places)
+    text = " ".join(" ".join(filter(None, row)) for found in texts for row in found)
+    return {each for each in folded_words(text) if each.startswith(stem[:-1]) and each.isalpha()}

@@ -1,0 +1,381 @@
+"""What a note says first, as it is compared with what another says: words, what they are about, values by their sorts.
+
+`holdfast.model.statement` reads the grammar of a sentence. Here a word also knows what is asked with it: "costs",
+"price" and "Preis" ask for the same (`Term.about`), a weekday answers something else than a time of the day
+(`Term.sort`). What follows a comma or a word like "because" only explains; it is kept apart (`Term.aside`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from holdfast.model.identifiers import FRAME_WORDS
+from holdfast.model.statement import (
+    AXIS_OF,
+    CHANGE_PARTS,
+    CHANGE_WORDS,
+    COPULAS,
+    GENERIC_STEMS,
+    LONGEST,
+    NUMBERED,
+    NUMERALS,
+    ORDINALS,
+    TOKEN,
+    UNSPACED,
+    VERBS,
+    end_of_subject,
+    sentences,
+    stem,
+)
+from holdfast.model.words import STOP_WORDS, folded
+
+# What is asked of a thing, one thing behind the other: all words by which one asks for it or tells it.
+_ABOUT = """
+live lives lived living resides residence home address relocated wohnt wohnen wohnort gezogen umgezogen vive viven
+vivir mudo mudado mudada direccion habite habitent demenage adresse | work works job employer employed joined
+hired position profession arbeitet arbeiten beruf trabaja trabajan empleo travaille travaillent metier emploi |
+cost costs price prices priced pay pays paid payment fee fees charge charges bill tariff kostet kosten preis
+preise zahlen zahlt bezahlt beitrag gebuhr abschlag cuesta cuestan precio pagamos paga cuota tarifa coute coutent
+prix payons paie cotisation tarif | open opens opening opened offnet offen geoffnet abre abren apertura ouvre
+ouverture ouvert | close closes closing shut schliesst geschlossen cierra cierran cierre ferme fermeture | weigh
+weighs weight wiegt gewicht pesa peso pese poids | tall height grosse gross mide estatura mesure taille | shoe
+shoes footwear schuhgrosse schuhe calza zapato chausse pointure | birthday birthdays born geburtstag geboren
+cumpleanos nacio anniversaire | allergic allergy allergies intolerant allergisch allergie vertragt alergico
+alergica alergia allergique | email e-mail mail mailbox correo courriel | phone telephone rufnummer telefonnummer
+telefon telefono | password passcode passwort kennwort contrasena clave | supplier supplies supplied supply
+provider provides vendor lieferant liefert beziehen anbieter proveedor suministra fournisseur fournit | lead leads
+leader led head heads manages manager supervises supervised supervisor conducts conductor conducted coach coaches
+trains trained trainer leitet leitung leiter trainiert jefe jefa dirige dirigida directora chef directeur | take
+takes dose dosage dosis nimmt einnahme toma tomar prend | start starts starting begin begins beginning beginnt
+beginn anfang startet empieza comienza inicio commence debut | end ends ending expires expire expiry due deadline
+valid endet ablauf frist gultig gilt vence caduca valido fin expirent echeance | keep keeps kept retained
+retention stored stores store storage aufbewahrt aufheben gespeichert liegt guarda guardan guardamos conserve
+garde | review reviews reviewed reviewer pruft revisa relit | drink drinks trinkt bebe boit | eat eats eating
+vegetarian vegan isst vegetarisch come vegetariano mange vegetarien | drive drives drove car fahrt auto coche
+conduce voiture conduit | learn learns learning lernt aprende apprend | sleep sleeps asleep bedtime schlaft
+schlafen duerme dort | play plays played player spielt spielen toca tocar joue | teach teaches taught teacher
+tutor lehrer lehrerin klassenlehrerin klassenlehrer unterrichtet profesor profesora tutora maitresse maitre
+enseigne | clean cleans cleaned cleaner cleaning putzt reinigt gereinigt limpia nettoie | meet meets meeting
+meetings treffen sitzung besprechung reunion | rehearse rehearses rehearsal rehearsals probe proben ensayo ensaya
+repete repetition | host hosted hosts hosting run runs deployed lauft laufen gehostet alojado heberge hebergee |
+ship ships shipped shipping deliver delivers delivered delivery parcels parcel versand verschickt enviamos envian
+envio pedidos livre livraison expedie | collected collection emptied picked abgeholt geleert recogen ramasse | use
+uses used using utilise nutzt nutzen verwendet usa usan usamos utiliza | limit limited limits maximum max most cap
+threshold grenze plafond
+""".split("|")  # noqa: SIM905 - a list of words reads better as one text
+_VAGUE = frozenset({"work", "take", "start", "end", "keep", "host", "use", "limit"})  # said of many things
+_ABOUT_OF: dict[str, frozenset[int]] = {}
+for _place, _line in enumerate(_ABOUT):
+    for _word in _line.split():
+        _ABOUT_OF[_word] = _ABOUT_OF.get(_word, frozenset()) | {_place}
+VAGUE = frozenset(place for place, line in enumerate(_ABOUT) if line.split()[0] in _VAGUE)
+
+# Of each line one word names another thing than the next does, beside `holdfast.model.statement.AXES`.
+_OPPOSITES = (
+    "day daytime night nights tag nacht nachts dia noche jour nuit",
+    "spring summer autumn fall winter",
+    "heim auswarts away",
+    "upper lower",
+    "large small big little",
+    "indoor outdoor",
+    "hot cold",
+    "joint savings current",
+    "target actual",
+)
+_OPPOSITE_OF = AXIS_OF | {word: -1 - place for place, words in enumerate(_OPPOSITES) for word in words.split()}
+
+KIN = frozenset(  # whose somebody is: Julien's sister is another than Julien
+    """sister sisters brother brothers mother father mum dad mom parents wife husband partner son sons daughter
+    daughters cousin uncle aunt grandma grandpa grandmother grandfather friend neighbour neighbor boss colleague
+    flatmate godmother schwester bruder mutter vater eltern frau mann sohn tochter oma opa tante onkel freundin freund
+    nachbar nachbarin kollege kollegin hermana hermano madre padre padres mujer marido hijo hija abuela abuelo tia tio
+    prima primo amiga amigo vecino vecina soeur sœur frere mere pere parents femme mari fils fille cousine oncle amie
+    ami voisin voisine""".split()  # noqa: SIM905 - a list of words reads better as one text
+)
+_MINE = frozenset("my our mein meine unser unsere mi nuestro nuestra mon ma notre".split())  # noqa: SIM905 - as above
+
+_MORE_CHANGES = frozenset(  # beside `CHANGE_WORDS`: they announce a change, and say nothing of a matter
+    """adjourned transferred handed passed gave swapped swap transposed converted closed noch abgegeben aufgehort
+    aufgerustet verlegt ubergeben passee avance avancee arrete quitte mudo mudado mudada dejo suben subimos subido sube
+    adelanta adelantar renovo cambiamos migramos pasa vendimos relocated enlarged extended renewed recount started nur
+    remplacee deja""".split()  # noqa: SIM905 - as above
+)
+_SILENT = (
+    CHANGE_WORDS | _MORE_CHANGES | {"forward", "back", "kunftig", "ab", "mehr", "erst", "plus", "up", "down", "better"}
+)
+_CHANGING = re.compile(
+    r"\b(?:these days|from now on|any ?more|after all|as of|ab sofort|ya no|plus de|no longer|brought forward|put back"
+    r"|gave up|given up|nicht mehr|take over|taken over|went up|from \w+ on)\b"
+)
+_ENDED = re.compile(r"\b(?:no longer|not \w+ any ?more|any ?more|ya no|nicht mehr|kein\w* mehr|ne \w+ plus)\b")
+_EXPLAINING = re.compile(
+    r",?\s\b(?:because|so that|due to|as long as|weil|damit|denn|parce que|porque|perche|since|after|now that|seit"
+    r"|wegen|por|depuis|on the|nach der|nach dem)\b",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"[,;]\s")
+_LEAST_BEFORE = 4  # words of a claim, before anything is taken for an explanation
+_LONGEST_TITLE = 6  # words
+_MOST_TERMS = 40
+
+MONTHS = frozenset(
+    """january february march april may june july august september october november december januar februar marz april
+    mai juni juli august oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre novembre
+    decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre jan feb mar apr
+    jun jul aug sep sept oct nov dec""".split()  # noqa: SIM905 - as above
+)
+_WEEKDAYS = frozenset(
+    """monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag
+    sonntag sonnabend lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miercoles jueves viernes sabado
+    domingo""".split()  # noqa: SIM905 - as above
+)
+_UNITS = (
+    """second seconds sec secs ms minute minutes min mins hour hours day days week weeks month months year years
+    sekunde sekunden stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren heure heures
+    jour jours semaine semaines mois an ans hora horas minuto minutos dia dias semana semanas mes meses ano anos night
+    nights""",
+    "euro euros eur dollar dollars usd pound pounds gbp chf francs \u20ac $ \u00a3 cents cent pence",
+    "kb mb gb tb kib mib gib bytes byte",
+    "% percent prozent pourcent",
+    "am pm uhr h o'clock",
+    "km m cm mm metres meters miles",
+    "kg g mg mcg grams tons iu nm lb",
+    "degrees \u00b0c grad grados",
+    "litre litres liter l ml litros",
+    "people members pupils replicas workers",
+)
+_UNIT_OF = {word: f"amount {place}" for place, words in enumerate(_UNITS) for word in words.split()}
+_CLOCK_WORDS = frozenset("uhr am pm h o'clock".split())  # noqa: SIM905 - as above
+_JOINING = frozenset(
+    """at on in to by with from for of until since after before as around about under over only per down up than im am
+    um auf bei mit von bis seit nach vor zu zum zur ab an a la le les de du des en au aux el los las por con para desde
+    hasta que""".split()  # noqa: SIM905 - as above
+)
+_GERMAN = re.compile(r"\b(?:der|die|das|ist|und|wird|den|im|bei|mit|wir|hat|jetzt|statt)\b")
+_TITLED = frozenset("frau herr dr prof familie tante oma opa".split())  # noqa: SIM905 - as above
+_CLOCK = re.compile(r"\d{1,2}[:.]\d\d")
+_AMOUNT = re.compile(r"[\d.,]+|\d+(?:%|k|m|gb|mb|kg|mg|ml|l|h|pm|am)")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_INNER = re.compile(r"\w[/.:@_]\w")
+_EDGES = ".:/'\u2019"
+_PREFIX = 4  # letters that two words share which may be forms of one
+
+Kind = Literal["word", "name", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of a claim: `text` is folded, `stem` what is compared, `about` what is asked with it.
+
+    `subject` stands before the verb; `aside` only explains; `owner` is a name with "'s"; a `generic` word belongs to
+    nothing in particular. `sort` is what a value can be exchanged for: a clock time, a date, an amount of one unit, a
+    "label berth" as in "berth 4"; empty for what is no value.
+    """
+
+    text: str
+    stem: str
+    kind: Kind
+    sort: str = ""
+    subject: bool = False
+    aside: bool = False
+    owner: bool = False
+    generic: bool = False
+    about: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a note says first: `head` without what only explains it, `terms` with it.
+
+    `words` are all words of the head, folded; `stems` those of the note's first sentences. `changed` tells that
+    something is no longer as it was, `ended` that it has only ceased; `mine` that it is of the one who speaks.
+    `prefixes` are its words by their first letters; `axes` those that tell siblings apart.
+    """
+
+    head: tuple[Term, ...]
+    terms: tuple[Term, ...]
+    words: frozenset[str]
+    stems: frozenset[str]
+    texts: frozenset[str]
+    about: frozenset[int]
+    prefixes: dict[str, tuple[str, ...]]
+    axes: dict[int, frozenset[str]]
+    changed: bool
+    ended: bool
+    mine: bool
+    spaced: bool
+
+    def holds(self, term: Term) -> bool:
+        """Whether it has this word, another form of it, or one that asks for the same."""
+        if term.stem in self.stems:
+            return True
+        if term.kind != "word":
+            return False
+        return not term.about.isdisjoint(self.about) or any(
+            _are_forms(term.text, each) for each in self.prefixes.get(term.text[:_PREFIX], ())
+        )
+
+
+def claim(content: str) -> Claim:
+    """What the beginning of a note claims."""
+    return _claim(content[:LONGEST])
+
+
+@lru_cache(2048)  # one note is compared with many
+def _claim(content: str) -> Claim:
+    found = sentences(content)
+    head, rest = (found[0], found[1:4]) if found else ("", [])
+    if rest and _is_title(content, head):
+        head, rest = f"{head} {rest[0]}", rest[1:]
+    spans = [(match.group(), match.start()) for match in TOKEN.finditer(head)][:_MOST_TERMS]
+    cut = _end_of_claim(head, spans)
+    terms = tuple(
+        _terms([token for token, _ in spans], sum(at < cut for _, at in spans), german=bool(_GERMAN.search(head)))
+    )
+    words = frozenset(re.findall(r"\w+", folded(head[:cut])))
+    first = tuple(term for term in terms if not term.aside)
+    prefixes: dict[str, tuple[str, ...]] = {}
+    for term in terms:
+        if term.kind == "word":
+            prefixes[term.text[:_PREFIX]] = (*prefixes.get(term.text[:_PREFIX], ()), term.text)
+    axes: dict[int, frozenset[str]] = {}
+    for word in (words & _OPPOSITE_OF.keys()) - {"us"}:
+        axes[_OPPOSITE_OF[word]] = axes.get(_OPPOSITE_OF[word], frozenset()) | {word}
+    said = folded(head)
+    return Claim(
+        head=first,
+        terms=terms,
+        words=words,
+        stems=frozenset(
+            (*(term.stem for term in terms), *(stem(folded(word)) for word in TOKEN.findall(" ".join(rest))))
+        ),
+        texts=frozenset(term.text for term in terms),
+        about=frozenset().union(*(term.about for term in terms)),
+        prefixes=prefixes,
+        axes=axes,
+        changed=not words.isdisjoint(CHANGE_WORDS | _MORE_CHANGES)
+        or any(part in head for part in CHANGE_PARTS)
+        or _CHANGING.search(said) is not None,
+        ended=_ENDED.search(folded(head[:cut])) is not None,
+        mine=not words.isdisjoint(_MINE),
+        spaced=UNSPACED.search(head) is None,
+    )
+
+
+def _is_title(content: str, head: str) -> bool:
+    """Whether the first line is the title of what follows."""
+    line, _, rest = content.strip().partition("\n")
+    return bool(rest.strip()) and len(head.split()) <= _LONGEST_TITLE and line.strip()[-1:] not in ".:!?"
+
+
+def _end_of_claim(head: str, spans: list[tuple[str, int]]) -> int:
+    """Where what only explains begins."""
+    ends = [match.start() for pattern in (_COMMA, _EXPLAINING) for match in pattern.finditer(head)]
+    return min((end for end in ends if sum(at < end for _, at in spans) >= _LEAST_BEFORE), default=len(head))
+
+
+def _terms(tokens: list[str], first: int, *, german: bool) -> list[Term]:
+    """The words that say something; those from place `first` on only explain."""
+    plain = [folded(token.strip(_EDGES).removesuffix("'s").removesuffix("\u2019s")) for token in tokens]
+    end = end_of_subject(tokens)
+    terms: list[Term] = []
+    for place, (token, text) in enumerate(zip(tokens, plain, strict=True)):
+        is_subject, is_aside = place < end, place >= first
+        sort = _sort(token, text, place, plain)
+        if sort:
+            terms.append(Term(text, _value(text, sort), "value", sort, is_subject, is_aside))
+        elif text and not _says_nothing(token, text, place):
+            kind: Kind = "name" if _is_name(token, place, plain, german=german) else "word"
+            terms.append(
+                Term(
+                    text,
+                    stem(text),
+                    kind,
+                    subject=is_subject,
+                    aside=is_aside,
+                    owner=token[:1].isupper() and token.endswith(("'s", "\u2019s")),
+                    generic=stem(text) in GENERIC_STEMS and text not in {"users", "things"},
+                    about=_ABOUT_OF.get(text, frozenset()) if kind == "word" else frozenset(),
+                )
+            )
+    return terms
+
+
+def _says_nothing(token: str, text: str, place: int) -> bool:
+    if text in _UNIT_OF or text in _SILENT or (text in VERBS and text not in _ABOUT_OF):
+        return True
+    is_label = len(token) == 1 and token.isupper() and text not in {"i", "a"} and place > 0
+    if (len(token) > 1 and token.isupper()) or (text in AXIS_OF and text != "us") or is_label:
+        return False
+    return text in STOP_WORDS or text in FRAME_WORDS
+
+
+def _is_name(token: str, place: int, plain: list[str], *, german: bool) -> bool:
+    """Whether it is spelt as a name; German nouns are, so there a title must stand before."""
+    if any(sign.isupper() for sign in token[1:]) or (token[:1].isupper() and token.endswith(("'s", "\u2019s"))):
+        return True
+    return token[:1].isupper() and place > 0 and (not german or plain[place - 1] in _TITLED)
+
+
+def _value(text: str, sort: str) -> str:
+    """What is compared of a value."""
+    if sort == "weekday":
+        return text[:4]
+    if sort == "date" and text in MONTHS:
+        return text[:3]
+    return NUMERALS.get(text, text.replace(",", ".")).rstrip("%") if sort != "code" else text
+
+
+def _sort(token: str, text: str, place: int, plain: list[str]) -> str:
+    """What a value can be exchanged for; empty for what is none."""
+    before = plain[place - 1] if place else ""
+    after = plain[place + 1] if place + 1 < len(plain) else ""
+    if text.removesuffix("s") in _WEEKDAYS or text in _WEEKDAYS:
+        return "weekday"
+    if text in MONTHS and token[:1].isupper() | (text not in {"may", "mar", "mars", "mai", "jan"}):
+        return "date"
+    if text in ORDINALS:
+        return "ordinal"
+    if text[:1].isdecimal() or text in NUMERALS:
+        return _sort_of_number(text, before, after, plain[place + 2 : place + 3])
+    is_code = any(map(str.isdecimal, text)) or _INNER.search(token) is not None
+    return "code" if text and is_code else ""
+
+
+def _sort_of_number(text: str, before: str, after: str, next_one: list[str]) -> str:
+    if text not in NUMERALS and not _AMOUNT.fullmatch(text) and not _CLOCK.fullmatch(text):
+        return "code"
+    if ":" in text or after in _CLOCK_WORDS or before == "las":
+        return "clock"
+    if (
+        after in MONTHS
+        or before in MONTHS
+        or (after == "de" and not MONTHS.isdisjoint(next_one))
+        or _YEAR.fullmatch(text)
+    ):
+        return "date"
+    if text.endswith("%"):
+        return _UNIT_OF["%"]
+    if after in _UNIT_OF:
+        return _UNIT_OF[after]
+    return f"label {stem(before)}" if _is_labelled(text, before) else "figure"
+
+
+def _is_labelled(text: str, before: str) -> bool:
+    """Whether a number only names one of many, as in "berth 4"."""
+    if before in NUMBERED:
+        return True
+    if not before.isalpha() or text in NUMERALS or before.endswith("ed") or before in _UNIT_OF:
+        return False
+    joins = before in _JOINING or before in STOP_WORDS or before in VERBS or before in COPULAS or before in FRAME_WORDS
+    return not joins and stem(before) not in GENERIC_STEMS and before not in _ABOUT_OF
+
+
+def _are_forms(one: str, other: str) -> bool:
+    """Whether two words that begin alike may be forms of one, or one a compound with the other."""
+    shorter, longer = sorted((one, other), key=len)
+    same = next((place for place, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
+    return same == len(shorter) or (same > _PREFIX and same >= 0.6 * len(longer))

@@ -1,0 +1,510 @@
+"""What a text states: its words in order, what each of them is, where the subject ends, and which verb follows.
+
+Only the first statement of a text is read closely. The words that announce a change, deny, tell siblings apart, or name
+a unit are listed in the languages that most notes are in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from holdfast.model.identifiers import FRAME_WORDS
+from holdfast.model.words import STOP_WORDS, folded, query_terms
+
+CHANGE_WORDS = frozenset(
+    """
+    now nowadays anymore currently instead formerly previously henceforth meanwhile updated update correction corrected
+    moved moves changed changes switched raised lowered increased decreased reduced extended shortened renamed
+    replaced replaces upgraded downgraded bumped migrated postponed delayed rescheduled slipped pushed promoted
+    dropped cut doubled halved tripled resized reversed took became becomes went gone since again left retired removed
+    abolished phased sold renewed rewrote rewritten ported relocated cancelled canceled adopted traded
+    quit stopped longer new newer anew lately recently
+    jetzt nun neuerdings inzwischen mittlerweile kunftig seit statt anstatt anstelle verschoben geandert gewechselt
+    umgestellt erhoht gesenkt verlangert verkurzt ersetzt umbenannt abgelost ubernommen umgezogen neu neue neuer neuen
+    neues wieder
+    desormais maintenant dorenavant change modifie deplace reporte repousse remplace augmente baisse reduit passe
+    nouveau nouvelle
+    ahora ya cambio cambiado paso movio aplazo aplazado pospuesto reemplazo reemplazado subio bajo aumento redujo nuevo
+    nueva
+    ora adesso cambiato spostato rinviato sostituito aumentato diventato ridotto nuovo nuova
+    agora mudou adiado substituido aumentou novo nova
+    nu voortaan verplaatst gewijzigd vervangen verhoogd verlaagd nieuwe
+    теперь сейчас отныне больше перенес перенесен перенесли изменен изменили заменен заменили вместо новый новая новое
+    тепер зараз замість
+    teraz obecnie zmieniono zmieniony przeniesiono zamiast nowy nowa
+    artik simdi degisti degistirildi tasindi ertelendi yeni
+    अब बदल बदला बदली नया नई
+    الان اصبح تغير بدلا
+    עכשיו השתנה במקום
+    """.split()  # noqa: SIM905 - a list of words reads better as one text
+)
+CHANGE_PARTS = (
+    "现在", "改为", "改成", "换成", "变成", "变更", "不再", "调整", "更新为", "推迟", "已经", "升级", "改到",
+    "改用", "搬到", "转到", "迁移", "提高到",
+    "現在は", "変更", "になりました", "に変わ", "延期", "ではなく", "切り替え", "移行", "引き上げ", "引き下げ", "今は",
+    "이제", "변경", "바뀌", "바뀐", "더 이상", "대신", "연기", "옮겼", "지금은",
+)  # fmt: skip
+
+NEGATIONS = frozenset(
+    """not no never none without disabled off cannot dont doesnt isnt arent wont nicht kein keine keinen nie niemals
+    ohne pas jamais sans aucun aucune nunca sin ningun ninguna non mai senza nao sem niet geen nooit не нет никогда без
+    nie nigdy degil yok नहीं लא לא""".split()  # noqa: SIM905
+)
+
+# Of each line one word names another thing than the next does: the test server and the live one.
+AXES = (
+    "staging stage production prod produktiv live dev development test testing preview qa sandbox localhost canary uat",
+    "ios android windows macos mac linux ubuntu debian web desktop mobile",
+    "frontend backend",
+    "client server",
+    "eu us usa uk apac emea europe america asia east west north south",
+    "read write reads writes",
+    "inbound outbound incoming outgoing",
+    "upload download uploads downloads",
+    "internal external",
+    "public private",
+    "primary secondary replica standby",
+    "free paid basic pro team enterprise premium starter plus business",
+    "admin user guest",
+    "hourly nightly daily weekly monthly quarterly yearly annual",
+    "left right",
+    "summer winter spring autumn",
+    "morning evening noon",
+    "min max minimum maximum",
+    "unit integration load smoke",
+    "home office work",
+)  # fmt: skip
+AXIS_OF = {word: place for place, words in enumerate(AXES) for word in words.split()}
+
+# What a number stands behind that names one of many, as in "sprint 12", and no value of a thing.
+NUMBERED = frozenset(
+    """step phase part week sprint chapter lesson ticket issue bug incident invoice order room node host shard rack
+    line level round iteration milestone quarter question task item case customer section page q kw nr no pr epic story
+    schritt teil woche kapitel rechnung auftrag raum etape semaine paso semana fase passo batch branch tag
+    size build run job release number numero nummer num""".split()  # noqa: SIM905
+)
+
+# Words that belong to nothing in particular: what shares only these does not speak of the same.
+GENERIC = frozenset(
+    """decision decided decide decides choose chose chosen use uses used using run runs running ran written write
+    writes set sets setting keep keeps kept like likes prefer prefers want wants user users people please always
+    must may can will need needs work works live lives go goes do does done make makes take takes have has get gets
+    our my your their the thing things note notes info called name named about because since so per each every all
+    any only own new old day days week weeks month months year years hour hours minute minutes second seconds time
+    number value main""".split()  # noqa: SIM905
+)
+
+# Words of the part of a sentence that says something of its subject.
+VERBS = frozenset(
+    """is are was were be been has have had may can will must should shall do does did
+    ist sind war waren hat haben wird werden wurde betragt kostet liegt wohnt muss kann soll
+    est sont etait a ont coute sera doit
+    es son era esta estan tiene cuesta trabaja vive
+    e ha sono costa deve
+    kosten heeft zijn
+    runs uses lives costs listens expires starts ends begins takes leads owns runs works serves""".split()  # noqa: SIM905
+)
+
+# As in "Anna leads the team": of these there is one, so that another who does it has taken over.
+ROLES = frozenset(
+    """lead leads head heads own owns maintain maintains manage manages handle handles responsible charge contact
+    our my primary default main favourite favorite only sole official standard chosen
+    leitet verantwortlich zustandig unser unsere mein meine
+    responsable dirige notre mon ma nuestro nuestra mi""".split()  # noqa: SIM905
+)
+# What began with these took place and was over: a line of a log, a meeting.
+HAPPENINGS = frozenset(
+    """meeting sync standup retro retrospective call minutes besprechung reunion deployed fixed finished completed met
+    discussed talked shipped ran merged restarted restored lunch dinner met read watched visited incident measured
+    closed resolved investigated standup""".split()  # noqa: SIM905
+)
+# What follows tells why, and is no part of the statement.
+WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
+
+DAYS = frozenset(
+    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi
+    dimanche lunes martes miercoles jueves viernes sabado domingo
+    january february march april june july august september october november december
+    januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre
+    novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+    noon midnight""".split()  # noqa: SIM905 - a list of words reads better as one text
+)
+NUMERALS = {
+    word: str(number)
+    for number, words in enumerate(
+        (
+            "zero", "one eins une", "two zwei deux dos due", "three drei trois tres tre", "four vier quatre cuatro",
+            "five funf cinq cinco", "six sechs seis", "seven sieben sept siete", "eight acht huit ocho",
+            "nine neun neuf nueve", "ten zehn dix diez", "eleven elf onze once", "twelve zwolf douze doce",
+        )
+    )
+    for word in words.split()
+}  # fmt: skip
+
+# Of what these say there can be many at once: who speaks German may speak Portuguese too.
+ADDITIVE = frozenset(
+    """speak speaks like likes love loves enjoy enjoys know knows own owns collect collects visited visit read watched
+    met finished fixed learned learnt hate hates dislike dislikes allergic injured broke
+    spricht sprechen mag liebt kennt besitzt allergisch parle aime connait allergique habla gusta conoce
+    alergico""".split()  # noqa: SIM905
+)
+# Units by what they measure: amounts of two of these are no versions of each other.
+_UNITS = (
+    """second seconds sec secs ms minute minutes min mins hour hours day days week weeks month months year years
+    sekunde sekunden stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren heure heures
+    jour jours semaine semaines mois an ans hora horas minuto minutos dia dias semanas mes meses ano anos""",
+    "euro euros eur dollar dollars usd pound pounds gbp chf francs \u20ac $ \u00a3",
+    "kb mb gb tb kib mib gib bytes byte",
+    "% percent prozent pourcent",
+    "am pm uhr \u70b9 o'clock",
+    "km m cm mm metres meters miles",
+    "kg g mg grams tons",
+    "degrees \u00b0c grad",
+)
+UNIT_OF = {word: place for place, words in enumerate(_UNITS) for word in words.split()}
+COPULAS = frozenset(
+    """is are was were be been has have had may can will must should shall do does did ist sind war waren hat haben
+    wird werden wurde kann soll muss est sont etait a ont es son era esta estan e ha sono zijn""".split()  # noqa: SIM905
+)
+
+# Verbs of a state, and those that tell that it has changed: "lives in Graz", then "moved to Vienna".
+_STATE_VERBS = (
+    ("live lives living resides based wohnt lebt vive vivo habite vit abita woont", """moved moves relocated settled
+    gezogen umgezogen zieht zog mudo mudado demenage installe trasferito verhuisd lives"""),
+    ("works work working arbeitet travaille trabaja lavora", "joined quit left hired switched changed gewechselt"),
+    ("uses use using nutzt benutzt verwendet utiliza utilise", "switched adopted gewechselt"),
+    ("speaks speak spricht habla parle", ""),
+    ("drinks eats drink eat trinkt isst", "stopped quit gave switched started drinks eats"),
+    ("drives drive", "sold bought traded switched got drives"),
+)  # fmt: skip
+CHANGES_OF: dict[str, frozenset[str]] = {
+    state: frozenset((*states.split(), *changes.split()))
+    for states, changes in _STATE_VERBS
+    for state in states.split()
+}
+
+Kind = Literal["word", "name", "value"]
+
+LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked at
+STEM = 6  # letters of a word that are compared
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
+TOKEN = re.compile(r"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w.:/@+'\u2019%-]*[\w%+])?|/[\w/.-]+|:")
+_POINT_OF_A_WORD = re.compile(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
+    r"\b(Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca|(?<=\s)\d{1,2}(?=\.\s(?:bis|und|Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))\."
+)
+_ENDINGS = re.compile(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
+_CHAT = re.compile(
+    r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE
+)
+_ASIDE = re.compile(
+    r",\s+(?=(?P<it>(?:it|they|he|she|we|this|which)\s)|\w+\s(?:is|are|was|were|has|have)\s)", re.IGNORECASE
+)
+_LEAST_BEFORE = 4  # words before an aside
+_CONTRACTED = frozenset("it that this what who where when how there here let he she".split())  # noqa: SIM905 - as above
+_PRONOUNS = frozenset("I")
+_NUMBER = re.compile(r"\d[\d.,:/-]*")
+_INNER = re.compile(r"\w[/.:@]\w")
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
+_TOPIC_MARK = re.compile("[はが是有在는은이가]")
+_CHANGES = re.compile(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
+_WHY = re.compile(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
+_DATED_LINE = re.compile(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
+_REACH = 4  # words behind the subject among which its verb is
+_PARTICIPLES = frozenset(
+    """sent kept held built made done paid sold shot put found left met told lost bought taught spent set run read hit
+    led fed cut hung stuck worn drawn""".split()  # noqa: SIM905 - a list of words reads better as one text
+)
+_VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
+_KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
+ORDINALS = frozenset(
+    "first second third fourth fifth sixth seventh eighth ninth tenth fifteenth twentieth last".split()  # noqa: SIM905
+)
+_STATES = re.compile(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
+_VERBS_FIRST = frozenset(
+    """prefers prefer likes like wants want uses use keeps keep needs need always never please write run set has have
+    remind answer drinks eats lives works speaks""".split()  # noqa: SIM905
+)
+
+
+def first_sentence(content: str) -> str:
+    """The first sentence that says something, without its final point."""
+    return next(iter(sentences(content)), "").rstrip(".;:, ")
+
+
+def stem(word: str) -> str:
+    """What is compared of a folded word."""
+    return _ENDINGS.sub("", word)[:STEM]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word: its `stem` is what is compared, `text` is folded; `subject` says that it stands before the verb.
+
+    `first` is the first one of a sentence; a `generic` word belongs to nothing in particular; `unit` is what a
+    figure measures; with `alone` it stands in a subject of generic words, which are then what it is about.
+    """
+
+    stem: str
+    text: str
+    kind: Kind
+    subject: bool
+    first: bool = False
+    unit: int | None = None
+    alone: bool = False
+
+    @property
+    def generic(self) -> bool:
+        return self.stem in GENERIC_STEMS and self.text not in _KINDS and not self.alone
+
+    @property
+    def sort(self) -> str:
+        """Whether it is a day, a figure or a name; empty for what is none of these."""
+        if self.kind != "value":
+            return "name" if self.kind == "name" else ""
+        if self.text in DAYS:
+            return "day"
+        return "figure" if self.unit is None else f"figure {self.unit}"
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it can be one of many: a value, a name, or what only begins a sentence with a capital."""
+        return self.kind != "word" or self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`words` are those of the first sentence that say something, `stems` those of the first three, of any kind.
+
+    `telling` are the words that belong to something in particular.
+    `topics` is what it may be about: words of the first sentence that belong to something in particular, no values.
+    `predicate` is the verb that says it, where it is one with a meaning of its own; `said` are all words, folded;
+    `shifted` is what somebody is told to have changed, as in "moved the standup".
+    """
+
+    words: tuple[Word, ...]
+    telling: tuple[Word, ...]
+    topics: frozenset[str]
+    stems: frozenset[str]
+    values: frozenset[str]
+    names: frozenset[str]
+    negated: bool
+    changed: bool
+    happened: bool
+    chatty: bool
+    role: bool
+    predicate: str = ""
+    said: frozenset[str] = frozenset()
+    shifted: frozenset[str] = frozenset()
+
+
+GENERIC_STEMS = frozenset(map(stem, GENERIC))
+ADDITIVE_STEMS = frozenset(map(stem, ADDITIVE))
+
+
+def statement(content: str) -> Statement:
+    """What the beginning of a text states."""
+    return _statement(content[:LONGEST])
+
+
+@lru_cache(2048)  # one note is compared with many, and is found by many questions; the rest of a text is not kept
+def _statement(content: str) -> Statement:
+    said_first = sentences(content)
+    head = _WHY.split(said_first[0], maxsplit=1)[0] if said_first else ""
+    aside = _ASIDE.search(head)
+    before = head[: aside.start()] if aside else ""
+    if aside and len(before.split()) >= _LEAST_BEFORE and (not aside["it"] or any(map(str.isdecimal, before))):
+        head = before  # "it" may say what the matter has become
+    words = _words(head)
+    rest = [word for sentence in said_first[1:3] for word in _words(sentence)]
+    telling = tuple(word for word in words if not word.generic)
+    said = re.findall(r"\w+(?:'\w+)?", folded(head).replace("\u2019", "'"))
+    return Statement(
+        words=tuple(words),
+        telling=telling,
+        topics=frozenset(word.stem for word in telling if word.kind != "value"),
+        stems=frozenset(word.stem for word in (*words, *rest)),
+        values=frozenset(word.stem for word in words if word.kind == "value"),
+        names=frozenset(word.stem for word in words if word.kind == "name"),
+        negated=_is_negated(said),
+        changed=bool(CHANGE_WORDS & set(said) or _CHANGES.search(head)) or any(part in head for part in CHANGE_PARTS),
+        happened=_happened(head) or _is_dated(content),
+        chatty=bool(_CHAT.search(content[:LONGEST])),
+        predicate=_predicate(TOKEN.findall(head)[:MOST_WORDS]),
+        said=frozenset(said),
+        shifted=_shifted(said),
+        role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
+    )
+
+
+def sentences(content: str) -> list[str]:
+    """The sentences of the beginning of a text, without marks of its form."""
+    parts = _SENTENCE.split(_plain(content[:LONGEST]))
+    return [part.strip() for part in parts if re.search(r"\w", part)]
+
+
+def _plain(content: str) -> str:
+    """Without heading marks, emphasis and list marks."""
+    plain = re.sub(r"[`*_#>\[\]()\"\u201c\u201d\u201e]+", " ", re.sub(r"(?m)^\s*(?:[-*+>#]+\s+)+", "", content))
+    return _POINT_OF_A_WORD.sub(r"\1", plain)
+
+
+def _is_negated(words: list[str]) -> bool:
+    return any(word.replace("'", "") in NEGATIONS or word.endswith("n't") for word in words)
+
+
+def _happened(head: str) -> bool:
+    """Whether it tells of what took place, and not of how a meeting that comes round is held."""
+    begins = HAPPENINGS & {folded(token) for token in TOKEN.findall(head)[:3]}
+    first = folded(next(iter(TOKEN.findall(head)), ""))
+    if first.endswith("ed") and first not in CHANGE_WORDS and stem(first) not in GENERIC_STEMS:  # "Painted pier 3"
+        return ": " not in head and not _STATES.search(head)
+    return bool(begins) and (": " in head or not _STATES.search(head))
+
+
+def _is_dated(text: str) -> bool:
+    """Whether it begins with a day, as lines of a log do: "2026-05-12", "12 May: ", "May 12: "."""
+    if re.match(r"\W*\d{4}-\d\d-\d\d", text):
+        return True
+    named = _DATED_LINE.match(text)
+    return named is not None and folded(named["before"] or named["after"]) in DAYS | {"may"}
+
+
+def _words(sentence: str) -> list[Word]:
+    tokens = TOKEN.findall(sentence)[:MOST_WORDS]
+    end = end_of_subject(tokens)
+    words: list[Word] = []
+    for place, token in enumerate(tokens):
+        plain = folded(token.strip(".:/'\u2019").removesuffix("'s").removesuffix("\u2019s"))
+        if not plain or (_says_nothing(plain, token) and not (_is_label(token, place) or _is_owner(token, plain))):
+            continue
+        if UNSPACED.search(plain):
+            words += _pieces(plain, first=place == 0)
+            continue
+        around = (tokens[place - 1] if place else "", tokens[place + 1] if place + 1 < len(tokens) else "")
+        words.append(_word(token, plain, around, place, end))
+    subject = [word for word in words if word.subject]
+    if 0 < len(subject) < len(words) and all(_is_generic_noun(word) for word in subject):
+        words = [replace(word, alone=word.subject) for word in words]
+    return words
+
+
+def _is_generic_noun(word: Word) -> bool:
+    return word.generic and not word.text.endswith("ed") and word.text not in _VERBS_FIRST
+
+
+def _predicate(tokens: list[str]) -> str:
+    """The verb behind the subject, folded; empty where that only joins, tells of a change or is not known."""
+    plain = [folded(token).rstrip(".,") for token in tokens]
+    end = end_of_subject(tokens)
+    sure = next((place for place in range(1, min(len(plain), _REACH)) if _is_inflected(tokens, plain, place)), None)
+    start = end if sure is None else sure
+    joined = False
+    for word, token in zip(plain[start : start + _REACH], tokens[start:], strict=False):
+        if word in COPULAS:
+            joined = True
+        elif word not in STOP_WORDS and word not in CHANGE_WORDS:
+            verb = word in _PARTICIPLES or word.endswith(("ed", "en", "ing")) if joined else _may_be_verb(word, 2)
+            verb = verb or word in ADDITIVE or (sure is not None and not joined)
+            return word if verb and token.islower() else ""
+    return ""
+
+
+def _shifted(said: list[str]) -> frozenset[str]:
+    for place, word in enumerate(said[:-2]):
+        if word in CHANGE_WORDS and word.endswith("ed") and said[place + 1] == "the":
+            return frozenset(map(stem, said[place + 2 : place + 4]))
+    return frozenset()
+
+
+def _is_inflected(tokens: list[str], plain: list[str], place: int) -> bool:
+    """Whether it looks like a verb behind a noun, as in "the shop ships with", "der Nutzer trinkt"."""
+    word, before, after = plain[place], plain[place - 1], plain[place + 1 : place + 2]
+    if not tokens[place].islower() or before in STOP_WORDS or before.endswith("s"):
+        return False
+    if any(word in VERBS or stem(word) in GENERIC_STEMS for word in after):  # it is a noun, as in "reviews need"
+        return False
+    return (word.endswith("s") and not word.endswith("ss")) or (word.endswith("t") and tokens[place - 1][:1].isupper())
+
+
+def _pieces(run: str, *, first: bool) -> list[Word]:
+    """The pairs of signs of a text without spaces; the subject ends at the particle that marks it."""
+    mark = _TOPIC_MARK.search(run)
+    head = set(query_terms(run[: mark.start()])) if mark else set()
+    return [
+        Word(piece, piece, "value" if any(map(str.isdigit, piece)) else "word", first and piece in head)
+        for piece in query_terms(run)
+        if piece not in CHANGE_PARTS
+    ]
+
+
+def _is_label(token: str, place: int) -> bool:
+    """A letter that tells one of several things, as in "Incubator A"; "I" is a pronoun."""
+    return place > 0 and len(token) == 1 and token.isupper() and token not in _PRONOUNS
+
+
+def _is_owner(token: str, plain: str) -> bool:
+    """A name that is a word as well, as in "Ben's birthday"; "it's" and "let's" are none."""
+    return token[:1].isupper() and token.endswith(("'s", "\u2019s")) and plain not in _CONTRACTED
+
+
+def _says_nothing(plain: str, token: str) -> bool:
+    if (
+        plain in DAYS
+        or plain in NUMERALS
+        or plain in ORDINALS
+        or (len(token) > 1 and token.isupper())
+        or (plain in AXIS_OF and (plain != "us" or token.isupper()))
+    ):
+        return False
+    return plain in CHANGE_WORDS or plain in STOP_WORDS or plain in FRAME_WORDS
+
+
+def _word(token: str, plain: str, around: tuple[str, str], place: int, end: int) -> Word:
+    subject = place < end
+    before, after = around
+    numbered = folded(before).rstrip(".:s") in NUMBERED or folded(before) in NUMBERED
+    if _NUMBER.match(plain) or plain in NUMERALS:
+        value = NUMERALS.get(plain, plain.replace(",", ""))
+        unit = None if numbered else _unit(plain, folded(after).rstrip(".,"))
+        return Word(value, plain, "name" if numbered else "value", subject, place == 0, unit)
+    if plain in DAYS:
+        return Word(stem(plain), plain, "value", subject, place == 0)
+    if any(sign.isdigit() for sign in plain):
+        return Word(plain, plain, "name", subject, place == 0)
+    if plain in ORDINALS:
+        return Word(plain, plain, "value" if place else "name", subject, place == 0)
+    is_name = any(sign.isupper() for sign in token[1:]) or (token[:1].isupper() and place > 0) or "/" in plain
+    compared = plain if is_name and _INNER.search(plain) else stem(plain)  # paths begin alike
+    return Word(compared, plain, "name" if is_name else "word", subject, place == 0)
+
+
+def _unit(figure: str, after: str) -> int | None:
+    """What a figure measures, by the word behind it or by how it is written."""
+    if figure.endswith("%"):
+        return UNIT_OF["%"]
+    return UNIT_OF["uhr"] if re.fullmatch(r"\d{1,2}:\d\d", figure) else UNIT_OF.get(after)
+
+
+def end_of_subject(tokens: list[str]) -> int:
+    """The place of the first word that is no part of the subject: a colon, a verb, what has a verb's ending."""
+    plain = [folded(token).rstrip(".,") for token in tokens]
+    if plain and plain[0] in _VERBS_FIRST:
+        return 0
+    for place, word in enumerate(plain):
+        if _is_label(tokens[place], place):
+            continue
+        if word.endswith(":") or (place and word in VERBS):
+            return place
+        if place and plain[place - 1] not in STOP_WORDS and _may_be_verb(word, place):  # as in "for users": none
+            return place
+    return len(tokens) // 2
+
+
+def _may_be_verb(word: str, place: int) -> bool:
+    if stem(word) in GENERIC_STEMS:
+        return word not in AXIS_OF and word not in NUMBERED
+    return place > 1 and word.endswith(_VERB_ENDINGS) and word not in DAYS

@@ -1,0 +1,338 @@
+"""How likely two notes are two versions of one fact: what speaks for it and against it, weighed.
+
+Every sign is a number that two claims show together (`Evidence`); the weights are those of a logistic regression
+(L2 = 1) over all pairs of the notes in bench/data/versions_a.txt and the first halves of bench/data/currency.json
+(`python bench/versions.py --fit` prints them anew). What tells siblings apart for certain, as "berth 4" and "berth 7",
+is no matter of weight: it rules a pair out. Three decisions follow, each with a line of its own, for they are not
+equally dear when wrong: which of two hits comes first (`LED`), whether the older shrinks to a line behind the newer
+(`FOLDED`), and whether an agent is asked to retire it (`PROPOSED`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
+from holdfast.model.matter import may_be_versions as may_be_ruled
+from holdfast.model.matter import may_speak_of_one, sameness, signs
+from holdfast.model.statement import Statement, statement
+
+LED, FOLDED, PROPOSED = 0.02, 0.5, 0.75
+TOLD = 0.15  # without a question that both answer
+SURE = 0.95  # beyond doubt, even where both were told at once
+_USUAL = 0.6  # a cosine that tells nothing
+_ASSUMED = 0.75  # where there are no vectors, words alone must do
+_NEAR = 0.75
+_FAR = 0.3  # below it two notes are about two things
+_SAME_FRAME = 0.6  # of their words are the same: one is written as the other is
+_HALF = 0.5
+_ALIKE = 0.4
+_FEW = 2  # words in the one place in which two claims differ
+_MOST_REST, _MOST_SHARED, _MOST_GAP = 5.0, 4.0, 6.0
+
+WEIGHTS: Mapping[str, float] = {
+    "always": -3.11,
+    "cosine": 4.30,
+    "near": -0.25,
+    "ruled": 2.25,
+    "one denies": -0.84,
+    "denies the same": 1.03,
+    "shared": 0.44,
+    "nothing shared": -1.33,
+    "newer is covered": -0.32,
+    "newer's subject is the older's": -0.02,
+    "older's subject is the newer's": 1.64,
+    "left": -0.35,
+    "fresh": -0.29,
+    "left in the subject": 0.39,
+    "fresh in the subject": -0.35,
+    "more than one other word": 0.27,
+    "asks for the same": 0.28,
+    "asks for something else": -0.77,
+    "longer": -0.07,
+    "other values": -0.80,
+    "other values alone": 0.46,
+    "other words beside other values": 0.23,
+    "other names beside other values": -0.86,
+    "same values": -1.15,
+    "values of other sorts": -1.35,
+    "one has a value": -1.07,
+    "changed": 1.42,
+    "changed, other words and values": -0.61,
+    "changed, no other words": -0.06,
+    "changed to another value": 0.21,
+    "quotes": 0.97,
+    "one frame, other words and values": -1.54,
+    "one frame, other values": -0.90,
+    "one place, another value": 0.57,
+    "one place in the subject": 0.08,
+    "one place in the subject, of a role": 0.48,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What two claims show together: `signs` by name, and whether they are siblings for certain."""
+
+    signs: Mapping[str, float]
+    siblings: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Two claims side by side: what is only in the older (`left`) and in the newer (`fresh`), values apart.
+
+    `mine` and `its` are all the words of each that belong to something in particular. `places` are where they differ;
+    `frame` is how many of all words they share, in 0..1.
+    """
+
+    older: Claim
+    newer: Claim
+    mine: list[Term]
+    its: list[Term]
+    left: list[Term]
+    fresh: list[Term]
+    values: _Values
+    places: list[tuple[list[Term], list[Term]]]
+    frame: float
+
+    @property
+    def shared(self) -> float:
+        return (len(self.mine) - len(self.left) + len(self.its) - len(self.fresh)) / 2
+
+    @property
+    def contrast(self) -> int:
+        """How many words of each stand against each other."""
+        return min(len(self.left), len(self.fresh))
+
+
+def may_be_versions(older: str, newer: str) -> bool:
+    """Whether two texts have anything in common, and neither is talk nor both a record of what took place."""
+    one, other = statement(older), statement(newer)
+    if one.chatty or other.chatty or (one.happened and other.happened):
+        return False
+    return may_speak_of_one(one, other) or not claim(older).about.isdisjoint(claim(newer).about)
+
+
+def likelihood(older: str, newer: str, likeness: float | None) -> float:
+    """How likely two texts that may be versions of one fact are that, in 0..1.
+
+    `likeness` is the cosine of their vectors, None where they have none.
+    """
+    if likeness is not None and likeness < _FAR:
+        return 0.0
+    if not (claim(older).spaced and claim(newer).spaced):  # the signs are of words
+        return _ruled(statement(older), statement(newer), likeness)
+    seen = evidence(older, newer, likeness)
+    return 0.0 if seen.siblings else weighed(seen.signs)
+
+
+def _ruled(older: Statement, newer: Statement, likeness: float | None) -> float:
+    return sameness(signs(older, newer, likeness)) if may_be_ruled(older, newer) else 0.0
+
+
+def weighed(seen: Mapping[str, float]) -> float:
+    """The signs as a likelihood."""
+    return 0.5 + 0.5 * math.tanh(sum(WEIGHTS.get(name, 0.0) * value for name, value in seen.items()) / 2)
+
+
+def evidence(older: str, newer: str, likeness: float | None) -> Evidence:
+    """What is seen of two texts."""
+    one, other = statement(older), statement(newer)
+    both = _side_by_side(claim(older), claim(newer))
+    cosine = _ASSUMED if likeness is None else likeness
+    found = {
+        "always": 1.0,
+        "cosine": cosine - _USUAL,
+        "near": max(0.0, cosine - _NEAR),
+        "ruled": _ruled(one, other, likeness),
+        "one denies": one.negated != other.negated,
+        "denies the same": one.negated != other.negated and not both.fresh and both.shared > 0,
+        **_of_words(both),
+        **_of_values(both),
+        **_of_changes(both),
+        **_of_form(both, is_role=one.role or other.role),
+    }
+    return Evidence({name: float(value) for name, value in found.items()}, _are_siblings(both))
+
+
+def _side_by_side(older: Claim, newer: Claim) -> _Both:
+    mine, its = ([term for term in each.head if term.kind != "value" and not term.generic] for each in (older, newer))
+    return _Both(
+        older,
+        newer,
+        mine,
+        its,
+        left=[term for term in mine if not newer.holds(term)],
+        fresh=[term for term in its if not older.holds(term)],
+        values=_values(older, newer),
+        places=_places(older, newer),
+        frame=2 * len(older.words & newer.words) / max(1, len(older.words) + len(newer.words)),
+    )
+
+
+def _of_words(both: _Both) -> dict[str, float]:
+    """What they share, what each has alone, and what is asked with their words."""
+    older, newer = both.older, both.newer
+    mine, its = older.about - VAGUE, newer.about - VAGUE
+    return {
+        "shared": min(both.shared, _MOST_SHARED),
+        "nothing shared": both.shared == 0,
+        "newer is covered": 1 - len(both.fresh) / max(1, len(both.its)),
+        "newer's subject is the older's": bool(both.its)
+        and all(older.holds(each) for each in both.its if each.subject),
+        "older's subject is the newer's": all(newer.holds(each) for each in both.mine if each.subject),
+        "left": min(len(both.left), _MOST_REST),
+        "fresh": min(len(both.fresh), _MOST_REST),
+        "left in the subject": min(sum(each.subject for each in both.left), 2),
+        "fresh in the subject": min(sum(each.subject for each in both.fresh), 2),
+        "more than one other word": max(0, both.contrast - 1) * (not both.values.differ),
+        "asks for the same": not mine.isdisjoint(its),
+        "asks for something else": bool(mine and its) and mine.isdisjoint(its),
+        "longer": min(_MOST_GAP, abs(len(older.head) - len(newer.head))),
+    }
+
+
+def _of_values(both: _Both) -> dict[str, float]:
+    values, contrast = both.values, both.contrast
+    are_named = all(any(each.kind == "name" for each in rest) for rest in (both.left, both.fresh))
+    return {
+        "other values": values.differ,
+        "other values alone": values.differ and contrast == 0,
+        "other words beside other values": min(contrast, 3) * values.differ,
+        "other names beside other values": are_named and values.differ,
+        "same values": values.same and not values.differ,
+        "values of other sorts": values.other,
+        "one has a value": values.one,
+    }
+
+
+def _of_changes(both: _Both) -> dict[str, float]:
+    """Whether the newer tells that something is no longer as it was, and of what."""
+    changed, values = both.newer.changed, both.values
+    is_new = values.fresh or any(each.kind == "name" for each in both.fresh)
+    return {
+        "changed": changed,
+        "changed, other words and values": changed and both.contrast > 0 and values.differ,
+        "changed, no other words": changed and not values.differ and both.contrast <= 1,
+        "changed to another value": changed and values.differ and not both.left,
+        "quotes": changed and is_new and _quotes(both.older, both.newer),
+    }
+
+
+def _of_form(both: _Both, *, is_role: bool) -> dict[str, float]:
+    """Whether one is written as the other is, and where they differ."""
+    places, differ = both.places, both.values.differ
+    is_one = len(places) == 1 and all(0 < len(side) <= _FEW for side in places[0])
+    in_subject = is_one and any(each.subject for each in places[0][0])
+    return {
+        "one frame, other words and values": both.frame >= _SAME_FRAME and both.contrast > 0 and differ,
+        "one frame, other values": both.frame >= _SAME_FRAME and both.contrast == 0 and differ,
+        "one place, another value": is_one and not in_subject and differ,
+        "one place in the subject": in_subject,
+        "one place in the subject, of a role": in_subject and is_role,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """How the values of two claims compare; `fresh` are those of the newer alone."""
+
+    differ: bool
+    same: bool
+    other: bool
+    one: bool
+    fresh: bool
+
+
+def _values(older: Claim, newer: Claim) -> _Values:
+    mine, its = ([term for term in each.head if term.kind == "value"] for each in (older, newer))
+    left = {term.sort for term in mine if term.stem not in newer.stems}
+    fresh = {term.sort for term in its if term.stem not in older.stems}
+    differ = _can_be_exchanged(left, fresh)
+    same = not {term.stem for term in mine}.isdisjoint(term.stem for term in its)
+    return _Values(differ, same, bool(left and fresh) and not differ, bool(mine) != bool(its), bool(fresh))
+
+
+def _can_be_exchanged(left: set[str], fresh: set[str]) -> bool:
+    """Whether a value of one side may stand in the place of one of the other; a bare figure for any amount."""
+    if not left.isdisjoint(fresh):
+        return True
+    return any(
+        "figure" in one and any(each.startswith(("amount", "clock")) for each in other)
+        for one, other in ((left, fresh), (fresh, left))
+    )
+
+
+def _quotes(older: Claim, newer: Claim) -> bool:
+    """Whether the newer names what the older said of its subject."""
+    return any(term.text in newer.texts for term in older.head if not term.subject and term.kind != "word")
+
+
+def _places(older: Claim, newer: Claim) -> list[tuple[list[Term], list[Term]]]:
+    """Where the words of two claims differ, if they are written alike; either side of a place may be empty."""
+    mine, its = ([term for term in each.head if not term.generic] for each in (older, newer))
+    if len({term.stem for term in mine} & {term.stem for term in its}) < _ALIKE * min(len(mine), len(its)):
+        return []
+    blocks = SequenceMatcher(None, [term.stem for term in mine], [term.stem for term in its], autojunk=False)
+    return [(mine[a:b], its[c:d]) for kind, a, b, c, d in blocks.get_opcodes() if kind != "equal"]
+
+
+def _are_siblings(both: _Both) -> bool:
+    """Whether something tells for certain that they are about two things of one kind."""
+    older, newer = both.older, both.newer
+    if any(older.axes[axis].isdisjoint(newer.axes[axis]) for axis in older.axes.keys() & newer.axes.keys()):
+        return True
+    return (
+        _are_numbered(older, newer)
+        or _is_kin_of(older, newer)
+        or _are_of_two(older, newer)
+        or _fill_one_form(both)
+        or (newer.ended and bool(both.left) and bool(both.fresh))  # what is no longer so is something else
+    )
+
+
+def _fill_one_form(both: _Both) -> bool:
+    """As "Anna takes 5 mg of this" and "of that 10 mg": one sentence with other words in several places."""
+    places = both.places
+    return (
+        len(places) > 1
+        and both.frame >= _HALF
+        and all(a and b for a, b in places)
+        and any(all(any(term.kind != "value" for term in side) for side in place) for place in places)
+    )
+
+
+def _are_numbered(older: Claim, newer: Claim) -> bool:
+    """Whether numbers in their subjects differ, or what they number does."""
+    mine, its = ([term for term in each.head if term.kind == "value"] for each in (older, newer))
+    if any(
+        one.sort == other.sort
+        and one.sort.startswith("label")
+        and one.stem != other.stem
+        and (one.subject or other.subject)
+        for one in mine
+        for other in its
+    ):
+        return True
+    return any(term.subject and term.stem not in newer.stems for term in mine) and any(
+        term.subject and term.stem not in older.stems for term in its
+    )
+
+
+def _is_kin_of(older: Claim, newer: Claim) -> bool:
+    """Whether one tells of somebody, the other of a relative."""
+    mine, its = ({term.text for term in each.head if term.subject and term.text in KIN} for each in (older, newer))
+    return mine != its and mine.isdisjoint(newer.texts) and its.isdisjoint(older.texts)
+
+
+def _are_of_two(older: Claim, newer: Claim) -> bool:
+    """Whether what they tell of belongs to two people."""
+    return any(
+        any(term.owner and term.stem not in other.stems for term in one.head)
+        and (other.mine or any(term.owner for term in other.head))
+        for one, other in ((older, newer), (newer, older))
+    )

@@ -1,0 +1,280 @@
+"""What the servers of a memory share beside its notes: recent recalls, tokens of dry runs, vectors.
+
+What was asked lately as rows, so that any server can take feedback on an answer that another one gave.
+
+An answer does not wait for its row: it is written a moment later, with all that came meanwhile.
+
+Tokens of dry runs as rows: what one server gave, any server of the memory takes, once.
+
+A token's row has hashes alone: who reads the table can confirm nothing, and learns of no note.
+
+Vectors by content as rows: what one server of a memory encoded, no other needs to encode.
+
+They are kept for each tenant apart: what is stored for one tells nothing to another, and a purge takes all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from typing import Final
+
+import structlog
+
+from holdfast.batching import WriteBehind
+from holdfast.errors import StorageError
+from holdfast.model.note import instant
+from holdfast.model.records import RecallEvent
+from holdfast.store.rows.database import Database, Question, Row, TenantRows, Transaction, hurried
+
+KEPT_DAYS: Final = 14
+MOST_KEPT: Final = 20_000
+MOST_WAITING: Final = 256
+BEHIND_SECONDS: Final = 0.1  # from an answer to its row, so that a burst of them is one transaction
+_FOUND: Final = (
+    "SELECT id, at, query, space, shown, vector_set, vector, principal FROM holdfast.recalls WHERE tenant = %s"
+)
+_INSERT: Final = (
+    "INSERT INTO holdfast.recalls (tenant, id, at, query, space, shown, vector_set, vector, principal, server)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant, id) DO NOTHING"
+)
+
+
+class RowRecalls(TenantRows):
+    """See `holdfast.engine.ports.Recalls`, and `holdfast.index.recalls.RecallLog`, which keeps them beside an index."""
+
+    def __init__(self, database: Database, tenant: str) -> None:
+        super().__init__(database, tenant)
+        self._server = secrets.token_hex(8)
+        self._behind = WriteBehind(self._write, MOST_WAITING, BEHIND_SECONDS)
+
+    async def add(self, event: RecallEvent) -> bool:
+        """Take an event, to be kept in a moment; returns whether the last one worked."""
+        return await self._behind.add(event)
+
+    async def write_behind(self) -> None:
+        """Write what is added soon after it was; until cancelled."""
+        await self._behind.run()
+
+    async def flush(self) -> bool:
+        """Write what waits, without waiting for a database that is away; returns whether that worked."""
+        return await self._behind.flush()
+
+    async def _write(self, events: Sequence[RecallEvent]) -> bool:
+        rows = [_row(self._tenant, self._server, event) for event in events]
+        try:
+            with hurried():
+                await self._database.run(self._tenant, lambda tx: tx.each(_INSERT, rows), flush=False)
+        except StorageError:
+            return False
+        return True
+
+    async def get(self, event_id: str, since: str) -> RecallEvent | None:
+        """The event of this id, unless it is older than `since`.
+
+        Raises:
+            StorageError: the database cannot be asked.
+        """
+        return next(iter(await self._find(" AND id = %s AND at >= %s", event_id, since)), None)
+
+    async def latest(self, note_id: str, since: str, principal: str) -> RecallEvent | None:
+        """The latest event not older than `since` in which this principal was shown the note; one of this server first.
+
+        Raises:
+            StorageError: the database cannot be asked.
+        """
+        found = await self._find(
+            " AND principal = %s AND at >= %s AND position(%s IN shown) > 0"
+            " ORDER BY (server = %s) DESC, at DESC, id DESC LIMIT 1",
+            principal, since, f'["{note_id}",', self._server,
+        )  # fmt: skip
+        return next(iter(found), None)
+
+    async def recent(self, principal: str, most: int) -> list[RecallEvent]:
+        """The last recalls of a principal, newest first.
+
+        Raises:
+            StorageError: the database cannot be asked.
+        """
+        return await self._find(" AND principal = %s ORDER BY at DESC, id DESC LIMIT %s", principal, most)
+
+    async def _find(self, clause: str, *values: object) -> list[RecallEvent]:
+        await self.flush()
+        [rows] = await self._database.read(self._tenant, Question(_FOUND + clause, (self._tenant, *values)))
+        return [_event(row) for row in rows]
+
+    async def prune(self) -> int:
+        """Let go of what cannot be rated any more; returns how many recalls went.
+
+        Raises:
+            StorageError: the database refused.
+        """
+        since = instant(datetime.now(UTC) - timedelta(days=KEPT_DAYS))
+        return await self._database.run(self._tenant, partial(_prune, self._tenant, since))
+
+    async def erase(self) -> None:
+        """Take all of them away, and what waits to be written.
+
+        Raises:
+            StorageError: the database refused.
+        """
+        async with self._behind.dropped():
+            await self._database.run(
+                self._tenant,
+                lambda tx: tx.ask("DELETE FROM holdfast.recalls WHERE tenant = %s", self._tenant),
+            )
+
+    async def aclose(self) -> None:
+        """Write what waits; the database is closed by whoever opened it."""
+        await self.flush()
+
+
+def _row(tenant: str, server: str, event: RecallEvent) -> tuple[object, ...]:
+    shown = json.dumps(list(event.shown))
+    asked = event.query.replace("\0", " ")
+    return (
+        tenant, event.id, event.at, asked, event.space, shown, event.vector_set, event.vector, event.principal, server
+    )  # fmt: skip
+
+
+def _event(row: Row) -> RecallEvent:
+    event_id, at, query, space, shown, vector_set, vector, principal = row
+    pairs = tuple((note, relevance) for note, relevance in json.loads(shown))
+    return RecallEvent(event_id, at, query, space, pairs, vector_set, bytes(vector), principal)
+
+
+def _prune(tenant: str, since: str, transaction: Transaction) -> int:
+    row = transaction.ask(
+        "WITH gone AS (DELETE FROM holdfast.recalls WHERE tenant = %s AND (at < %s OR at < (SELECT at"
+        " FROM holdfast.recalls WHERE tenant = %s ORDER BY at DESC LIMIT 1 OFFSET %s)) RETURNING 1)"
+        " SELECT count(*) FROM gone",
+        tenant, since, tenant, MOST_KEPT,
+    ).fetchone()  # fmt: skip
+    return int(row[0]) if row else 0
+
+
+MOST_OPEN: Final = 100  # of one principal; the oldest go
+
+
+class RowTokens(TenantRows):
+    """See `holdfast.engine.ports.Tokens`."""
+
+    async def keep(self, token: str, about: tuple[str, ...], until: str) -> None:
+        """Have a token taken for what `about` says (principal first), before an instant.
+
+        Raises:
+            StorageError: the database refused, or is not known to have taken it.
+        """
+        await self._database.run(self._tenant, partial(_keep, self._tenant, token, about, until))
+
+    async def take(self, token: str, about: tuple[str, ...], now: str) -> bool:
+        """Use a token up; whether it was one for this. That of another principal stays theirs.
+
+        Where the connection is lost at COMMIT a second try finds nothing: the dry run is then asked for again.
+
+        Raises:
+            StorageError: the database refused, or is not known to have given it.
+        """
+        return await self._database.run(self._tenant, partial(_take, self._tenant, token, about, now))
+
+
+def _hash(*parts: str) -> str:
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _keep(tenant: str, token: str, about: tuple[str, ...], until: str, transaction: Transaction) -> None:
+    principal = _hash(about[0])
+    transaction.ask(
+        "DELETE FROM holdfast.tokens WHERE tenant = %s AND principal = %s AND token IN (SELECT token"
+        " FROM holdfast.tokens WHERE tenant = %s AND principal = %s ORDER BY until DESC OFFSET %s)",
+        tenant, principal, tenant, principal, MOST_OPEN - 1,
+    )  # fmt: skip
+    transaction.ask(
+        "INSERT INTO holdfast.tokens (tenant, token, principal, about, until) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT (tenant, token) DO UPDATE SET until = excluded.until",
+        tenant, _hash(token), principal, _hash(*about), until,
+    )  # fmt: skip
+
+
+def _take(tenant: str, token: str, about: tuple[str, ...], now: str, transaction: Transaction) -> bool:
+    transaction.ask("DELETE FROM holdfast.tokens WHERE tenant = %s AND until <= %s", tenant, now)
+    row = transaction.ask(
+        "DELETE FROM holdfast.tokens WHERE tenant = %s AND token = %s AND principal = %s RETURNING about",
+        tenant, _hash(token), _hash(about[0]),
+    ).fetchone()  # fmt: skip
+    return row is not None and row[0] == _hash(*about)
+
+
+_INSERT_VECTOR: Final = (
+    "INSERT INTO holdfast.encodings (tenant, vector_set, content, chunk, vector) VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (tenant, vector_set, content, chunk) DO NOTHING"
+)
+
+log = structlog.get_logger()
+
+
+class RowVectors(TenantRows):
+    """See `holdfast.encode.provider.SharedVectors`."""
+
+    async def known(self, vector_set: str, contents: Sequence[str]) -> dict[str, list[bytes]]:
+        """The chunks of those of these contents that anybody encoded; none where the database is away."""
+        question = Question(
+            "SELECT content, chunk, vector FROM holdfast.encodings"
+            " WHERE tenant = %s AND vector_set = %s AND content = ANY(%s) ORDER BY content, chunk",
+            (self._tenant, vector_set, list(contents)),
+        )
+        try:
+            with hurried():
+                [rows] = await self._database.read(self._tenant, question)
+        except StorageError as error:  # they only spare work
+            log.info("shared_vectors_not_read", reason=str(error))
+            return {}
+        found: dict[str, list[bytes]] = {}
+        for content, chunk, vector in rows:
+            if chunk == len(found.setdefault(content, [])):
+                found[content].append(bytes(vector))
+        return found
+
+    async def keep(self, vector_set: str, made: Mapping[str, Sequence[bytes]]) -> None:
+        """Keep what was made, as far as nobody did, and unless the database is away."""
+        rows = [
+            (self._tenant, vector_set, content, number, chunk)
+            for content, chunks in sorted(made.items())
+            for number, chunk in enumerate(chunks)
+        ]
+        try:
+            with hurried():
+                await self._database.run(self._tenant, lambda tx: tx.each(_INSERT_VECTOR, rows), flush=False)
+        except StorageError as error:  # as above
+            log.info("shared_vectors_not_kept", reason=str(error))
+
+    async def drop(self, vector_set: str) -> None:
+        """Take away all of a set, whose model made them wrongly.
+
+        Raises:
+            StorageError: the database refused.
+        """
+        await self._database.run(
+            self._tenant,
+            lambda tx: tx.ask(
+                "DELETE FROM holdfast.encodings WHERE tenant = %s AND vector_set = %s", self._tenant, vector_set
+            ),
+        )
+
+    async def forget(self, texts: Sequence[str]) -> None:
+        """Take away the vectors of these texts, in every set.
+
+        Raises:
+            StorageError: the database refused.
+        """
+        await self._database.run(self._tenant, partial(forget, self._tenant, texts))
+
+
+def forget(tenant: str, texts: Sequence[str], transaction: Transaction) -> None:
+    """Take away the vectors of these texts, in a transaction."""
+    contents = [sha256(text.encode()).hexdigest() for text in texts]
+    transaction.ask("DELETE FROM holdfast.encodings WHERE tenant = %s AND content = ANY(%s)", tenant, contents)

@@ -1,0 +1,99 @@
+"""JSON schemas that are the same for every server of a process are worked out once in it.
+
+A test's server is a new one, and so is its client, but their schemas follow from the code alone: to generate, inline
+and check them took half of a short test's time. Here each step is done in full for the first server; for later ones its
+outcome is copied, wherever the step is given the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from typing import Any
+from unittest.mock import patch
+
+import fastmcp.server.middleware.dereference as inlining
+from fastmcp.server.dependencies import transform_context_annotations
+from fastmcp.tools.function_parsing import ParsedFunction
+from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
+
+import holdfast.tools.results
+
+Schema = dict[str, Any]
+
+
+@contextmanager
+def worked_out_once() -> Iterator[None]:
+    """In the block every schema is worked out once."""
+    with ExitStack() as replaced:
+        replaced.enter_context(patch.object(holdfast.tools.results, "TypeAdapter", _Adapter))
+        replaced.enter_context(patch.object(ParsedFunction, "from_function", _parsing()))
+        replaced.enter_context(patch.object(inlining, "dereference_refs", _inlining(inlining.dereference_refs)))
+        replaced.enter_context(patch.object(Draft202012Validator, "check_schema", _checking()))
+        yield
+
+
+class _Adapter:
+    """The schema of a result's type."""
+
+    def __init__(self, result: type) -> None:
+        self._result = result
+
+    def json_schema(self) -> Schema:
+        return deepcopy(_schema_of(self._result))
+
+
+@cache
+def _schema_of(result: type) -> Schema:
+    return TypeAdapter(result).json_schema()
+
+
+def _parsing() -> Callable[..., ParsedFunction]:
+    """The schemas of a tool's function: one function of a server is like that of another server but for its closure."""
+    parse, known = ParsedFunction.from_function, dict[tuple[object, ...], ParsedFunction]()
+
+    def parsed(function: Any, validate: bool = True, wrap_non_object_output_schema: bool = True) -> ParsedFunction:
+        if not hasattr(function, "__code__"):
+            return parse(function, validate, wrap_non_object_output_schema)
+        parts = (function.__annotations__, function.__defaults__, function.__kwdefaults__, function.__dict__)
+        key = (function.__code__, function.__doc__, repr(parts), validate, wrap_non_object_output_schema)
+        if key not in known:
+            known[key] = parse(function, validate, wrap_non_object_output_schema)
+        found = known[key]
+        return replace(
+            found,
+            fn=transform_context_annotations(function),
+            input_schema=deepcopy(found.input_schema),
+            output_schema=deepcopy(found.output_schema),
+        )
+
+    return parsed
+
+
+def _inlining(inline: Callable[[Schema], Schema]) -> Callable[[Schema], Schema]:
+    """A schema with its definitions put where they are named."""
+    known: dict[str, Schema] = {}
+
+    def inlined(schema: Schema) -> Schema:
+        if (text := json.dumps(schema)) not in known:
+            known[text] = inline(schema)
+        return deepcopy(known[text])
+
+    return inlined
+
+
+def _checking() -> Callable[..., None]:
+    """Whether a schema is one: a client asks that of every schema that it validates by."""
+    check, sound = Draft202012Validator.check_schema, set[str]()
+
+    def checked(schema: Schema, **options: Any) -> None:
+        if (text := json.dumps(schema)) not in sound or options:
+            check(schema, **options)
+            sound.add(text)
+
+    return checked
