@@ -121,7 +121,13 @@ async def test_a_beginning_that_several_notes_share_changes_nothing(agent: Agent
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"node_id": ["zanzibar"]}, {"reason": "zanzibar" * 100}, {"reason": 7}, {"superseded_by": {}}, {"buoy": "zanzibar"}],
+    [
+        {"node_id": ["zanzibar"]},
+        {"reason": "zanzibar" * 100},
+        {"reason": 7},
+        {"superseded_by": {}},
+        {"buoy": "zanzibar"},
+    ],
 )
 async def test_a_bad_argument_is_refused_and_its_value_is_not_repeated(agent: Agent, arguments: dict[str, Any]) -> None:
     stored = await agent.remember("A buoy.")

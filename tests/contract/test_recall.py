@@ -486,7 +486,8 @@ BAD: list[dict[str, Any]] = [
     {"budget": 0},
     {"budget": -5},
     {"include_outdated": "zanzibar"},
-    {"zanzibar": 1},
+    {"colour": "zanzibar"},
+    {"zanzibar-1": 1},
 ]
 
 

@@ -174,7 +174,7 @@ async def test_rings_of_evolution_end_too(tmp_path: Path) -> None:
         name = by_hand(tmp_path, number, HEMP)
         file = tmp_path / "memories" / "work" / f"{number}.md"
         edge = f'connections: [{{"to": "{hand_id(other)}", "type": "evolved_from"}}]'
-        file.write_text(f'---\nid: "{name}"\n{edge}\n---\n{HEMP}\n', "utf-8")
+        file.write_text(f'---\nid: "{name}"\n{edge}\n---\n{HEMP} ({number})\n', "utf-8")
     async with living(tmp_path) as memory:
         assert sorted(ids(await ask(memory, OLD_WORDS))) == [hand_id(1), hand_id(2)]
 

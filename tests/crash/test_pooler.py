@@ -19,6 +19,7 @@ from conftest import Effort
 from holdfast.app import tenant_key
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import WouldPurge, purge
+from holdfast.engine.admin.undo import undo
 from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
@@ -74,6 +75,12 @@ async def everything(memory: Memory) -> None:
     """Enough of what a memory does that its statements are sent."""
     first = (await keep(memory, "The pilot boat is moored at berth four.")).note.id
     second = (await keep(memory, "The pilot boat is moored at berth nine.", supersedes=(first,))).note.id
+    async with anyio.create_task_group() as many:  # they become one transaction
+        for number in range(8):
+            many.start_soon(keep, memory, f"Buoy {number} is lit.")
+    taken_back = (await keep(memory, "The pilot boat is for sale.")).change_id
+    assert taken_back is not None
+    await memory.attend(lambda ports: undo(ports, CALLER, taken_back))
     answer = await ask(memory, "pilot boat")
     await memory.attend(lambda ports: submit_feedback(ports, CALLER, Feedback(second, 1, event_id=answer.event_id)))
     await memory.attend(lambda ports: submit_feedback(ports, CALLER, Feedback(second, 1)))

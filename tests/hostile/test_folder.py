@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -323,14 +324,17 @@ async def test_a_file_outside_that_shares_its_content_with_a_new_file_is_not_giv
     kept = tmp_path / "kept.md"
     kept.write_text(FOUND)
     os.utime(kept, (1_600_000_000, 1_600_000_000))
-    (home / "memories" / SPACE / "one.md").hardlink_to(kept)
-    (home / "memories" / SPACE / "two.md").hardlink_to(kept)
+    until_adopted = [home / "memories" / SPACE / name for name in ("one.md", "two.md")]
+    for path in until_adopted:
+        path.hardlink_to(kept)
     async with serving(home, ERAS[1]) as agent:
-        hits = (await agent.recall("anchor rusty"))["results"]
-        assert [hit["content"] for hit in hits] == [FOUND, FOUND]
-        until_adopted = [home / "memories" / SPACE / name for name in ("one.md", "two.md")]
+        (hit,) = (await agent.recall("anchor rusty"))["results"]  # one text is one hit
+        assert hit["content"] == FOUND
+        ids = {hit["id"], *re.findall(r"mem_\w+", " ".join(hit["earlier"]))}
+        assert len(ids) == len(until_adopted)
         await eventually(lambda: all(b"id:" in path.read_bytes() for path in until_adopted))
-        assert {hit["id"] for hit in (await agent.recall("anchor rusty"))["results"]} == {hit["id"] for hit in hits}
+        (hit,) = (await agent.recall("anchor rusty"))["results"]
+        assert {hit["id"], *re.findall(r"mem_\w+", " ".join(hit["earlier"]))} == ids
     assert kept.read_text() == FOUND
     assert kept.stat().st_mtime == 1_600_000_000
     assert kept.stat().st_nlink == 1

@@ -284,15 +284,24 @@ def _places(older: Claim, newer: Claim) -> list[tuple[list[Term], list[Term]]]:
 def _are_siblings(both: _Both) -> bool:
     """Whether something tells for certain that they are about two things of one kind."""
     older, newer = both.older, both.newer
-    if any(older.axes[axis].isdisjoint(newer.axes[axis]) for axis in older.axes.keys() & newer.axes.keys()):
-        return True
     return (
-        _are_numbered(older, newer)
+        _are_opposites(older, newer)
+        or _are_numbered(older, newer)
         or _is_kin_of(older, newer)
         or _are_of_two(older, newer)
         or _fill_one_form(both)
         or (newer.ended and bool(both.left) and bool(both.fresh))  # what is no longer so is something else
     )
+
+
+def _are_opposites(older: Claim, newer: Claim) -> bool:
+    """Whether one is of the north gate, the other of the south gate; not where the one thing has moved there since."""
+    for axis in older.axes.keys() & newer.axes.keys():
+        mine, its = older.axes[axis], newer.axes[axis]
+        is_of_subject = any(term.subject and term.text in mine | its for each in (older, newer) for term in each.head)
+        if mine.isdisjoint(its) and (is_of_subject or not (older.changed or newer.changed)):
+            return True
+    return False
 
 
 def _fill_one_form(both: _Both) -> bool:

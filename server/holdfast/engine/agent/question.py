@@ -192,7 +192,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     intent, lapsed = intent_of(text), None
     if time and time.coming and _asks_for_a_list(text, intent):
         time, lapsed = looking_ahead(time), time
-    if time and (intent == WHAT_COMES or _is_nothing_but_time(query, time)):
+    if time and (intent is WHAT_COMES or _is_nothing_but_time(query, time)):  # "what is due" equals it, and is not it
         intent = Intent("list", timely=True)
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))

@@ -381,10 +381,17 @@ def _close_notes(view: IndexView, note: Note, encoded: Encoded, now: str) -> lis
     notes = {end: found.note for end, found in view.notes(item.id for _, item in best).items()}
     vectors = view.first_vectors(vector.key, list(notes)) | {note.id: vector.vector} if vector else {}
     return [
-        _Close(item, notes[item.id], score, likelihood(*in_time(notes[item.id], note), vectors))
+        _Close(item, notes[item.id], score, _likely(notes[item.id], note, vectors))
         for score, item in best
         if item.id in notes
     ]
+
+
+def _likely(other: Note, note: Note, vectors: Mapping[str, bytes]) -> float:
+    """How likely the new note and another tell one fact; also where it is of a time before the other was stored."""
+    older, newer = in_time(other, note)
+    found = likelihood(older, newer, vectors)
+    return max(found, likelihood(other, note, vectors)) if newer is other else found
 
 
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
