@@ -40,6 +40,13 @@ sys.exit(main(sys.argv[1:]))
 Line = dict[str, Any]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def early_answers() -> None:
+    """Without them each test here would wait for what never comes, and say so only after minutes."""
+    stored = json.loads(early.STORED.read_text("utf-8"))["made_for"]
+    assert stored == made_for(), "If this is meant: python tests/house/test_early_answers.py"
+
+
 @pytest.fixture
 def gate(tmp_path: Path) -> Path:
     """A file that the import of the framework waits for."""
