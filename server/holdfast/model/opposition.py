@@ -30,6 +30,7 @@ from holdfast.model.words import STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
 LEAST_SHARED, SHARED_WHERE_CLOSE = 0.5, 2
+CLOSE_Z = 3.4  # deviations above the background: as near as notes that are linked on their own
 _REACH = 3  # a negation is looked for in so many words before
 _CLAUSES = re.compile(r"[.!?;:\n]+|\b(?:but|whereas|while|although|though|however)\b")
 _WORD = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
@@ -58,6 +59,15 @@ _VERBS = {
 }
 _SAYS_NOTHING = STOP_WORDS | _NEGATIONS | _DUTIES | _WELL | _WORKS | {"always", "longer", "very", "use", "using"}
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|s|e|y)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two notes that contradict each other, and how that was seen."""
+
+    memory_id_1: str
+    memory_id_2: str
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)

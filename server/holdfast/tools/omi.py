@@ -19,7 +19,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from holdfast.engine.omi import now
-from holdfast.engine.omi.beliefs import BeliefUpdate, Contradiction, belief_update
+from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update
 from holdfast.engine.omi.memories import (
     MemoriesRecalled,
     MemoryRecall,
@@ -30,6 +30,7 @@ from holdfast.engine.omi.memories import (
 )
 from holdfast.engine.ports import Caller, Ports
 from holdfast.model.omi import MemoryType
+from holdfast.model.opposition import Contradiction
 from holdfast.model.tokens import beginning
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered

@@ -24,6 +24,7 @@ from holdfast.engine.agent.matters import (
     consolidated,
     current_first,
     earlier_of,
+    opposed_pairs,
     valid_then,
     versions_of,
 )
@@ -43,7 +44,6 @@ from holdfast.engine.agent.question import (
     with_meaning,
 )
 from holdfast.engine.agent.remember import AUTO_REASONS
-from holdfast.engine.omi.beliefs import opposed_pairs
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Doubt, Sought, against, sought

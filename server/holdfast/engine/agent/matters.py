@@ -16,6 +16,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.maintenance import cosine
 from holdfast.model.matter import says_more
 from holdfast.model.note import SELF_ID, Note, moment
+from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import FOLDED, LED, SURE, TOLD, may_be_versions
@@ -274,6 +275,27 @@ def consolidated(links: Iterable[LinkRow], shown: Collection[str]) -> dict[str, 
         if link.type == "derived_from" and link.reason == MADE_OF and {link.source, link.target} <= set(shown):
             wholes.setdefault(link.target, []).append(link.source)
     return wholes
+
+
+def opposed_pairs(
+    notes: Sequence[Note], vectors: Mapping[str, bytes], background: tuple[float, float]
+) -> list[Contradiction]:
+    """Which of these notes say the opposite of each other; `background` is mean and deviation of their cosines."""
+    mean, deviation = background
+
+    def are_close(one: Note, other: Note) -> bool:
+        if one.id not in vectors or other.id not in vectors:
+            return False
+        return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
+
+    told = []
+    for one, other in combinations(notes, 2):
+        pattern = opposition(one.content, other.content)
+        if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
+            pattern = close
+        if pattern is not None:
+            told.append(Contradiction(one.id, other.id, pattern))
+    return told
 
 
 def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:

@@ -237,7 +237,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     event, unrated = await kept_event(ports, caller, asking, shown)
     stages.ended("keep")
     stages.tell("recalled", hits=len(found.hits), related=len(found.related))
-    beliefs = await standings(ports, [hit.note for hit in found.hits])
+    held = [hit.note for hit in found.hits if hit.note.type == "belief"]
+    beliefs = await standings(ports, held) if held else {}
     hits = tuple(replace(hit, belief=beliefs.get(hit.note.id, "")) for hit in found.hits)
     tip = await ports.tips.take(ports.index)
     due = await due_notice(ports)

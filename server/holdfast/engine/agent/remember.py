@@ -21,7 +21,7 @@ from holdfast.engine.commit import (
 )
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.jobs.changes import core_notices
-from holdfast.engine.omi.beliefs import CLOSE_Z, Contradiction, keep_contradictions
+from holdfast.engine.omi.beliefs import keep_contradictions
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
 from holdfast.index.rows import IndexedNote, content_key, digest
@@ -29,7 +29,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.matter import parts_that_differ, say_the_same, says_more
 from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Joined, Link, Note, joined, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
-from holdfast.model.opposition import opposition
+from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import Filter, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
 from holdfast.model.versions import PROPOSED

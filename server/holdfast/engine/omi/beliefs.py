@@ -6,9 +6,8 @@ acted upon: nothing is retired and no edge is written because of one. The journa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import structlog
 
@@ -28,27 +27,17 @@ from holdfast.model.lifecycle import Evidence, is_held, read_evidence, standing,
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note
 from holdfast.model.omi import BeliefUpdatedEvent, ContradictionDetectedEvent
-from holdfast.model.opposition import opposition
+from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import Filter
 from holdfast.model.records import CONTRADICTION, JournalRecord, Opposed
 from holdfast.store.codec import changed_document
 from holdfast.store.stored import LARGEST_FILE, Change, Stored
 
 NEAREST, NEAREST_TERMS = 50, 8
-CLOSE_Z = 3.4  # deviations above the background: as near as notes that are linked on their own
 OPPOSITE_EVIDENCE = "one note supports the one and contradicts the other"
 _POLARITIES = {"supports": "contradicts", "contradicts": "supports"}
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """Two notes that contradict each other, and how that was seen."""
-
-    memory_id_1: str
-    memory_id_2: str
-    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +104,6 @@ async def opposed_notes(ports: Ports, note: Note, leave_out: Iterable[str] = ())
         pattern = opposition(note.content, notes[note_id].note.content, close=near[note_id] >= CLOSE_Z)
         if pattern is not None:
             told.append(Contradiction(note.id, note_id, pattern))
-    return told
-
-
-def opposed_pairs(
-    notes: Sequence[Note], vectors: Mapping[str, bytes], background: tuple[float, float]
-) -> list[Contradiction]:
-    """Which of these notes say the opposite of each other; `background` is mean and deviation of their cosines."""
-    mean, deviation = background
-
-    def are_close(one: Note, other: Note) -> bool:
-        if one.id not in vectors or other.id not in vectors:
-            return False
-        return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
-
-    told = []
-    for one, other in combinations(notes, 2):
-        pattern = opposition(one.content, other.content)
-        if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
-            pattern = close
-        if pattern is not None:
-            told.append(Contradiction(one.id, other.id, pattern))
     return told
 
 

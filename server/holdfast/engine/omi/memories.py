@@ -13,7 +13,6 @@ from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.commit import check_count, check_query, resolve_all
 from holdfast.engine.omi.beliefs import (
-    Contradiction,
     keep_contradictions,
     opposed_notes,
     read_contradictions,
@@ -39,6 +38,7 @@ from holdfast.model.omi import (
     memory_type,
     note_types,
 )
+from holdfast.model.opposition import Contradiction
 from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.ranking import Filter, Ranked
 from holdfast.model.records import CONTRADICTION, RecallEvent
