@@ -1,13 +1,8 @@
-"""What a question is for: a list, the user, a person; with the words that tell it.
-
-The words of questions that ask for a list, for what is known of the user, or for a person, folded as words are.
-
-English, German, French and Spanish, and of other languages what is short.
-
-What a question is for that is answered by a list, or by what is about somebody, and not by what its words say.
+"""What a question is for that is answered by a list, or by what is about somebody, and not by what its words say.
 
 Only where every word of it belongs to such a question: "list all decisions in tollgate" asks for a list, "list the
-decisions that slow the build down" has to be searched for. Words of time are taken out before.
+decisions that slow the build down" has to be searched for. Words of time are taken out before. The words are folded;
+they are English, German, French and Spanish, and of other languages what is short.
 """
 
 from __future__ import annotations
@@ -36,10 +31,8 @@ NOUNS: dict[str, str] = {
     folded(word): kind
     for kind, words in {
         "decision": "decision decisions decided entscheidung entscheidungen entschieden beschlossen beschluss "
-        "beschlüsse "
-        ""
-        "décision décisions décidé decisión decisiones decidimos decidido decisione decisioni deciso decisão decisões "
-        "beslissing beslissingen besloten",
+        "beschlüsse décision décisions décidé decisión decisiones decidimos decidido decisione decisioni deciso "
+        "decisão decisões beslissing beslissingen besloten",
         "preference": "preference preferences präferenz präferenzen vorlieben préférence préférences preferencia "
         "preferencias preferenze preferências voorkeuren",
         "goal": "goal goals objective objectives ziel ziele objectif objectifs objetivo objetivos obiettivi doelen",
@@ -54,11 +47,9 @@ NOUNS: dict[str, str] = {
         "experience": "experience experiences erfahrung erfahrungen expérience expériences experiencia experiencias",
         "belief": "belief beliefs überzeugung überzeugungen croyances creencias",
         ANY: "note notes memory memories entry entries thing things everything notiz notizen einträge "
-        "erinnerungen alles "
-        "souvenirs tout nota notas recuerdos todo",
+        "erinnerungen alles souvenirs tout nota notas recuerdos todo",
         DUE: "deadline deadlines milestone milestones appointment appointments frist fristen termin termine "
-        "meilensteine "
-        "échéance échéances rendez-vous plazo plazos vencimiento vencimientos citas hitos scadenze prazos",
+        "meilensteine échéance échéances rendez-vous plazo plazos vencimiento vencimientos citas hitos scadenze prazos",
     }.items()
     for word in words.split()
 }
@@ -69,15 +60,13 @@ DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _wo
 )
 LATEST = _words(
     "recent latest newest last recently lately letzte letzten letzter letztes neueste neuesten neueste "
-    "jüngste jüngsten "
-    "aktuellste aktuellsten dernier dernière derniers dernières récent récente récents récentes último última últimos "
-    "últimas reciente recientes recentes ultime ultimi laatste recente"
+    "jüngste jüngsten aktuellste aktuellsten dernier dernière derniers dernières récent récente récents récentes "
+    "último última últimos últimas reciente recientes recentes ultime ultimi laatste recente"
 )
 LISTING = _words(
     "list lists enumerate browse show all every any our my current active open liste auflisten zeige zeig alle unsere "
     "unser meine gibt lister liste affiche montre tous toutes nos mes muestra lista listar enumera todas "
-    "todos nuestras "
-    "nuestros hay mostra tutte tutti todas toon"
+    "todos nuestras nuestros hay mostra tutte tutti todas toon"
 )
 ASKING = _words(
     "what which where who did have has were was are welche welcher welches was haben wurde wurden quelles quels quel "
