@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.engine.agent.question import with_meaning
+from holdfast.model.doubts import against, sought
 from holdfast.model.identifiers import identifiers_of
+from holdfast.model.note import Note
 from holdfast.model.ranking import (
     WEAK,
     Found,
@@ -128,3 +131,52 @@ def test_common_words_push_nothing_that_meaning_ranks_first_out_of_the_first_fiv
     nearest = max(z for _, z in notes)
     assert nearest in [item.candidate.z for item in kept[:5]]
     assert [item.candidate.id for item in kept[:4]] == [item.candidate.id for item in by_score[:4]]
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "of_another"),
+    [
+        ("The south crane lifts eight tonnes.", "what does the south crane lift?", "what does the north crane lift?"),
+        ("The Advent concert is in St. Gertrud.", "where is the Advent concert?", "where is the Easter concert?"),
+        ("Die Sommerreifen liegen bei Kessler.", "wo liegen die Sommerreifen?", "wo liegen die Winterreifen?"),
+        ("La clé du hangar droit est chez Luc.", "où est la clé du hangar droit ?", "où est la clé du hangar gauche ?"),
+        ("My father's birthday is on 3 May.", "when is my father's birthday?", "when is my mother's birthday?"),
+    ],
+)
+def test_what_is_said_of_the_like_of_a_thing_is_doubtful(stored: str, asked: str, of_another: str) -> None:
+    note = Note(
+        id="mem_1", content=stored, title=stored, created="2026-11-01T00:00:00Z", updated="2026-11-01T00:00:00Z"
+    )
+    assert doubt_of(asked, note) == ""
+    assert doubt_of(of_another, note).startswith("another ")
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("The rear door code is 12, the front door code is 14.", "what is the back door code?"),
+        ("PostgreSQL port 5433 is open.", "which Postgres port?"),
+        ("The gate code is 1234.", "what is the new gate code?"),
+        ("On Thursdays the north and the south crane rest.", "when does the north crane rest?"),
+        ("The blade of the band saw is replaced after forty hours.", "how often is the band saw blade replaced?"),
+    ],
+)
+def test_what_may_be_the_same_thing_is_not_doubted(stored: str, asked: str) -> None:
+    note = Note(
+        id="mem_1", content=stored, title=stored, created="2026-11-01T00:00:00Z", updated="2026-11-01T00:00:00Z"
+    )
+    assert doubt_of(asked, note) == ""
+
+
+def doubt_of(asked: str, note: Note) -> str:
+    plainly = sought(asked)
+    found = against(plainly, note) if plainly else None
+    return found.why if found else ""
+
+
+def test_a_note_that_shares_nothing_but_its_language_is_no_strong_hit() -> None:
+    words = {"quel", "code", "postal", "grand", "mere"}
+    asked = Question("quel est le code postal de ma grand-mère ?", one_language=True)
+    assert ranked(asked, words).weak
+    assert ranked(replace(asked, text="quel est le code de la grue ?"), set()).weak
+    assert not ranked(replace(asked, text="quel est le code de la grue ?"), set(), "code", "grue").weak

@@ -11,18 +11,21 @@ nothing is asked for that could be missed, and nothing speaks against a note.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from holdfast.model.identifiers import NOT_ENGLISH
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
 from holdfast.model.words import STOP_WORDS, any_of, folded, query_terms, written_as_names
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
+SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
 EARLIER: Final = 0.4  # where that is of an earlier time, which may have held on
 VALUE_WORDS: Final = frozenset(  # of questions, for values that a note gives in other words
     "day date time month year weekday cost price much many often long number tag datum preis jour prix".split()  # noqa: SIM905
@@ -124,13 +127,78 @@ _DATE = re.compile(  # its digits are no figure that anything comes to
     rf"|\b(?:{any_of(_MONTHS)}) (?:\d{{1,2}}\b(?:, )?)?(?:(?:19|20)\d\d\b)?"
     r"|\b\d{1,2}:\d\d\b|\b(?:19|20)\d\d\b"
 )
+# Words of which a thing is one alone, as in "the north crane": each line is of one sort, and "=" joins words that mean
+# the same. Those with a "-" have the endings of German, French and Spanish adjectives.
+_SORTED_OUT: Final = """
+    north=northern=nord=nordlich-=norte south=southern=sud=sudlich-=sur east=eastern=ost=ostlich-=este
+    west=western=westlich-=ouest=oeste
+    left=link-=gauche=izquierd- right=recht-=droit-=derech-
+    upper=ober-=superieur-=superior lower=unter-=inferieur-=inferior
+    front=vorder-=avant=delanter- back=rear=hinter-=arriere=traser-
+    inner=inside=indoor=internal=intern- outer=outside=outdoor=external=extern-
+    first=erst-=premier-=primer- second=zweit-=deuxieme=segund- third=dritt-=troisieme=tercer- fourth=viert-=cuart-
+    morning=fruh=matin evening=abend=soir night=nacht=nuit=noche afternoon=nachmittag=tarde
+    summer=sommer=ete=verano winter=hiver=invierno spring=fruhling=printemps=primavera autumn=fall=herbst=automne=otono
+    red=rot-=rouge-=rojo-=roja blue=blau-=bleu-=azul green=grun-=vert-=verde yellow=gelb-=jaune-=amarill-
+    black=schwarz-=noir-=negr- white=weiss-=blanc-=blanche brown=braun-=brun-=marron orange
+    grey=gray=grau-=gris- purple=violet=lila pink=rosa
+    big=large=gross-=grand-=gran small=little=klein-=petit-=pequen-
+    old=alt-=vieux=vieille=viej- new=neu-=nouveau=nouvelle=nuev-
+    hot=heiss-=chaud-=caliente cold=kalt-=froid-=fri- warm-
+    production=prod=live staging=stage development=dev test=testing
+    daily=taglich- weekly=wochentlich- monthly=monatlich- quarterly yearly=annual=jahrlich- hourly
+    incoming=inbound outgoing=outbound
+    public private
+    breakfast lunch dinner=supper
+    minimum=min=lowest maximum=max=highest
+    junior senior
+    mother=mutter=mere=madre father=vater=pere=padre sister=schwester=soeur=hermana brother=bruder=frere=hermano
+    monday=montag=lundi=lunes tuesday=dienstag=mardi=martes wednesday=mittwoch=mercredi=miercoles
+    thursday=donnerstag=jeudi=jueves friday=freitag=vendredi=viernes saturday=samstag=samedi=sabado
+    sunday=sonntag=dimanche=domingo
+"""
+_ENDING = re.compile(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|es|s)\Z")
+_LEAST_PART = 4  # letters that a word of two parts has after the first
+_ALIKE = 4  # letters that two forms of one name begin with: "Postgres" and "PostgreSQL"
+_MOST_WORDS = 400  # of a text whose neighbours are looked at
+
+
+# For each of these words its sort and which of it it is.
+_WHICH: Final[Mapping[str, tuple[int, int]]] = {
+    word: (line, which)
+    for line, words in enumerate(_SORTED_OUT.strip().splitlines())
+    for which, same in enumerate(words.split())
+    for word in same.split("=")
+}
+_FIRST_PART: Final = re.compile(  # of words like "Winterreifen" and "northbound"
+    r"(?:north|nord|south|sud|east|ost|west|upper|ober|unter|vorder|hinter|sommer|summer|winter|nacht|abend)"
+    rf"(?=\w{{{_LEAST_PART}}})"
+)
+_NAMED: Final = re.compile(r"(?<=[^\W_.!?:;] )([A-Z][^\W\d_]{2,})(?:['\u2019]s)? (?=([^\W_]{3,}))")
+
+
+class Apart(NamedTuple):
+    """A thing, by its stem, and which of its sort it is: the "north" one of cranes. `said` is its whole word."""
+
+    thing: str
+    which: tuple[int, int]
+    said: str
+
+
+class NamedThing(NamedTuple):
+    """A thing, by its stem, with a name before it: "Easter" and "concert". `said` is its whole word."""
+
+    thing: str
+    name: str
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
     """What a question plainly asks for, and what it is about: months by number, years, and numbers by the word before.
 
-    `past` says that it asks when something was: the date of a note of that answers.
+    `past` says that it asks when something was: the date of a note of that answers. `apart` are things that it tells
+    from their like by a word of a sort ("north"), `named` by a name before them.
     """
 
     sorts: tuple[Sort, ...] = ()
@@ -139,6 +207,8 @@ class Sought:
     numbered: Mapping[str, str] = field(default_factory=dict)
     past: bool = False
     words: tuple[str, ...] = ()
+    apart: tuple[Apart, ...] = ()
+    named: tuple[NamedThing, ...] = ()
 
 
 class Doubt(NamedTuple):
@@ -214,8 +284,11 @@ def sought(question: str) -> Sought | None:
         _numbered(plain) if asks else {},
         past=re.search(r"\b(?:did|was|were|wurde|war|hat|a ete|fue)\b", plain) is not None,
         words=tuple(word for word in _WORD.findall(plain) if word not in STOP_WORDS),
+        apart=tuple(_things_apart(plain)),
+        named=tuple(_named_things(question, plain)),
     )
-    return found if found.sorts or found.months or found.years or found.numbered else None
+    is_plain = found.sorts or found.months or found.years or found.numbered or found.apart or found.named
+    return found if is_plain else None
 
 
 def against(asked: Sought, note: Note) -> Doubt | None:
@@ -228,6 +301,9 @@ def against(asked: Sought, note: Note) -> Doubt | None:
     if other is not None:
         return other
     words = frozenset(_WORD.findall(plain))
+    sibling = _sibling(asked, text, plain, words)
+    if sibling is not None:
+        return sibling
     for sort in asked.sorts:
         if not _has(sort, plain, words, is_dated=is_dated and asked.past):
             return Doubt(LACKING[sort], f"no {sort}")
@@ -253,7 +329,8 @@ def _has(sort: Sort, plain: str, words: AbstractSet[str], *, is_dated: bool) -> 
         case "figure":
             return digits or not words.isdisjoint(_NUMBERS)
         case "frequency":
-            return not words.isdisjoint(_OFTEN) or (digits and not words.isdisjoint(_UNITS)) or "*" in plain
+            counted = digits or not words.isdisjoint(_NUMBERS)
+            return not words.isdisjoint(_OFTEN) or (counted and not words.isdisjoint(_UNITS)) or "*" in plain
         case "duration":
             return digits or _LASTS.search(plain) is not None or not words.isdisjoint(_LASTING)
         case "time":
@@ -298,3 +375,54 @@ def _numbered(plain: str) -> dict[str, str]:
         for word, number in _COUNTED.findall(plain)
         if word not in STOP_WORDS and word not in _MONTHS and word not in _SHORT and word not in _UNITS
     }
+
+
+def _sibling(asked: Sought, text: str, plain: str, words: AbstractSet[str]) -> Doubt | None:
+    """Where a note speaks of the like of what is asked about, and of that nowhere: of the south crane alone."""
+    if not asked.apart and not asked.named:
+        return None
+    theirs = list(_things_apart(plain)) if asked.apart else []
+    told = set(map(_which, words)) | {its.which for its in theirs}
+    sorts = {(its.thing, its.which[0]) for its in theirs}
+    for mine in asked.apart:
+        if mine.which not in told and (mine.thing, mine.which[0]) in sorts:
+            return Doubt(ANOTHER, f"another {mine.said}")
+    names = [each for each in asked.named if not any(word[:_ALIKE] == each.name[:_ALIKE] for word in words)]
+    others = list(_named_things(text, plain)) if names else []
+    for each in names:
+        if any(its.thing == each.thing for its in others):
+            return Doubt(SIBLING, f"another {each.said}")
+    return None
+
+
+def _which(word: str) -> tuple[int, int] | None:
+    return _WHICH.get(word) or _WHICH.get(f"{_ENDING.sub('', word)}-")
+
+
+def _things_apart(plain: str) -> Iterator[Apart]:
+    """Things told apart by a word of a sort beside them, or in one word with them ("Winterreifen")."""
+    words = _WORD.findall(plain)[:_MOST_WORDS]
+    for place, word in enumerate(words):
+        which = _which(word)
+        if which:
+            for beside in (place - 1, place + 1 + (words[place + 1 : place + 2] == ["s"])):
+                if 0 <= beside < len(words) and _is_thing(words[beside]):
+                    yield Apart(_ENDING.sub("", words[beside]), which, words[beside])
+        elif first := _FIRST_PART.match(word):
+            which = _which(first.group()) or _WHICH[f"{first.group()}-"]
+            yield Apart(_ENDING.sub("", word[first.end() :]), which, word[first.end() :])
+
+
+def _named_things(text: str, plain: str) -> Iterator[NamedThing]:
+    """Things with a name before them, not where every noun has a capital; the first word of a sentence is no name."""
+    if not _GERMAN.isdisjoint(_WORD.findall(plain)):
+        return
+    for found in itertools.islice(_NAMED.finditer(text), _MOST_WORDS):
+        name, thing = folded(found[1]), folded(found[2])
+        if _is_thing(thing) and not {name, name.removesuffix("s")} & _TIMES and _which(name) is None:
+            yield NamedThing(_ENDING.sub("", thing), name, thing)
+
+
+def _is_thing(word: str) -> bool:
+    is_word = len(word) > 2 and not word[0].isdecimal()  # noqa: PLR2004
+    return is_word and not any(word in words for words in (STOP_WORDS, NOT_ENGLISH, _TIMES))

@@ -197,6 +197,12 @@ def shows_another_language(text: str) -> bool:
     return any(sign.isalpha() and not sign.isascii() for sign in text) or any(word in NOT_ENGLISH for word in words)
 
 
+def unheard_of(terms: Sequence[str], unknown: AbstractSet[str]) -> float:
+    """The share of unknown words among those that are no grammar of another language, which any note in it has."""
+    telling = [term for term in terms if term not in NOT_ENGLISH] or terms
+    return sum(term in unknown for term in telling) / len(telling) if telling else 0.0
+
+
 def identifiers_of(text: str) -> frozenset[str]:
     """The identifiers of a question, as `units_of` labels them: each names one thing."""
     return frozenset(unit.label for unit in units_of(text) if unit.kind == "identifier")

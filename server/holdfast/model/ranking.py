@@ -29,7 +29,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.model.doubts import VALUE_WORDS, asks_for_one_thing, is_strange, named_nowhere, never_rising
-from holdfast.model.identifiers import Unit, is_content, shows_another_language, units_of
+from holdfast.model.identifiers import Unit, is_content, shows_another_language, unheard_of, units_of
 from holdfast.model.note import GLOBAL_SPACE, moment
 from holdfast.model.words import query_terms
 
@@ -203,7 +203,7 @@ _FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of wha
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY, _UNREAD = 0.8, 0.6  # what a word weighs more that is no ordinary one; the share of unknown ones
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
-_RELEVANT_WORDS, _ALL_WORDS = 0.3, 2 / 3  # coverages
+_RELEVANT_WORDS, _ALL_WORDS, _GUESSED = 0.3, 2 / 3, 0.5  # coverages; what a meaning counts that was hardly read
 _BY_MEANING, _DOUBT = 0.67, 0.5  # the most of a note that shares no word; of what may be beside the point: below WEAK
 # By how much doubts lower the logarithm of the odds, fitted (docs/measured.md): for each deviation that the meaning of
 # a note is below _PLAIN, where one word is shared; for words and for a name that no note has. Without them: _SURER.
@@ -335,8 +335,7 @@ def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
     """The same note with a share of its odds to be relevant, and why."""
-    worth = _with_odds(min(item.relevance, _SUREST), share)
-    return replace(item, relevance=worth, share=item.share * share, doubt=why)
+    return replace(item, relevance=_with_odds(min(item.relevance, _SUREST), share), share=item.share * share, doubt=why)
 
 
 def _with_odds(probability: float, factor: float) -> float:
@@ -378,11 +377,11 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     lost = len(terms) <= _MOST_TERMS and bool(lost_identifiers(question.text, found))  # longer ones tell more
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
-    unread = question.one_language and unknown >= _UNREAD and shows_another_language(question.text)
+    foreign = shows_another_language(question.text)
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
     unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
     strange_share = len(found.unknown - VALUE_WORDS) / max(1, len(terms)) * (unknown <= _FOREIGN)
-    nobody = "" if shows_another_language(question.text) else named_nowhere(question.text, found.unknown)
+    nobody = "" if foreign else named_nowhere(question.text, found.unknown)
     asked = _Asked(
         question,
         frozenset(terms),
@@ -390,7 +389,8 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         unknown,
         strange=strange,
         unheard=unheard,
-        beside=lost or unread,
+        beside=lost or (question.one_language and foreign and unheard_of(terms, found.unknown) >= _UNREAD),
+        foreign=question.one_language and foreign,
         telling=_telling(question, found),
         content=frozenset(term for term in terms if is_content(term)),
         is_specific=asks_for_one_thing(question.text),
@@ -477,6 +477,7 @@ class _Asked:
     strange: bool
     unheard: bool
     beside: bool  # what it finds may be beside the point, whatever it has in common with it
+    foreign: bool  # in a language that the encoder does not read: meaning alone tells little
     telling: _Telling | None
     content: frozenset[str]
     is_specific: bool
@@ -492,9 +493,10 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     agreement = _agreement(candidate.happened, question, weights.fading)
     affinity = question.affinity.get(candidate.id, 0.0)
     floor, rare = _rarity(candidate, asked.telling)
+    guessed = asked.foreign and asked.content and asked.content.isdisjoint(candidate.matched + candidate.held)
     terms = Terms(
         words=candidate.coverage**weights.words,
-        meaning=weights.z * (candidate.z or 0.0),
+        meaning=weights.z * (candidate.z or 0.0) * (_GUESSED if guessed else 1.0),
         session=weights.session * (candidate.session_z or 0.0),
         subject=weights.subject * subject,
         rare=weights.rare * rare,
@@ -512,7 +514,7 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
         alike = relevance(candidate.coverage, candidate.z, terms=asked.count, named=named, strange=asked.strange)
         likely = careful(alike if candidate.coverage else min(alike, _BY_MEANING))
     worth = max(likely, floor) * (_ORDER_SHARE if question.is_order else 1.0)
-    doubtful = asked.beside or (asked.unheard and candidate.z is not None)
+    doubtful = asked.beside or guessed or (asked.unheard and candidate.z is not None)
     if doubtful and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
         worth = min(worth, _DOUBT)
     left = _left(candidate, asked)
