@@ -223,6 +223,14 @@ def test_ingest_names_the_links_and_special_files_that_it_passes_over(
     assert {"link.md", "pipe.md"} <= {left["where"] for left in again["unmapped"]}
 
 
+def test_ingest_says_what_it_does_not_store_again(environment: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "anchor.md"
+    path.write_text("The anchor is in the shed.", "utf-8")
+    (done,) = told(environment, "", "ingest", str(path))
+    ran(environment, "outdated", "--undo", done["changes"][0])
+    assert "1 note not stored again: deleted, merged or taken back" in ran(environment, "ingest", str(path)).stdout
+
+
 def test_ingest_joins_what_is_stored_already(environment: dict[str, str], tmp_path: Path) -> None:
     first = told(environment, "remember", "remember", "The anchor is in the shed.")
     (tmp_path / "Anchor.md").write_text("the anchor  is in the SHED.\n", "utf-8")

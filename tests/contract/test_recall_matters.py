@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,6 +77,17 @@ async def test_the_newer_of_two_versions_stands_for_the_older_one(agent: Agent, 
     assert behind(answer) == [[f"{old.rstrip('.')} …, 115 days older ({first})"]]
     (line,) = [line for line in answer.text.splitlines() if first in line]
     assert line.endswith(f" earlier: {old.rstrip('.')} …, 115 days older ({first})")
+
+
+async def test_a_copy_of_a_text_is_named_and_not_said_again(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.engine.sync.files.STILL_SECONDS", 3600)  # with their ids they are not alike
+    (agent.home / "memories").mkdir(parents=True, exist_ok=True)
+    for name in ("one", "two"):
+        (agent.home / "memories" / f"{name}.md").write_text("The anchor of the tug is rusty.", "utf-8")
+    answer = await agent.recall("what is wrong with the anchor of the tug?")
+    ((copy,),) = behind(answer)
+    assert re.fullmatch(r"the same text: mem_\w+", copy)
+    assert answer.text.count("rusty") == 1
 
 
 async def test_each_of_many_versions_is_named_and_the_newest_is_first(agent: Agent) -> None:

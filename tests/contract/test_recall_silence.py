@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -315,6 +316,15 @@ async def test_silence_says_which_filter_hides_the_answer(words: Memory, given: 
     (notice,) = [notice for notice in answer.notices if "left out by" in notice]
     assert reason in notice
     assert CRANE in notice
+
+
+async def test_silence_says_that_a_filter_hides_what_may_answer(words: Memory) -> None:
+    query = "does insurance cover steel, accidents, theft, fire and harbour storms?"
+    assert (await ask(words, query)).hits[0].ranked.weak
+    answer = await ask(words, query, tiers=["core"])
+    assert found(answer) == []
+    (notice,) = [notice for notice in answer.notices if "left out by" in notice]
+    assert re.match(r"A weak match \(0\.\d\d\) is left out by tiers", notice)
 
 
 async def test_silence_says_that_the_answer_is_outdated(words: Memory) -> None:

@@ -254,6 +254,8 @@ async def test_every_stored_note_has_a_link(agent: Agent) -> None:
     assert [(link["id"], link["type"], link["weight"]) for link in alone["linked"]] == [
         (first["id"], "preceded_by", 0.1)
     ]
+    assert "Linked: related_to" in first.text
+    assert "Linked" not in alone.text, "that it came after another one says nothing of it"
     assert [(link["id"], link["type"]) for link in elsewhere["linked"]] == [(SELF, "related_to")]
     for note in (first, alone, elsewhere, mine, newer):
         assert (await agent.node(note["id"]))["connections"], note["title"]

@@ -25,6 +25,14 @@ haz lo mismo con los otros dos
 ありがとう
 次は何ですか
 谢谢
+merci beaucoup
+was ist 7 mal 8?
+combien font 12 + 30 ?
+¿cuánto es 5 por 9?
+quanto fa 3 più 4?
+сколько будет 6 на 7?
+三加四等于多少
+2足す2は
 고마워
 شكرا
 """.strip().splitlines()
@@ -58,6 +66,9 @@ three
 E1234
 rename the billing service
 was haben wir beschlossen?
+was kostet das?
+quanto costa?
+combien ?
 comment lance-t-on les tests ?
 ¿cómo ejecutamos las pruebas?
 テストはどう実行しますか

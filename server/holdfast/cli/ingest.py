@@ -210,6 +210,8 @@ def _tell(screen: Screen, told: Mapping[str, ImportReport], *, dry: bool) -> Non
             f"{report.updated:,} brought up to date, {report.same:,} the same as others, "
             f"{report.refused_count:,} refused"
         )
+        if report.gone:
+            screen.say(f"  {counted(report.gone, 'note')} not stored again: deleted, merged or taken back here since")
         _tell_left_out(screen, report.refused, report.refused_count, "yellow")
         _tell_left_out(screen, report.unmapped, report.unmapped_count, "dim")
         for change in reversed(report.changes[-MOST_TOLD:]):

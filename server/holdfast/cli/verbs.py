@@ -107,7 +107,7 @@ _INDENT = "    "
 def remembered(screen: Screen, shape: Shape) -> None:
     screen.say(f"{screen.paint(shape['id'], 'cyan')}  {clean(shape['title'])}")
     screen.say(screen.paint(f"stored as {shape['type']} in space {shape['space']}", "dim"))
-    for link in shape["linked"]:
+    for link in (each for each in shape["linked"] if each["type"] != "preceded_by"):
         screen.say(f"  linked: {link['type']} {link['id']} {clean(link['title'])}")
     for near in shape["similar"]:
         screen.say(f"  says nearly the same: {near['id']} {clean(near['title'])}")

@@ -17,7 +17,12 @@ from holdfast.model.words import STOP_WORDS, folded, folded_words
 Idle = Literal["empty", "order"]
 
 _LONGEST = 400  # characters: who says more says something
-_SUM = re.compile(r"[\d\s.,()]+(?:[-+*/x×÷^%=][\d\s.,()]+)+|\d+ ?%(?= of \d+)| of \d+\b")
+_SUM = re.compile(
+    r"[\d\s.,()]+(?:[-+*/x×÷^%=][\d\s.,()]+)+|\d+ ?%(?= of \d+)| of \d+\b"
+    r"|\d+ ?(?:plus|minus|times|divided by|mal|geteilt durch|fois|moins|divise par|por|mas|menos|entre|per|piu|meno"
+    r"|diviso|vezes|mais|dividido por|keer|maal|razy|на|плюс|минус|умножить на|разделить на|足す|引く|かける|加上?"
+    r"|减去?|乘以?|除以|더하기|빼기|곱하기) ?\d+"
+)
 _KEYWORDS = 2  # words that are no sentence: "error log"
 _ASKING = re.compile("[?？؟]")
 
@@ -65,6 +70,7 @@ _TALK = """
     proximo proxima faca faz fazer mesmo mesma os outros outras outro outra dois duas agora depois e mas isso isto
     qual muito grazie di nuovo perfetto ottimo bene buono buongiorno ciao avanti prossimo prossima fai fare stesso
     stessa per gli altri altre altro altra due tre adesso ora poi ma questo quello cosa viene dopo favore molto va
+    beaucoup pareil font combien mille quanto quanta quantos fa fanno cuanto cuantos son сколько будет wieviel ergibt
     bedankt dank nee goed doei verder ga door doe doen hetzelfde zelfde voor twee nu dan volgende en maar dit dat
     wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla pozostalych dwoch
     teraz potem nastepny nastepne co lub ale prosze да нет спасибо отлично хорошо супер ладно ок привет пока дальше
@@ -75,6 +81,7 @@ _TALK = """
     للاخرين ما التالي من فضلك धन्यवाद हाँ नहीं ठीक है अच्छा नमस्ते जारी रखो अब वही करो बाकी दो के लिए आगे क्या कृपया
 """
 _TALK_UNSPACED = """
+    いくつ いくら て 这样 那样 這樣 等于 多少 等於 加 减 乘 一 二 三 四 五 六 七 八 九 十 얼마
     ありがとうございます ありがとう はい いいえ わかりました 了解です 了解 お願いします こんにちは おはよう
     続けてください 続けて 次は何ですか 次は何 次は 次 同じこと 同じ 残りの二つ 残り 二つ 他の 他 今度 今 それ これ
     もう一度 して しました ください も に を の は で が と ですか です ます か よ ね 大丈夫 いい 谢谢 好的 好 是的

@@ -183,7 +183,8 @@ def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple
 def _whole(hit: Hit, caller: Caller, mark: str) -> str:
     title = own_title(hit.note)
     head = f"{_head(hit, caller, mark)}{short(title, LINE_TOKENS * 2, lead=' ') if title else ''}"
-    return "\n".join([head, hit.shown.text.rstrip(), *(f"{mark} {earlier_line(item)}" for item in hit.earlier)])
+    behind = (f"{mark} {earlier_line(item, hit.note)}" for item in hit.earlier)
+    return "\n".join([head, hit.shown.text.rstrip(), *behind])
 
 
 def _line(hit: Hit, caller: Caller, mark: str) -> str:
@@ -193,8 +194,10 @@ def _line(hit: Hit, caller: Caller, mark: str) -> str:
     return f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}{earlier}"
 
 
-def earlier_line(earlier: Earlier) -> str:
-    """What was said before of the same matter, or a part of what is said, on one line."""
+def earlier_line(earlier: Earlier, newer: Note) -> str:
+    """What was said before of the same matter, or a part of what is said, on one line; a copy is not said again."""
+    if earlier.note.content.split() == newer.content.split():
+        return f"the same text: {earlier.note.id}"
     said = line_of(earlier.note).rstrip(".。! ")
     if earlier.is_part:
         return f"consolidated in it: {said} … ({earlier.note.id})"
@@ -278,7 +281,7 @@ def hit_shape(hit: Hit) -> results.RecallHit:
         "why": "; ".join(filter(None, [retired_line(note), beginning(hit.ranked.why, LINE_TOKENS * 2)])),
     }
     if hit.earlier:
-        shape["earlier"] = [earlier_line(item).removeprefix("earlier: ") for item in hit.earlier]
+        shape["earlier"] = [earlier_line(item, note).removeprefix("earlier: ") for item in hit.earlier]
     if hit.belief:
         shape["belief"] = hit.belief
     if hit.later_since:
@@ -356,7 +359,8 @@ def remembered(outcome: Outcome, space_from: str) -> Rendered:
     }
     verb = "Already stored" if isinstance(outcome, Duplicate) else "Stored"
     lines = [f"{verb}: {note.id} [{note.type}] {short(note.title, TITLE_TOKENS)} (space {note.space}, {space_from})"]
-    lines += [f"Linked: {link.type} {link.id} {short(link.title, LINE_TOKENS)}" for link in linked]
+    told = (link for link in linked if link.type != "preceded_by")  # that it came after another one says nothing of it
+    lines += [f"Linked: {link.type} {link.id} {short(link.title, LINE_TOKENS)}" for link in told]
     lines += [f"Similar ({item.relevance:.2f}): {item.id} {short(item.title, LINE_TOKENS)}" for item in similar]
     return _answer([*lines, *undo_hint(outcome.change_id), *notice_lines(notices)], dict(structured))
 

@@ -115,7 +115,7 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
     told = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
     everywhere = Filter(asking.wanted.now, include_outdated=True)
     if not asking.is_browsing and replace(asking.wanted, include_superseded=False) != everywhere:
-        told.append(_hidden(view, asking, everywhere))
+        told.append(_hidden(view, asking, everywhere, weak=not found.hits))
     return [notice for notice in told if notice]
 
 
@@ -128,18 +128,19 @@ def _unknown_space(name: str, spaces: Sequence[str]) -> str:
     return f'No note is in the space "{name}".{nearest}'
 
 
-def _hidden(view: IndexView, asking: Asking, everywhere: Filter) -> str:
-    """The best note of all, where it is strong and the caller's filter keeps it out."""
+def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) -> str:
+    """The best note of all, where the caller's filter keeps it out; a weak one only where it is wanted."""
     question = replace(asking.question, space=None)
     free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
     best = answer(view, free, 1, explain=False).hits
-    if not best or best[0].ranked.weak:
+    if not best or (best[0].ranked.weak and not weak):
         return ""
     note = best[0].note
     reasons = list(_reasons(note, asking.wanted))
     if not reasons:
         return ""
-    told = f"A relevant note is left out by {' and '.join(reasons)}: {note.id}"
+    what = f"A weak match ({best[0].ranked.relevance:.2f})" if best[0].ranked.weak else "A relevant note"
+    told = f"{what} is left out by {' and '.join(reasons)}: {note.id}"
     if note.is_outdated:  # what is no longer true is not said again
         return told
     title = note.title if len(note.title) <= _LONGEST_TITLE else note.title[:_LONGEST_TITLE] + "…"
