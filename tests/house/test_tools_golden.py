@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -59,6 +60,11 @@ def size(tools: list[dict[str, Any]], *, output: bool) -> int:
 @pytest.fixture(scope="module")
 def tools() -> list[dict[str, Any]]:
     return listed(ERAS[0])
+
+
+def test_every_tool_of_the_agent_says_when_it_is_not_for(tools: list[dict[str, Any]]) -> None:
+    silent = [tool["name"] for tool in tools if not re.search(r"\bnot\b|instead", tool["description"], re.IGNORECASE)]
+    assert silent == []
 
 
 @pytest.mark.parametrize("era", ERAS)
