@@ -147,6 +147,14 @@ async def test_a_persons_own_note_leads_then_what_else_names_them(agent: Agent, 
     assert len(answer.found) == 10
 
 
+async def test_what_only_names_a_person_later_stands_behind_their_own_note(agent: Agent) -> None:
+    own = await agent.remember(
+        "Joost de Wit, electrician, on call for lane four.", type="person", event_time="2026-02-05"
+    )
+    await agent.remember("Spare plates are with Joost.", event_time="2026-08-09")
+    assert (await agent.recall("who is Joost?")).found[0] == own["id"]
+
+
 async def test_a_person_nobody_noted_is_nobody(agent: Agent) -> None:
     await agent.remember("Anna Bruni keeps the books.", type="person")
     assert (await agent.recall("who is Zoe?")).found == []

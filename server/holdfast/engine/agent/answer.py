@@ -157,6 +157,7 @@ def answer(
     if asking.question.past and found.is_inside:
         others = _ranked(view, asking, asking.wanted, most)  # what was valid then may have been said long before
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
+    hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))  # what is only newer goes before no person
     hits = hits[offset:most]
     told = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
     around, tensions = _around(view, hits, told, found.wanted, min(limit, MOST_RELATED))
