@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.index.search.finder import FeedbackIndex, Finder
 
 
+MOST_KEPT = 500  # notes, while one request reads
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
@@ -109,6 +110,7 @@ class IndexView:
         self._connection = connection
         self._finder = finder
         self._feedback = feedback
+        self._read: dict[str, IndexedNote | None] = {}
 
     def search(
         self,
@@ -150,8 +152,22 @@ class IndexView:
         return self._finder().subjects(self._connection, words)
 
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
-        """Notes by id; unknown ids are left out. Their connections are told by `links`."""
-        return note_rows(self._connection, list(ids))
+        """Notes by id; unknown ids are left out. Their connections are told by `links`. What is few is read once."""
+        wanted = list(dict.fromkeys(ids))
+        missing = [note_id for note_id in wanted if note_id not in self._read]
+        read = note_rows(self._connection, missing) if missing else {}
+        if len(self._read) + len(missing) <= MOST_KEPT:
+            self._read |= dict.fromkeys(missing) | read
+        found = ((note_id, read.get(note_id) or self._read.get(note_id)) for note_id in wanted)
+        return {note_id: item for note_id, item in found if item is not None}
+
+    def likenesses(self, vectors: Mapping[str, bytes]) -> dict[str, dict[str, float]]:
+        """See `holdfast.index.search.vectors.likenesses`."""
+        if not vectors:
+            return {}
+        from holdfast.index.search import vectors as surroundings  # noqa: PLC0415 - numpy: start-up stays light
+
+        return surroundings.likenesses(vectors)
 
     def near_each_other(self, key: str, now: str, most: int) -> dict[str, list[tuple[str, float]]]:
         """See `holdfast.index.search.vectors.near_each_other`."""

@@ -21,6 +21,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded, folded_words, query_terms, relatives
@@ -160,7 +161,8 @@ class Unit:
     terms: frozenset[str]
 
 
-def units_of(query: str) -> list[Unit]:
+@lru_cache(16)  # one question is looked at by several
+def units_of(query: str) -> tuple[Unit, ...]:
     """The identifiers of a question, and its other words but those that name nothing."""
     written = [_OUTSIDE.sub("", word) for word in unicodedata.normalize("NFKC", query).split()]
     found: dict[str, Unit] = {}
@@ -173,7 +175,7 @@ def units_of(query: str) -> list[Unit]:
         if term not in taken and is_content(term):
             kind: Kind = "unspaced" if _is_unspaced(term) else "word"
             found.setdefault(term, Unit(term, kind, (term,), frozenset([term])))
-    return list(found.values())[:_MOST_UNITS]
+    return tuple(found.values())[:_MOST_UNITS]
 
 
 def is_content(term: str) -> bool:

@@ -250,8 +250,16 @@ _COSTS = (1, 2, 3, 2, 2, 3, 3, 2, 3, 2, 3, 4)
 
 def most_tokens(text: str) -> int:
     """An upper bound of what a text costs."""
+    return _counted(text) if len(text) <= _SHORT else _count(text)
+
+
+def _count(text: str) -> int:
     costs = (_COST[found.lastgroup or "other"](found.group()) for found in _PART.finditer(text))
     return ceil(sum(costs))
+
+
+_SHORT = 1000  # characters
+_counted = lru_cache(2048)(_count)  # what is shown is counted several times, and is shown again
 
 
 def beginning(text: str, most: int) -> str:

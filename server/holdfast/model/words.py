@@ -134,6 +134,10 @@ def is_unspaced(word: str) -> bool:
 
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query in order, folded, without stop words unless there is nothing else."""
+    return list(_short_query_terms(text) if len(text) <= _SHORT_QUERY else _query_terms(text))
+
+
+def _query_terms(text: str) -> tuple[str, ...]:
     terms: dict[str, None] = {}
     for found in _WORD.finditer(folded(text)):
         word = found.group()
@@ -141,8 +145,11 @@ def query_terms(text: str) -> list[str]:
             terms.update((word[at : at + 2], None) for at in range(len(word) - 1))
         else:
             terms[word] = None
-    telling = [term for term in terms if term not in STOP_WORDS]
-    return telling or list(terms)
+    return tuple(term for term in terms if term not in STOP_WORDS) or tuple(terms)
+
+
+_SHORT_QUERY = 200
+_short_query_terms = functools.lru_cache(512)(_query_terms)  # one question, or name, is looked at by many
 
 
 def written_as_names(text: str) -> frozenset[str]:

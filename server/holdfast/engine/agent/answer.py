@@ -52,6 +52,7 @@ from holdfast.model.note import SELF_ID, Note
 from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.ranking import (
     FLOOR,
+    LEVELLED,
     Filter,
     QueryVector,
     Question,
@@ -165,6 +166,11 @@ def answer(
     elsewhen = found.elsewhen and bool(hits)
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window)
+
+
+def finds_strong(view: IndexView, asking: Asking) -> bool:
+    """Whether an answer may have a strong hit, at less cost than the answer; where something is listed it may."""
+    return asking.intent is not None or any(not item.weak for item in _searched(view, asking, 1, None).best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,15 +340,16 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     chains = view.successors(retired) if retired else {}
     if not asking.question.past:
         ranked = _replaced(view, ranked, chains, wanted)
-    return levelled(_doubted(view, asking, _newest_first(view, ranked, chains, asking.question)))
+    ordered = _newest_first(view, ranked, chains, asking.question)
+    return levelled(_doubted(view, asking, ordered, max(limit, LEVELLED)))
 
 
-def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked]) -> list[Ranked]:
-    """The same in the same order, but less relevant what lacks a value that is asked for, or has another."""
+def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -> list[Ranked]:
+    """The same in the same order, but of the first ones less relevant what lacks a value asked for, or has another."""
     asked = sought(asking.query)
     if asked is None:
         return ranked
-    notes = view.notes(item.candidate.id for item in ranked if item.relevance >= FLOOR)
+    notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= FLOOR)
     found = (_against(asked, notes.get(item.candidate.id)) for item in ranked)
     return [doubted(item, *each) if each else item for item, each in zip(ranked, found, strict=True)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import lru_cache
 from itertools import combinations
 
 from holdfast.index.rows import IndexedNote, LinkRow
@@ -18,7 +19,7 @@ from holdfast.model.matter import says_more
 from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import RankCandidate, Ranked
-from holdfast.model.statement import statement
+from holdfast.model.statement import LONGEST, statement
 from holdfast.model.versions import FOLDED, LED, SURE, TOLD, may_be_versions
 from holdfast.model.versions import likelihood as likelihood_of
 
@@ -86,18 +87,22 @@ def compared(
     """
     tied = {frozenset((link.source, link.target)) for link in links if link.type not in _IN_TIME}
     vectors = view.first_vectors(key, list(notes)) if key else {}
+    alike = view.likenesses(vectors)
+    texts = {each: item.note.content.strip() for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
     fuller: set[tuple[str, str]] = set()
     ordered = sorted(notes, key=lambda each: (notes[each].note.happened, notes[each].note.created, each))
     for one, other in combinations(ordered, 2):
-        if _is_copy(notes[one].note, notes[other].note):
+        if texts[one] == texts[other] and _is_copy(notes[one].note, notes[other].note):
             likely[one, other] = 1.0
             continue
         if frozenset((one, other)) in tied or (one, other) in likely or (other, one) in likely:
             continue
+        if not _may_be_versions(notes[one].note, notes[other].note):
+            continue
         older, newer = in_time(notes[one].note, notes[other].note)
-        found = likelihood(older, newer, vectors)
+        found = _likelihood(older.content[:LONGEST], newer.content[:LONGEST], alike.get(one, {}).get(other))
         if found >= LED and _at_once(older, newer, found):
             unclear += [(newer.id, older.id)] if found >= FOLDED else []
             found = LED if found >= FOLDED else 0.0
@@ -118,11 +123,16 @@ def _is_copy(one: Note, other: Note) -> bool:
 
 def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
     """How likely two notes are versions of one fact, in 0..1, by their texts and vectors alone."""
-    if not _may_be_versions(older, newer) or not may_be_versions(older.content, newer.content):
-        return 0.0  # most pairs, so it is asked first
+    if not _may_be_versions(older, newer):
+        return 0.0
     mine, its = vectors.get(older.id), vectors.get(newer.id)
     likeness = cosine(mine, its) if mine is not None and its is not None else None
-    return likelihood_of(older.content, newer.content, likeness)
+    return _likelihood(older.content[:LONGEST], newer.content[:LONGEST], likeness)
+
+
+@lru_cache(16384)  # many questions find the same notes, and each compares some 240 pairs
+def _likelihood(older: str, newer: str, likeness: float | None) -> float:
+    return likelihood_of(older, newer, likeness) if may_be_versions(older, newer) else 0.0
 
 
 def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -160,11 +170,15 @@ def in_time(one: Note, other: Note) -> tuple[Note, Note]:
 
     What is yet to happen is told of before: a date that was moved forward is the newer word for all that.
     """
-    first, second = sorted((one, other), key=lambda note: (said_at(note), note.created, note.id))
+    first, second = (one, other) if _when(one) <= _when(other) else (other, one)
     planned = first.happened > first.created or second.happened > second.created
     if planned and first.created > second.created and not _near(first.created, second.created):
         return second, first
     return first, second
+
+
+def _when(note: Note) -> tuple[str, str, str]:
+    return said_at(note), note.created, note.id
 
 
 def said_at(note: Note) -> str:

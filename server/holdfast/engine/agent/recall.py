@@ -20,7 +20,17 @@ from dataclasses import dataclass, replace
 import anyio
 
 from holdfast.encode.provider import UNREAD
-from holdfast.engine.agent.answer import Answer, Budget, Hit, Neighbour, Tension, answer, budget_of, with_passages
+from holdfast.engine.agent.answer import (
+    Answer,
+    Budget,
+    Hit,
+    Neighbour,
+    Tension,
+    answer,
+    budget_of,
+    finds_strong,
+    with_passages,
+)
 from holdfast.engine.agent.question import (
     Asking,
     Listing,
@@ -132,7 +142,7 @@ def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) 
     """The best note of all, where the caller's filter keeps it out; a weak one only where it is wanted."""
     question = replace(asking.question, space=None)
     free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
-    best = answer(view, free, 1, explain=False).hits
+    best = answer(view, free, 1, explain=False).hits if weak or finds_strong(view, free) else ()
     if not best or (best[0].ranked.weak and not weak):
         return ""
     note = best[0].note

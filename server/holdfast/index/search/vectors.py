@@ -12,7 +12,7 @@ import copy
 import json
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
@@ -49,6 +49,13 @@ def near_each_other(
     cosines = np.maximum.reduceat(np.maximum.reduceat(vectors @ vectors.T, starts, axis=0), starts, axis=1)
     cosines[~_in_reach(spaces)] = -1.0
     return {note: _nearest(ids, cosines[place], most) for place, note in enumerate(ids)}
+
+
+def likenesses(vectors: Mapping[str, bytes]) -> dict[str, dict[str, float]]:
+    """For each note its cosine with each, to four places: the same whatever else is compared."""
+    table = np.frombuffer(b"".join(vectors.values()), np.float32).reshape(len(vectors), -1)
+    cosines = np.round(np.inner(table, table).astype(np.float64), 4).tolist()
+    return {note: dict(zip(vectors, row, strict=True)) for note, row in zip(vectors, cosines, strict=True)}
 
 
 def _in_reach(spaces: Sequence[str]) -> npt.NDArray[np.bool_]:
