@@ -399,7 +399,7 @@ MUTATIONS = (
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/agent/feedback.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
     Mutation("correction-behind", 5, "a corrected note stands before what corrects it", "engine/agent/answer.py",
-             "_newest_first(view, ranked, chains, asking.question))", "ranked)",
+             "ordered = _newest_first(view, ranked, chains, asking.question)", "ordered = ranked",
              ("tests/contract/test_recall_corrections.py::test_what_evolved_from_a_note_is_not_ranked_below_it",)),
     Mutation("replaced-shown", 5, "what was replaced stands where its successor should", "engine/agent/answer.py",
              "        ranked = _replaced(view, ranked, chains, wanted)\n", "        pass\n",

@@ -24,11 +24,14 @@ from holdfast.index import current, database, schema
 from holdfast.index.maintenance import UseRow, first_vectors
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import NoteRow, Update
+from holdfast.index.rows import note_rows
 from holdfast.index.search import finder as search
 from holdfast.index.search import snapshot
 from holdfast.index.search.finder import Finder
-from holdfast.index.search.vectors import Background, VectorTable
+from holdfast.index.search.vectors import Background, VectorTable, likenesses
+from holdfast.index.view import IndexView
 from holdfast.model import identifiers
+from holdfast.model.maintenance import cosine
 from holdfast.model.note import Link, Note, note_id
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate
 from holdfast.model.records import FileChange, JournalRecord
@@ -209,6 +212,26 @@ async def test_the_vectors_of_a_few_notes_are_looked_up_one_by_one(index: NoteIn
         found = first_vectors(connection, SET, [an_id(7), an_id(900), "mem_nobody"])
         assert found.keys() == {an_id(7), an_id(900)}
         assert next(steps) < 500, "all 1,500 were walked through"
+
+
+async def test_while_one_request_reads_a_few_notes_each_is_read_once(index: NoteIndex) -> None:
+    await index.apply(Update(notes=[row(number, f"note {number}") for number in range(1, 4)]))
+
+    def read(view: IndexView) -> None:
+        with patch("holdfast.index.view.note_rows", wraps=note_rows) as asked:
+            assert view.notes([an_id(2), an_id(1), "mem_nobody"]).keys() == {an_id(2), an_id(1)}
+            assert view.notes([an_id(1), an_id(3), "mem_nobody"])[an_id(3)].note.content == "note 3"
+        assert [call.args[1] for call in asked.call_args_list] == [[an_id(2), an_id(1), "mem_nobody"], [an_id(3)]]
+
+    await index.read(read)
+
+
+def test_cosines_of_many_are_those_of_each_pair_to_four_places() -> None:
+    vectors = dict(zip("abcdefg", random_units(7, 3), strict=True))
+    found = likenesses(vectors)
+    for one, other in itertools.product(vectors, repeat=2):
+        assert found[one][other] == pytest.approx(cosine(vectors[one], vectors[other]), abs=6e-5)
+        assert found[one][other] == likenesses({one: vectors[one], other: vectors[other]})[one][other]
 
 
 # Context columns
