@@ -281,7 +281,10 @@ def _folder_for(settings: Settings, storage: Storage | None) -> Folder:
     share_processor()
     folder = Folder(settings.home)
     if storage is not None:  # a folder is made by its store, and not anew where it has vanished
-        folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            folder.derived.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as why:
+            raise SettingsError(f"{folder.derived} cannot be made: {why.strerror}.", "Check HOLDFAST_HOME.") from why
     return folder
 
 

@@ -257,3 +257,14 @@ def test_a_command_whom_the_database_does_not_let_in_says_what_the_database_says
     said = run([*HOLDFAST, "stats"], environment_in(tmp_path) | {"HOLDFAST_STORE": url}, 2).stderr.decode()
     assert "refuses the user" in said
     assert "pg_hba.conf" in said
+
+
+def test_a_server_and_a_command_that_have_no_place_for_their_index_say_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a file", "utf-8")
+    below = {"HOLDFAST_STORE": postgres.shared().url, "HOLDFAST_HOME": str(tmp_path / "file" / "memory")}
+    for arguments in (("stats",), ("--http", "--port", "0"), ()):
+        said = run([*HOLDFAST, *arguments], environment_in(tmp_path) | below, 2).stderr.decode()
+        assert "holdfast: " in said
+        assert "cannot be made" in said
+        assert "HOLDFAST_HOME" in said
+        assert "Traceback" not in said
