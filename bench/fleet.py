@@ -6,8 +6,8 @@ Notes, questions and vectors are made up from the seed, with a line of the journ
 it; the time of the encoder is left out. A PostgreSQL of its own is started, as the tests do it. Each server that is
 begun is a process of its own. Printed are, in seconds and in processor seconds of the server: how long the folder and a
 server that never saw the memory need to their first answer by words; how long that server needs to have every vector,
-which another server has made; the p50 of recalls of both, asked in turns in the same run; and what a note takes in the
-tables and in a server's index.
+which another server has made; the p50 of recalls of both, asked in turns in the same run; that of the one question that
+each of them asks the database; and what a note takes in the tables and in a server's index.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from holdfast.settings import load_settings
 from holdfast.store.folder import Folder
 from holdfast.store.rows.database import Database, Transaction
 from holdfast.store.rows.moving import load
+from holdfast.store.rows.notes import RowNotes
 from holdfast.store.rows.shared import RowVectors
 from holdfast.store.rows.texts import add_numbers, make_tenant, take_number, write_line
 from scale import CALLER, RandomEncoder, build
@@ -164,6 +165,7 @@ async def measure(run: Run) -> None:
     second, in_folder = replica(run, "second"), build(home, run.seed)
     async with second.running(), in_folder.running():
         await compare(in_folder, second, words)
+        await look(second, run.asked)
         say(f"{STORED} notes stored one after the other", await stored(second, STORED))
     index = sum(path.stat().st_size for path in (run.folder / "second").rglob("index*.db*"))
     print(f"index of a server: {index / 1e6:.1f} MB, {index / run.notes:,.0f} bytes a note")
@@ -182,6 +184,19 @@ async def compare(in_folder: Memory, in_rows: Memory, words: list[str]) -> None:
         p50 = {name: statistics.median(each[place] for each in found) * 1e3 for name, found in times.items()}
         ratio = p50["database"] / p50["folder"]
         print(f"recall p50 {what}: folder {p50['folder']:.1f} ms, database {p50['database']:.1f} ms, {ratio:.2f} times")
+
+
+async def look(memory: Memory, count: int) -> None:
+    """The time of the one question that each answer waits for, where there is nothing new."""
+    store = memory.ports.store
+    assert isinstance(store, RowNotes)
+    place, times = await store.journal_end(), []
+    for _ in range(count):
+        watch = Watch()
+        assert not await store.journal_since(place, 1000)
+        times.append(watch.times)
+    wall, cpu = (statistics.median(each[place] for each in times) * 1e3 for place in (0, 1))
+    print(f"the question whether there is news, p50: {wall:.2f} ms, {cpu:.2f} ms CPU of the server")
 
 
 def sizes(owner: str) -> None:
