@@ -78,6 +78,7 @@ async def merged(admin: Admin) -> str:
     return str((await admin.call("run_maintenance", results=results))["outcomes"][0]["change_id"])
 
 
+@pytest.mark.files("a file of the journal cannot be written")
 async def test_an_answer_stands_and_says_so_where_its_outcome_cannot_be_journalled(admin: Admin) -> None:
     crane, tug = await admin.remember("The crane lifts."), await admin.remember("The tug pulls.")
     merge = await merged(admin)
@@ -106,6 +107,7 @@ async def test_an_answer_stands_and_says_so_where_its_outcome_cannot_be_journall
     assert admin.holding("The tug pushes") == []
 
 
+@pytest.mark.files("a file of the journal cannot be written")
 async def test_a_refusal_stays_what_it_was_where_it_cannot_be_journalled(admin: Admin) -> None:
     with unwritten_outcomes():
         told = await admin.refused("admin_delete_memory", node_id="mem_0000000000000001")
@@ -190,6 +192,7 @@ async def test_a_request_that_made_a_change_and_failed_behind_it_says_that_it_st
     assert await admin.contents("crane lifts") == ["The crane lifts."]
 
 
+@pytest.mark.files("an import is of folders")
 async def test_an_import_that_breaks_off_says_how_far_it_came(admin: Admin, tmp_path: Path) -> None:
     source = tmp_path / "abroad"
     lay_out(source, 60)

@@ -107,6 +107,7 @@ def at_once() -> Iterator[None]:
         yield
 
 
+@pytest.mark.files("it counts the bytes of folders")
 async def test_stats_count_what_is_there(admin: Admin) -> None:
     crane = (await admin.call("remember", content="The crane lifts forty tonnes.", space="harbour"))["id"]
     await admin.call("remember", content="Use tabs.", type="preference", tier="core", space="global")
@@ -159,6 +160,7 @@ async def test_health_counts_the_vectors_in_memory_against_those_in_the_database
     assert "restart this server" in health["vectors_in_memory"]["said"]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) -> None:
     admin.bag.free = anyio.Event()
     with patch("holdfast.engine.encoding.PATIENCE_SECONDS", 0.05):
@@ -179,6 +181,7 @@ async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) 
     assert bad["reason"]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_health_tells_where_the_journal_is_damaged(admin: Admin) -> None:
     for number in range(3):
         await admin.call("remember", content=f"The crane lifts {number} tonnes.")
@@ -255,6 +258,7 @@ async def test_tools_are_told_with_sizes_and_hints(admin: Admin) -> None:
     assert "admin_reencode" in told
 
 
+@pytest.mark.files("it looks into the journal's files")
 async def test_all_vectors_are_made_anew_and_whoever_waits_hears_how_far_it_is(at_once: None, admin: Admin) -> None:
     for number in range(3):
         await admin.call("remember", content=f"Crane {number} is by the quay.")
@@ -306,6 +310,7 @@ def journal(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.files("it looks into the journal's files")
 async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_backend: str) -> None:
     """Else each look would change the bytes that are looked at, and the journal would grow for ever."""
     settings = load_settings({"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_ENCODER": "none"})
@@ -319,6 +324,7 @@ async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_bac
     assert [line["op"] for line in journal(tmp_path) if "admin_read" in str(line)] == ["admin_read_jobs"]
 
 
+@pytest.mark.files("it looks into the journal's files")
 async def test_a_look_is_shown_though_the_journal_cannot_be_told_of_it(admin: Admin) -> None:
     await admin.call("remember", content="The crane lifts forty tonnes.")
     with patch("holdfast.store.notes.NoteFiles.record", side_effect=StorageError("The disk is full.")):

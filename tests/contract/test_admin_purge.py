@@ -48,6 +48,7 @@ async def led_a_full_life(admin: Admin) -> tuple[str, str]:
     return note, ferry
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("encoder", ["none", "builtin"])
 async def test_no_byte_of_a_purged_note_stays(tmp_path: Path, era: str, encoder: str) -> None:
     home = tmp_path / "home"
@@ -101,6 +102,7 @@ async def test_a_merged_note_is_purged_alone_and_the_answer_names_the_one_that_h
     assert (await admin.node(ferry))["content"] == FERRY
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_note_whose_file_a_person_removed_leaves_no_history_either(admin: Admin) -> None:
     note = await admin.remember("The zanzibar crane.")
     await admin.call("admin_update_memory", node_id=note, content="The quixotic crane.")
@@ -110,6 +112,7 @@ async def test_a_note_whose_file_a_person_removed_leaves_no_history_either(admin
     assert admin.holding("zanzibar", "quixotic") == []
 
 
+@pytest.mark.files("a vault is of folders")
 async def test_backups_from_before_are_named_and_others_not(admin: Admin) -> None:
     without = (await admin.call("admin_backup"))["backup_id"]
     note = await admin.remember("The zanzibar crane.")
@@ -124,6 +127,7 @@ async def test_backups_from_before_are_named_and_others_not(admin: Admin) -> Non
     assert len(changes) == len(set(changes))
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_text_that_another_note_has_too_is_kept_for_it(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.engine.sync.files.STILL_SECONDS", 3600)  # with their ids they are not alike
     await admin.remember(FERRY)
@@ -140,6 +144,7 @@ async def test_a_text_that_another_note_has_too_is_kept_for_it(admin: Admin, mon
     assert (await admin.node(second))["content"] == "Alike, a zanzibar."
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_purge_is_confirmed_for_one_note_as_it_was(admin: Admin) -> None:
     note, other = await admin.remember("The zanzibar crane."), await admin.remember(FERRY)
     before = admin.notes()
@@ -174,6 +179,7 @@ async def test_others_go_on_storing_while_a_note_is_purged(tmp_path: Path, era: 
         assert admin.holding("zanzibar") == []
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_belief_is_purged_from_every_capsule_and_the_rest_of_these_stays(admin: Admin) -> None:
     stored = [("Zanzibar is the best harbour.", 0.9), ("Ferries are punctual.", 0.8)]
     beliefs = [
@@ -191,6 +197,7 @@ async def test_a_belief_is_purged_from_every_capsule_and_the_rest_of_these_stays
     assert capsule["checksum"] == checksum(capsule)
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_purge_does_not_make_a_foreign_change_trusted(tmp_path: Path, era: str) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

@@ -47,7 +47,11 @@ def test_a_person_who_starts_an_http_server_is_told_where_it_is(environment: dic
         command = [*HOLDFAST, "--http", "--port", str(port)]
         with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
             os.close(theirs)
-            assert f"http://127.0.0.1:{port}/mcp" in _read(ours).decode()
+            said = b""
+            while f"http://127.0.0.1:{port}/mcp".encode() not in said:  # other remarks may come before it
+                more = _read(ours)
+                assert more, said
+                said += more
             process.terminate()
             process.wait(PATIENCE)
         os.close(ours)
@@ -155,6 +159,7 @@ def test_a_note_cannot_steer_the_terminal_that_shows_it(environment: dict[str, s
     assert ESCAPE in told(environment, "recall_node", "node", stored["id"])["content"]
 
 
+@pytest.mark.files("it writes files by hand")
 def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
     ran(environment, "remember", FACT, "--space", "global")
     old = told(environment, "remember", "remember", "The anchor is red.", "--type", "decision")
@@ -167,6 +172,7 @@ def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
     assert ran(environment, "stats").stdout.startswith("3 notes, 1 of them outdated, in ")
 
 
+@pytest.mark.files("what is imported comes into a folder")
 def test_what_was_ingested_is_found_by_meaning_without_any_server(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "tea.md").write_text("Anna takes her tea without sugar.", "utf-8")
     (tmp_path / "crane.md").write_text("The crane is painted yellow.", "utf-8")
@@ -177,6 +183,7 @@ def test_what_was_ingested_is_found_by_meaning_without_any_server(environment: d
     assert hit["content"] == "Anna takes her tea without sugar."
 
 
+@pytest.mark.files("what is imported comes into a folder")
 def test_ingest_stores_every_file_once_and_names_those_it_refuses(environment: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "papers"
     (folder / "deep").mkdir(parents=True)
@@ -207,6 +214,7 @@ def test_ingest_stores_every_file_once_and_names_those_it_refuses(environment: d
     assert "no file" in ran(environment, "ingest", str(tmp_path / "none"), code=2).stderr
 
 
+@pytest.mark.files("what is imported comes into a folder")
 def test_ingest_names_the_links_and_special_files_that_it_passes_over(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -223,6 +231,7 @@ def test_ingest_names_the_links_and_special_files_that_it_passes_over(
     assert {"link.md", "pipe.md"} <= {left["where"] for left in again["unmapped"]}
 
 
+@pytest.mark.files("what is imported comes into a folder")
 def test_ingest_says_what_it_does_not_store_again(environment: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "anchor.md"
     path.write_text("The anchor is in the shed.", "utf-8")
@@ -231,6 +240,7 @@ def test_ingest_says_what_it_does_not_store_again(environment: dict[str, str], t
     assert "1 note not stored again: deleted, merged or taken back" in ran(environment, "ingest", str(path)).stdout
 
 
+@pytest.mark.files("what is imported comes into a folder")
 def test_ingest_joins_what_is_stored_already(environment: dict[str, str], tmp_path: Path) -> None:
     first = told(environment, "remember", "remember", "The anchor is in the shed.")
     (tmp_path / "Anchor.md").write_text("the anchor  is in the SHED.\n", "utf-8")

@@ -119,6 +119,7 @@ async def test_the_turns_are_looked_through_before_a_purge_locks_the_memory_and_
         assert (await queue.state()).turns == 4
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_was_said_is_offered_judged_stored_and_undone_as_one(era: str, tmp_path: Path) -> None:
     session = claude_session(tmp_path)
@@ -256,6 +257,7 @@ async def test_a_piece_with_nothing_worth_a_note_is_done_with(tmp_path: Path) ->
     assert b"Go on." not in kept
 
 
+@pytest.mark.files("it looks into the files")
 async def test_what_was_recalled_and_is_said_again_is_no_new_note(tmp_path: Path) -> None:
     session = claude_session(tmp_path)
     async with with_sessions(tmp_path) as (agent, memory):

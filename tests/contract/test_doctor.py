@@ -37,6 +37,7 @@ def checks(environment: dict[str, str], *arguments: str, code: int = 0) -> dict[
     return {found["what"]: found for found in told["checks"]}
 
 
+@pytest.mark.files("beside a database it looks at other things, and says so")
 def test_a_healthy_memory_is_told_in_one_line_for_each_check(environment: dict[str, str], home: Path) -> None:
     lines = ran(environment, "doctor").stdout.splitlines()
     assert lines
@@ -55,6 +56,7 @@ def test_the_vectors_that_come_into_memory_are_counted_against_the_index(environ
     assert (found["status"], found["said"][:32]) == ("ok", "all 2 in the index were read; a ")
 
 
+@pytest.mark.files("it is about the folder")
 def test_a_folder_that_is_not_there_yet_is_not_made(environment: dict[str, str], tmp_path: Path) -> None:
     assert checks(environment)["folder"]["status"] == "warn"
     assert not Path(environment["HOLDFAST_HOME"]).exists()
@@ -63,6 +65,7 @@ def test_a_folder_that_is_not_there_yet_is_not_made(environment: dict[str, str],
     assert checks(environment | {"HOLDFAST_HOME": str(tmp_path / "file")}, code=2 - 1)["folder"]["status"] == "fail"
 
 
+@pytest.mark.files("it is about the folder")
 def test_a_folder_that_cannot_be_made_is_told_before_the_first_note(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,12 +76,14 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_first_note(
     assert checks(environment, code=1)["folder"]["status"] == "fail"
 
 
+@pytest.mark.files("it is about the folder")
 def test_a_folder_that_others_may_look_into_is_told(environment: dict[str, str], home: Path) -> None:
     home.chmod(0o755)
     found = checks(environment)["permissions"]
     assert (found["status"], found["remedy"]) == ("warn", f"chmod 700 {home}")
 
 
+@pytest.mark.files("it is about the folder")
 def test_files_that_are_no_notes_and_texts_that_lost_a_race_are_named(environment: dict[str, str], home: Path) -> None:
     (home / "memories" / "broken.md").write_text("---\nid: [\n---\nx", "utf-8")
     (home / "trash" / "conflicts" / "lost.md").write_text("x", "utf-8")
@@ -87,6 +92,7 @@ def test_files_that_are_no_notes_and_texts_that_lost_a_race_are_named(environmen
     assert "1 text that lost a race" in found["conflicts"]["said"]
 
 
+@pytest.mark.files("it is about the folder")
 def test_a_foreign_change_of_a_page_is_told_until_it_is_accepted(environment: dict[str, str], home: Path) -> None:
     (home / "MEMORY.md").write_text("Mine.", "utf-8")
     checks(environment)
@@ -98,6 +104,7 @@ def test_a_foreign_change_of_a_page_is_told_until_it_is_accepted(environment: di
     assert checks(environment)["pages"]["status"] == "ok"
 
 
+@pytest.mark.files("beside a database it looks at other things, and says so")
 def test_keys_that_nobody_reads_and_values_that_cannot_be_used_are_told(
     environment: dict[str, str], home: Path
 ) -> None:
@@ -167,6 +174,7 @@ def test_without_the_vector_extension_it_says_what_that_costs(
     assert database.vector_extension  # the real one is only left aside
 
 
+@pytest.mark.files("it is about the folder")
 def test_a_damaged_line_of_the_journal_is_told_with_its_place_and_never_its_text(
     environment: dict[str, str], home: Path
 ) -> None:

@@ -41,6 +41,7 @@ async def store(agent: Agent, count: int) -> None:
         agent.write_by_hand(f"harbour/{len(list(agent.home.rglob('*.md')))}.md", "The crane is by the quay.")
 
 
+@pytest.mark.files("it looks into the files")
 async def test_it_is_said_once_a_day_with_how_much_waits(agent: Agent) -> None:
     await store(agent, LEAST - 1)
     assert await notices(agent) == []

@@ -427,6 +427,7 @@ async def test_what_another_session_wrote_late_is_filed_under_its_own_folder(tmp
     assert spaces["In the tower."] == "harbour"
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("raw", ["true", "false"])
 async def test_what_nobody_distils_goes_or_stays_as_it_was_said_where_that_is_wanted(raw: str, tmp_path: Path) -> None:
     session, clock = claude_session(tmp_path), Clock()

@@ -106,6 +106,7 @@ def test_without_a_server_notes_are_found_by_their_words(here: dict[str, str]) -
     assert inject(here, hook(session="two", prompt="thanks!")) == ""
 
 
+@pytest.mark.files("it is about a folder's index that is asked without a server")
 def test_without_a_server_neither_the_framework_nor_numpy_is_imported(here: dict[str, str]) -> None:
     run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     imported = imported_for(here, hook())
@@ -114,6 +115,7 @@ def test_without_a_server_neither_the_framework_nor_numpy_is_imported(here: dict
     assert not {"aiosqlite", "sqlite_vec", "httpx", "yaml"} & imported
 
 
+@pytest.mark.files("it writes files by hand")
 def test_without_a_server_a_note_that_was_changed_behind_the_index_is_told_as_it_is_now(here: dict[str, str]) -> None:
     run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     (path,) = (Path(here["HOLDFAST_HOME"]) / "memories" / "harbour").glob("*.md")
@@ -131,6 +133,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("python", [HOLDFAST, (sys.executable, "-c", OF_MANY_NOTES)])
 def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
     here: dict[str, str], python: tuple[str, ...]
@@ -147,6 +150,7 @@ def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
     assert not imported_for(here, asked, "colza") & {"anyio", "numpy"}, "the whole engine is started once for it"
 
 
+@pytest.mark.files("it writes files by hand")
 def test_without_a_server_a_note_is_found_by_what_was_written_into_it_by_hand_and_in_a_folder_in_a_folder(
     here: dict[str, str],
 ) -> None:
@@ -173,6 +177,7 @@ def test_without_a_server_and_without_an_index_the_notes_are_told(here: dict[str
     assert LAMP in added(inject(here, hook()))
 
 
+@pytest.mark.files("it is about a folder's index that is asked without a server")
 def test_without_a_server_and_with_half_an_index_the_notes_are_told(here: dict[str, str]) -> None:
     run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     take_back_building(Path(here["HOLDFAST_HOME"]) / ".holdfast" / "index.db")
@@ -180,6 +185,7 @@ def test_without_a_server_and_with_half_an_index_the_notes_are_told(here: dict[s
     assert inject(here, hook()) == ""
 
 
+@pytest.mark.files("it is about a folder's index that is asked without a server")
 def test_without_a_server_a_session_that_began_in_an_empty_memory_is_told_its_first_notes_later(
     here: dict[str, str],
 ) -> None:
@@ -202,6 +208,7 @@ def test_without_a_server_what_was_replaced_or_is_over_is_not_told(here: dict[st
     assert LAMP not in told
 
 
+@pytest.mark.files("it writes files by hand")
 def test_without_a_server_core_notes_the_now_page_and_the_user_come_first(here: dict[str, str], server: Stdio) -> None:
     server.tool("remember", content="The user reads Malayalam.", about_self=True, type="preference")
     server.tool("remember", content="Never touch the old beacon.", space="harbour", tier="core")
@@ -217,6 +224,7 @@ def test_without_a_server_core_notes_the_now_page_and_the_user_come_first(here: 
     assert re.search(r"<note [0-9a-f]{8}>", told)
 
 
+@pytest.mark.files("it is about a folder's index that is asked without a server")
 def test_without_a_server_of_two_hooks_of_one_session_at_once_one_is_told(here: dict[str, str]) -> None:
     run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     given, settings, told = {"prompt": PROMPT, "session_id": "one", "cwd": "/srv/harbour"}, load_settings(here), []
@@ -254,6 +262,7 @@ def test_a_server_that_was_killed_is_passed_over_and_its_socket_taken_away_by_th
         assert str(next_one.process.pid) in left.name
 
 
+@pytest.mark.files("what is derived has another place beside a database")
 def test_a_server_whose_derived_files_are_deleted_makes_its_socket_anew(here: dict[str, str], server: Stdio) -> None:
     derived = Path(here["HOLDFAST_HOME"]) / ".holdfast"
     derived.rename(derived.with_name("away"))
@@ -396,6 +405,7 @@ def test_the_limit_is_over_with_the_answer(here: dict[str, str]) -> None:
     assert ran.stdout.split() == [b"0", b"(0.0,", b"0.0)"]
 
 
+@pytest.mark.files("it is about a folder and a database")
 @pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)
 @pytest.mark.parametrize("place", ["environment", "file"])
 def test_with_a_database_its_own_server_is_asked_and_never_one_of_the_folder(
@@ -423,6 +433,7 @@ def test_with_a_database_its_own_server_is_asked_and_never_one_of_the_folder(
     assert newer in told
 
 
+@pytest.mark.files("it is about a folder and a database")
 @pytest.mark.parametrize("written", ["", "store: {}", '"st\\u006fre": {}', "store: ${{OF_TEAM}}"])
 def test_with_a_database_that_is_away_nothing_of_the_folder_is_told(
     here: dict[str, str], server: Stdio, written: str

@@ -66,6 +66,7 @@ async def test_an_empty_memory_is_safe_and_has_every_key(agent: Agent) -> None:
     assert found["details"]["problems"] == []
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("scope", ["now", "daily", "graph", "all"])
 async def test_each_scope_answers_with_all_keys_and_the_graph_only_where_it_is_asked_for(
     agent: Agent, scope: str
@@ -90,6 +91,7 @@ async def test_our_own_updates_never_alarm(agent: Agent) -> None:
     assert await pages(agent) == (True, True, True)
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_the_check_writes_nothing(agent: Agent) -> None:
     await update(agent, recent_completions=["done"])
     (agent.home / "MEMORY.md").write_text("mine\n", "utf-8")
@@ -124,6 +126,7 @@ def deleted(path: Path) -> None:
 edits = pytest.mark.parametrize("edit", [appended, rewritten, cut, deleted])
 
 
+@pytest.mark.files("it looks into the files")
 @edits
 @pytest.mark.parametrize("which", [now_file, log_file])
 async def test_a_foreign_change_is_reported_until_it_is_accepted_and_updates_neither_lose_nor_clear_it(
@@ -150,6 +153,7 @@ async def test_a_foreign_change_is_reported_until_it_is_accepted_and_updates_nei
     assert await pages(agent) == (True, True, True)
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_log_of_a_past_day_is_watched_too(agent: Agent) -> None:
     await update(agent, recent_completions=["a"])
     path = log_file(agent)
@@ -162,6 +166,7 @@ async def test_a_log_of_a_past_day_is_watched_too(agent: Agent) -> None:
     assert found["details"]["problems"][0]["what"] == "something was added to its end outside of the tools"
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_change_that_is_taken_back_is_no_change(agent: Agent) -> None:
     await update(agent, current_task="t")
     before = now_file(agent).read_bytes()
@@ -180,6 +185,7 @@ async def test_a_now_file_that_a_tool_never_wrote_is_trusted_even_when_it_change
     assert await pages(agent) == (True, True, True)
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("moment", ["before the start", "while it runs"])
 async def test_memory_md_is_trusted_at_first_sight_and_watched_from_then_on(
     era: str, tmp_path: Path, moment: str
@@ -208,6 +214,7 @@ async def test_memory_md_is_trusted_at_first_sight_and_watched_from_then_on(
         assert await pages(agent) == (True, True, True)
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) -> None:
     (tmp_path / "daily").mkdir()
     (tmp_path / "MEMORY.md").write_text("mine\n", "utf-8")
@@ -224,6 +231,7 @@ async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) ->
         assert not (await memory.attend(integrity_check)).memory_md
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_log_of_today_that_no_tool_wrote_is_its_writers_until_the_day_is_over(agent: Agent) -> None:
     path = log_file(agent)
     path.parent.mkdir(parents=True)
@@ -236,6 +244,7 @@ async def test_a_log_of_today_that_no_tool_wrote_is_its_writers_until_the_day_is
     assert await pages(agent) == (True, False, False)
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_what_is_quarantined_is_named_and_makes_nothing_unsafe(agent: Agent) -> None:
     agent.write_by_hand("harbour/bad.md", "---\ntype: [\n---\nA buoy.\n")
     found = await check(agent)
@@ -243,6 +252,7 @@ async def test_what_is_quarantined_is_named_and_makes_nothing_unsafe(agent: Agen
     assert [problem["where"] for problem in found["details"]["problems"]] == ["harbour/bad.md"]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_page_that_cannot_be_read_is_reported(agent: Agent) -> None:
     await update(agent, current_task="t")
     now_file(agent).unlink()
@@ -277,6 +287,7 @@ async def test_checks_during_updates_of_another_process_never_alarm(tmp_path: Pa
             assert report.overall_safe, report.problems
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_memory_without_its_index_answers_the_same(agent: Agent) -> None:
     await update(agent, current_task="t", recent_completions=["a"])
     await agent.remember("A buoy.")
@@ -306,6 +317,7 @@ def link(to: int, created: str = "", reason: str = "") -> str:
     return json.dumps({"to": an_id(to), "type": "related_to", "weight": 0.5, "reason": reason, "created": created})
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_five_orphans_are_safe_and_six_are_not(agent: Agent) -> None:
     for number in range(5):
         agent.write_by_hand(f"harbour/{number}.md", note(number))
@@ -324,6 +336,7 @@ async def test_five_orphans_are_safe_and_six_are_not(agent: Agent) -> None:
     assert (await check(agent))["topology"]["warnings"] == [an_id(number) for number in range(4)]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_link_to_nothing_or_to_itself_joins_a_note_to_none(agent: Agent) -> None:
     agent.write_by_hand("harbour/0.md", note(0, links=f"{link(0)}, {link(99)}"))
     assert (await check(agent))["topology"]["warnings"] == [an_id(0)]
@@ -338,6 +351,7 @@ def hub(agent: Agent, created: list[str], reason: str = "", *, first: int = 1) -
 DAY = [f"2026-03-01T{hour:02d}:00:00Z" for hour in (0, 6, 12, 18)]
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize(
     ("created", "cores"),
     [
@@ -357,12 +371,14 @@ async def test_five_links_within_a_day_make_a_sudden_core(agent: Agent, created:
     assert found["topology"]["warnings"] == [an_id(0)] * cores
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("reason", ["close by content", "stored before it", "first of its space"])
 async def test_links_that_were_made_by_themselves_make_no_core(agent: Agent, reason: str) -> None:
     hub(agent, [*DAY, DAY[0], DAY[0]], reason)
     assert (await check(agent))["topology"]["sudden_cores"] == 0
 
 
+@pytest.mark.files("it looks into the files")
 async def test_three_days_of_use_make_a_hub_an_ordinary_one(era: str, tmp_path: Path) -> None:
     clock = Clock()
     async with serving(tmp_path / "home", era, clock=clock) as agent:
@@ -389,6 +405,7 @@ async def test_links_asked_for_make_a_core_and_ordinary_remembering_does_not(age
 BLAMING = re.compile("somebody|someone|tamper|haste|not safe", re.IGNORECASE)
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("what", ["links", "NOW", "MEMORY.md", "log"])
 async def test_what_happened_is_told_in_words_that_blame_nobody_for_what_the_user_may_do(
     agent: Agent, what: str
@@ -425,6 +442,7 @@ def belief(confidence: float, evidence: list[dict[str, Any]]) -> str:
     return note(0, kind="belief", more=f"confidence: {confidence}\nevidence: {json.dumps(evidence)}\n")
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize(
     ("confidence", "evidence", "problem"),
     [
@@ -464,6 +482,7 @@ async def test_a_belief_is_recomputed_from_its_evidence(
     assert told == ([problem] if problem else [])
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_evidence_of_a_belief_makes_no_core(agent: Agent) -> None:
     hub(agent, [*DAY, DAY[3]])
     assert (await check(agent))["topology"]["sudden_cores"] == 1
@@ -497,6 +516,7 @@ async def test_evidence_that_was_merged_into_other_notes_makes_no_core(agent: Ag
     assert (found["topology"]["sudden_cores"], found["overall_safe"]) == (0, True)
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_file_that_is_not_what_the_index_read_is_reported(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -525,6 +545,7 @@ async def test_ordinary_use_of_every_table_is_safe(agent: Agent) -> None:
 # On start, and over a pipe
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_start_says_what_is_wrong_once_by_ids_and_paths(tmp_path: Path) -> None:
     async with living(tmp_path) as memory:
         await memory.attend(lambda ports: now_update(ports, CALLER, NowUpdate(current_task="t")))
@@ -539,6 +560,7 @@ async def test_a_start_says_what_is_wrong_once_by_ids_and_paths(tmp_path: Path) 
     ]
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("era", ERAS)
 def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
     with stdio(environment, era) as server:
@@ -552,6 +574,7 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
         assert answer["structuredContent"]["details"]["summary"].startswith("To confirm: now/harbour.md: it was edited")
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("switch", ["true", "false"])
 def test_a_server_looks_by_itself_unless_it_is_told_not_to(switch: str, environment: dict[str, str]) -> None:
     from processes import until  # noqa: PLC0415
@@ -573,6 +596,7 @@ def test_a_server_looks_by_itself_unless_it_is_told_not_to(switch: str, environm
             assert "pages_changed_by_others" not in server.stderr
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_settled_change_does_not_alarm(tmp_path: Path) -> None:
     """A process was killed between the journal and the files: whoever checks first settles it."""
     async with living(tmp_path) as memory:

@@ -80,6 +80,7 @@ async def tier(agent: Agent, note_id: str) -> str:
     return str(json.loads(text.partition("\ntier: ")[2].partition("\n")[0]))
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_note_that_nobody_uses_goes_to_archival_after_a_week_and_comes_back_with_its_use(tended: Agent) -> None:
     note = (await tended.remember("The crane lifts forty tonnes."))["id"]
     before = tended.file_of(note).read_bytes()
@@ -119,6 +120,7 @@ async def test_what_is_about_the_user_core_or_retired_never_fades(tended: Agent)
     assert [await tier(tended, note) for note in (SELF, mine, core, wrong)] == ["core", "working", "core", "working"]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_use_counts_once_a_day_and_outlives_the_index(era: str, tmp_path: Path) -> None:
     clock = Clock()
     async with serving(tmp_path / "home", era, clock=clock) as agent:
@@ -178,6 +180,7 @@ def small_core() -> Iterator[None]:
         yield
 
 
+@pytest.mark.files("it writes files by hand")
 @pytest.mark.usefixtures("small_core")
 async def test_core_is_bounded_self_counted(tended: Agent) -> None:
     assert CORE_CAP == 50

@@ -90,6 +90,7 @@ def test_at_info_each_request_has_one_line_with_an_id_and_nothing_of_what_was_sa
     assert SAID not in logged
 
 
+@pytest.mark.files("beside a database a start says first what is not there")
 def test_by_default_nothing_is_logged_of_a_session_in_which_nothing_is_wrong(environment: dict[str, str]) -> None:
     with stdio(environment) as server:
         talk(server)

@@ -61,6 +61,7 @@ def test_there_is_none_unless_a_token_is_set_and_then_for_its_bearer_alone(envir
         assert list(open_metrics.text_string_to_metric_families(as_open.text))
 
 
+@pytest.mark.files("beside a database there are more figures")
 def test_requests_are_counted_by_method_tool_and_outcome_and_nothing_that_was_said_is_told(
     environment: dict[str, str], era: str
 ) -> None:

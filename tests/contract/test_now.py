@@ -20,7 +20,7 @@ from holdfast.engine.ports import Caller
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.records import checksum
 from processes import Stdio, stdio
-from served import ERAS, Agent, Clock, made_up_secret, serving
+from served import ERAS, Agent, Clock, made_up_secret, page_of, pages_of, serving
 from worlds import living
 
 pytestmark = pytest.mark.anyio
@@ -46,19 +46,18 @@ async def update(agent: Agent, **fields: Any) -> list[str]:
 
 
 def log_of(home: Path, day: datetime) -> str:
-    path = home / "daily" / f"{day:%Y-%m-%d}.md"
-    return path.read_text("utf-8") if path.exists() else ""
+    return page_of(home, f"daily/{day:%Y-%m-%d}.md")
 
 
 def logged(home: Path) -> str:
-    return "".join(path.read_text("utf-8") for path in sorted(home.glob("daily/*.md")))
+    return "".join(page_of(home, path) for path in pages_of(home, "daily"))
 
 
 async def test_nothing_is_noted_at_first(agent: Agent) -> None:
     answer = await agent.call("now_read")
     assert answer.structured == {}
     assert answer.text == "{}"
-    assert not (agent.home / "now").exists()
+    assert pages_of(agent.home, "now") == []
 
 
 async def test_the_example_of_the_document(agent: Agent) -> None:
@@ -109,6 +108,7 @@ async def test_a_call_without_fields_moves_the_time_alone(agent: Agent) -> None:
     assert {**second, "timestamp": ""} == {**first, "timestamp": ""}
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_file_edited_by_hand_is_read_anew_and_what_is_not_ours_stays(agent: Agent) -> None:
     await update(agent, current_task="t", recent_completions=["a"])
     path = agent.home / "now" / "harbour.md"
@@ -124,6 +124,7 @@ async def test_a_file_edited_by_hand_is_read_anew_and_what_is_not_ours_stays(age
     assert path.read_text("utf-8").endswith(mine.rstrip("\n") + "\n- [x] three\n\n## Key Files\n- `f.py`\n\n")
 
 
+@pytest.mark.files("it looks into the files")
 async def test_what_is_replaced_is_kept_in_the_history(agent: Agent) -> None:
     await update(agent, current_task="the first task")
     old = (agent.home / "now" / "harbour.md").read_bytes()
@@ -150,6 +151,7 @@ async def test_the_text_is_the_documented_shape_as_json(agent: Agent) -> None:
     assert json.loads((await agent.call("now_update")).text) is None
 
 
+@pytest.mark.files("it looks into the files")
 async def test_each_space_has_its_own_and_no_space_the_common_one(era: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     for space in ("harbour", None, "Küste"):
@@ -168,8 +170,7 @@ async def test_too_long_a_file_hands_its_oldest_completions_to_the_log_and_loses
     for start in range(0, 120, 30):
         notices = await update(agent, current_task="t", recent_completions=items[start : start + 30])
     assert "oldest" in notices[0]
-    path = agent.home / "now" / "harbour.md"
-    assert len(path.read_text("utf-8")) <= 4000
+    assert len(page_of(agent.home, "now/harbour.md")) <= 4000
     kept = (await read(agent))["recent_completions"]
     assert kept == items[-len(kept) :]
     assert 20 < len(kept) < 60
@@ -209,6 +210,7 @@ async def test_a_completion_that_has_no_room_at_all_is_logged_once(agent: Agent)
     assert logged(agent.home).count("z" * 4000) == 1
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_completion_written_by_hand_goes_to_the_log_when_there_is_no_room(agent: Agent) -> None:
     path = agent.home / "now" / "harbour.md"
     path.parent.mkdir(parents=True)
@@ -244,19 +246,19 @@ async def test_what_was_completed_is_in_the_log_of_the_utc_day(era: str, tmp_pat
 async def test_each_update_leaves_a_capsule_that_can_be_checked_and_only_so_many_stay(agent: Agent) -> None:
     belief = await agent.remember("The harbour freezes in January.", type="belief", confidence=0.9)
     await update(agent, current_task="t", pending_decisions=["p"])
-    (path,) = (agent.home / "capsules").iterdir()
-    capsule = json.loads(path.read_text("utf-8"))
+    (path,) = pages_of(agent.home, "capsules")
+    capsule = json.loads(page_of(agent.home, path))
     assert capsule["checksum"] == checksum(capsule)
     assert len(capsule["checksum"]) == 64
     assert (capsule["version"], capsule["intent"], capsule["plan"]) == ("1.0", "t", ["p"])
-    assert capsule["now"] == (agent.home / "now" / "harbour.md").read_text("utf-8")
+    assert capsule["now"] == page_of(agent.home, "now/harbour.md")
     assert capsule["beliefs"] == [{"memory_id": belief["id"], "title": belief["title"], "confidence": 0.9}]
     assert capsule["recent"] == [belief["id"]]
     for _ in range(MOST_CAPSULES + 3):
         await update(agent)
-    names = sorted(found.name for found in (agent.home / "capsules").iterdir())
+    names = pages_of(agent.home, "capsules")
     assert len(names) == MOST_CAPSULES
-    assert path.name not in names
+    assert path not in names
 
 
 async def test_no_secret_reaches_the_disk(agent: Agent) -> None:
@@ -286,18 +288,20 @@ async def test_no_secret_reaches_the_disk(agent: Agent) -> None:
 )
 async def test_a_bad_argument_is_refused_and_nothing_is_written(agent: Agent, fields: dict[str, Any]) -> None:
     await update(agent, current_task="t")
-    before = (agent.home / "now" / "harbour.md").read_bytes()
+    before = page_of(agent.home, "now/harbour.md")
     await agent.refused("now_update", **fields)
-    assert (agent.home / "now" / "harbour.md").read_bytes() == before
-    assert len(list((agent.home / "capsules").iterdir())) == 1
+    assert page_of(agent.home, "now/harbour.md") == before
+    assert len(pages_of(agent.home, "capsules")) == 1
 
 
+@pytest.mark.files("it looks into the files")
 async def test_a_file_that_cannot_be_read_is_said(agent: Agent) -> None:
     (agent.home / "now" / "harbour.md").mkdir(parents=True)
     assert "StorageError" in await agent.refused("now_read")
     assert "StorageError" in await agent.refused("now_update", current_task="t")
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_bytes_that_are_no_text_stay_and_are_shown_as_marks(agent: Agent) -> None:
     path = agent.home / "now" / "harbour.md"
     path.parent.mkdir(parents=True)
@@ -313,6 +317,7 @@ async def test_bytes_that_are_no_text_stay_and_are_shown_as_marks(agent: Agent) 
 CALLER = Caller("harbour", "a test", "pytest")
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_log_is_read_back_by_days_and_listed_newest_first(tmp_path: Path) -> None:
     async with living(tmp_path) as memory:
         path = await memory.attend(lambda ports: append_daily(ports, CALLER, "An entry.\n## [not] one\r\nof its own"))
@@ -333,6 +338,7 @@ async def test_a_log_is_read_back_by_days_and_listed_newest_first(tmp_path: Path
                 await memory.attend(lambda ports, verb=verb: verb(ports, -1))
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_what_an_editor_adds_between_two_entries_stays(tmp_path: Path) -> None:
     async with living(tmp_path) as memory:
         path = tmp_path / await memory.attend(lambda ports: append_daily(ports, CALLER, "one"))
@@ -356,6 +362,7 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
         assert server.tool("now_read")["structuredContent"]["current_task"] == "mend the crane"
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.timeout(240)
 def test_eight_processes_lose_no_completion(environment: dict[str, str], effort: Effort, tally: Counter[str]) -> None:
     environment |= {"HOLDFAST_MAX_NOW_TOKENS": "100000"}
@@ -410,6 +417,7 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.timeout(240)
 def test_eight_processes_append_to_one_log_and_lose_nothing(
     environment: dict[str, str], effort: Effort, tally: Counter[str]
@@ -429,6 +437,7 @@ def test_eight_processes_append_to_one_log_and_lose_nothing(
     tally["log entries of eight processes"] += len(every)
 
 
+@pytest.mark.files("it looks into the files")
 @pytest.mark.timeout(240)
 def test_a_kill_in_the_middle_leaves_the_old_or_the_new_state_of_all_pages(
     environment: dict[str, str], effort: Effort, tally: Counter[str]

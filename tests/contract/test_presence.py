@@ -106,6 +106,7 @@ async def test_with_presence_a_model_is_shown_the_same_tools_and_the_hooks_one_i
     assert tools["whisper"].annotations.read_only_hint
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_the_first_prompt_brings_the_user_the_now_page_and_what_fits(hooked: Agent) -> None:
     await hooked.remember(METRIC, about_self=True, type="preference")
     await hooked.remember("Never push to main by hand.", tier="core", space="harbour")
@@ -163,6 +164,7 @@ async def test_of_what_fits_a_later_prompt_only_what_was_not_shown_yet_comes(hoo
     assert await answer(hooked, both) == {}
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_note_is_shown_again_when_its_text_has_changed(hooked: Agent) -> None:
     stored = await hooked.remember(LAMP, space="harbour")
     await told(hooked, ABOUT_LAMP)
@@ -234,6 +236,7 @@ async def test_prompts_of_any_script_and_paths_are_prompts(hooked: Agent, prompt
     assert prompt[:8] in await told(hooked, prompt)
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_another_project_gets_other_notes_and_another_now_page(hooked: Agent) -> None:
     await hooked.remember("Never push to main by hand.", tier="core", space="harbour")
     await hooked.remember(METRIC, about_self=True)
@@ -276,6 +279,7 @@ async def test_what_is_stored_cannot_leave_its_fence_or_pass_for_a_heading(hooke
     assert outside.count(f"</note {mark}>") == 1
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_whatever_is_stored_the_first_answer_keeps_within_its_tokens(hooked: Agent) -> None:
     for number in range(30):
         await hooked.remember(
@@ -290,6 +294,7 @@ async def test_whatever_is_stored_the_first_answer_keeps_within_its_tokens(hooke
     assert len(text) < 9000
 
 
+@pytest.mark.files("it looks into the files")
 async def test_nothing_is_written_but_a_recall_that_can_be_rated(hooked: Agent) -> None:
     stored = await hooked.remember(LAMP, space="harbour")
     before = hooked.notes_on_disk()
@@ -328,6 +333,7 @@ async def test_the_session_itself_is_not_kept_by_its_name(hooked: Agent) -> None
     assert not hooked.holding("0c1d2e3f-session")
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_log_of_sessions_that_is_deleted_or_harmed_costs_a_repetition_and_nothing_else(hooked: Agent) -> None:
     await hooked.remember(LAMP, space="harbour")
     await told(hooked, ABOUT_LAMP)

@@ -48,6 +48,7 @@ def files_in(home: Path) -> int:
     return sum("mem_0000000000000000" not in path.name for path in home.glob("memories/*/*.md"))
 
 
+@pytest.mark.files("it counts files")
 async def test_a_full_memory_takes_no_note_more_and_names_the_setting(tmp_path: Path) -> None:
     async with limited(tmp_path, notes=3) as memory:
         for number in range(3):
@@ -98,6 +99,7 @@ async def test_what_is_there_counts_right_after_a_restart(tmp_path: Path) -> Non
             await keep(memory, "One too many.")
 
 
+@pytest.mark.files("it counts files")
 async def test_hand_edits_count_and_are_never_refused(tmp_path: Path) -> None:
     async with limited(tmp_path, notes=2) as memory:
         await keep(memory, "The crane lifts forty tonnes.")
@@ -123,6 +125,7 @@ async def test_hand_edits_count_and_are_never_refused(tmp_path: Path) -> None:
         await keep(memory, "There is room again.")
 
 
+@pytest.mark.files("it counts files")
 async def test_many_at_once_do_not_pass_the_limit_together(tmp_path: Path) -> None:
     outcomes: list[bool] = []
 
@@ -159,6 +162,7 @@ async def test_a_change_that_fails_gives_its_room_back(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.files("it keeps no notes")
 def test_the_settings_have_bounds_and_are_off_by_default(tmp_path: Path) -> None:
     home = {"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_ENCODER": "none"}
     settings = load_settings(home)

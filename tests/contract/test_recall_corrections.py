@@ -87,6 +87,7 @@ async def test_a_successor_that_is_found_by_itself_is_told_once(memory: Memory) 
     assert not {first, second} & {item.note.id for item in answer.related}
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_however_long_a_chain_is_its_end_is_found(tmp_path: Path) -> None:
     count = 130
     folder = tmp_path / "memories" / "work"
@@ -158,6 +159,7 @@ async def test_a_successor_that_passes_a_filter_is_shown(memory: Memory, wanted:
 # --- what hands do --------------------------------------------------------------------------------
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_rings_end_and_none_of_them_is_current(tmp_path: Path) -> None:
     by_hand(tmp_path, 1, HEMP, superseded_by=hand_id(2))  # leads into a ring of two
     by_hand(tmp_path, 2, STEEL, superseded_by=hand_id(3))
@@ -169,6 +171,7 @@ async def test_rings_end_and_none_of_them_is_current(tmp_path: Path) -> None:
         assert sorted(ids(await ask(memory, everything, include_outdated=True))) == [hand_id(n) for n in (1, 2, 3, 4)]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_rings_of_evolution_end_too(tmp_path: Path) -> None:
     for number, other in ((1, 2), (2, 1)):
         name = by_hand(tmp_path, number, HEMP)
@@ -179,6 +182,7 @@ async def test_rings_of_evolution_end_too(tmp_path: Path) -> None:
         assert sorted(ids(await ask(memory, OLD_WORDS))) == [hand_id(1), hand_id(2)]
 
 
+@pytest.mark.files("it writes files by hand")
 async def test_a_file_of_another_system_that_says_what_it_was_merged_into_is_superseded_by_that(
     tmp_path: Path,
 ) -> None:

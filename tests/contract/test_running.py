@@ -344,17 +344,20 @@ def test_on_a_terminal_it_shows_help_instead_of_waiting(environment: dict[str, s
     assert not Path(environment["HOLDFAST_HOME"]).exists()
 
 
+@pytest.mark.files("beside a database a start says first what is not there")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.0.2.1", "memory.example"])  # noqa: S104 - to be refused
 def test_another_address_than_this_machines_own_is_refused(environment: dict[str, str], host: str) -> None:
     assert "127.0.0.1" in assert_refused(run(environment, "--http", "--host", host))
 
 
+@pytest.mark.files("beside a database a start says first what is not there")
 def test_a_port_that_is_taken_is_told(environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert str(port) in assert_refused(run(environment, "--http", "--port", str(port)))
 
 
+@pytest.mark.files("beside a database a start says first what is not there")
 @pytest.mark.parametrize("port", ["70000", "-1"])
 def test_a_port_that_there_is_not_is_told(environment: dict[str, str], port: str) -> None:
     assert "--port" in assert_refused(run(environment, "--http", f"--port={port}"))
@@ -426,6 +429,7 @@ def test_a_date_in_the_configuration_is_a_name_like_any_other(environment: dict[
         assert server.tool("remember", content="A buoy.")["structuredContent"]["space"] == "2026-11-20"
 
 
+@pytest.mark.files("it is about the folder")
 def test_a_memory_folder_that_is_a_file_is_told_by_the_tools(environment: dict[str, str]) -> None:
     Path(environment["HOLDFAST_HOME"]).write_text("not a folder")
     with stdio(environment) as server:

@@ -114,6 +114,7 @@ def test_a_note_is_told_of_by_the_name_that_was_subscribed_to(environment: dict[
         assert client.hear() == f"memory://note/{stored['id'][:14]}"
 
 
+@pytest.mark.files("it writes files by hand")
 def test_an_editors_change_is_told_of(environment: dict[str, str], era: str) -> None:
     with listening(environment, era) as client:
         stored = client.tool("remember", content="The crane is red.")
@@ -129,6 +130,7 @@ def test_an_editors_change_is_told_of(environment: dict[str, str], era: str) -> 
         assert client.ask("resources/read", uri=note)["error"]["code"] == -32602
 
 
+@pytest.mark.files("it writes files by hand")
 def test_pages_that_are_no_notes_are_told_of(environment: dict[str, str], era: str) -> None:
     with listening(environment, era) as client:
         client.tool("remember", content="The crane is red.")
@@ -159,6 +161,7 @@ def test_recalls_change_the_events(environment: dict[str, str], era: str) -> Non
         assert client.hear() == "memory://events"
 
 
+@pytest.mark.files("it writes files by hand")
 def test_a_change_is_told_of_though_the_index_was_deleted_with_it(environment: dict[str, str], era: str) -> None:
     with listening(environment, era) as client:
         stored = client.tool("remember", content="The crane is red.")

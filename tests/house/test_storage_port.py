@@ -73,7 +73,7 @@ def test_nothing_is_listed_that_the_engine_does_without() -> None:
 
 def test_every_module_of_the_contract_runs_on_every_storage_or_says_why_not() -> None:
     told = runpy.run_path(str(CONTRACT / "conftest.py"))
-    everywhere, on_the_folder = told["ON_EVERY_STORAGE"], told["ON_THE_FOLDER"]
-    assert not {path.stem for path in CONTRACT.glob("test_*.py")} - everywhere - on_the_folder.keys()
-    assert not everywhere & on_the_folder.keys()
+    modules, on_the_folder = {path.stem for path in CONTRACT.glob("test_*.py")}, told["ON_THE_FOLDER"]
+    assert not (told["EVERY_CASE"] | told["OF_PROCESSES"] | on_the_folder.keys()) - modules
+    assert not told["EVERY_CASE"] & on_the_folder.keys()
     assert all(on_the_folder.values())

@@ -13,6 +13,7 @@ import jsonschema
 from fastmcp import Client
 
 import holdfast.app
+import served
 from holdfast.app import build_memory, build_server
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
@@ -92,13 +93,13 @@ class Admin:
         return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
     def holding(self, *words: str) -> list[str]:
-        """Files of the whole folder of which some byte is part of one of these words, in whatever case."""
+        """Everything of which some byte is part of one of these words, in whatever case: files and rows."""
         wanted = [word.lower().encode() for word in words]
-        files = [path for path in self.home.rglob("*") if path.is_file()]
+        files = {str(path.relative_to(self.home)): path.read_bytes() for path in self.home.rglob("*") if path.is_file()}
         return [
-            str(path.relative_to(self.home))
-            for path in files
-            if any(word in (str(path.relative_to(self.home)).encode() + path.read_bytes()).lower() for word in wanted)
+            place
+            for place, data in (files | served.beside(self.home)).items()
+            if any(word in (place.encode() + data).lower() for word in wanted)
         ]
 
 

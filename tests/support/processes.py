@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import forked
+import served
 from served import ERAS
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,14 @@ def environment_in(home: Path) -> dict[str, str]:
         "HOLDFAST_HOME": str(home / "memory"),
         "HOLDFAST_SPACE": "harbour",
         "HOLDFAST_ENCODER": "none",
+        **stored_at(home / "memory"),
     }
+
+
+def stored_at(home: Path) -> dict[str, str]:
+    """What servers are told of where notes are kept, if not in the folder."""
+    del home
+    return {}
 
 
 class Stdio:
@@ -146,9 +154,10 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def notes_in(environment: dict[str, str]) -> str:
-    """The text of all notes on the disk."""
-    files = Path(environment["HOLDFAST_HOME"]).glob("memories/**/*.md")
-    return "\n".join(path.read_text("utf-8") for path in files)
+    """The text of all notes, as the storage has them."""
+    home = Path(environment["HOLDFAST_HOME"])
+    rows = [data.decode() for place, data in served.beside(home).items() if place.startswith("notes/")]
+    return "\n".join([*rows, *(path.read_text("utf-8") for path in home.glob("memories/**/*.md"))])
 
 
 def take_back_building(index: Path) -> None:

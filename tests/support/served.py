@@ -33,6 +33,25 @@ ERROR_NAMES = (
 NAME_WITHIN = 120
 
 
+def beside(home: Path) -> dict[str, bytes]:
+    """What is kept of a memory outside of its folder, by place: nothing, unless `storages.stored_in` says otherwise."""
+    del home
+    return {}
+
+
+def page_of(home: Path, path: str) -> str:
+    """A page as the storage has it; empty where there is none."""
+    file = home / path
+    return beside(home).get(f"pages/{path}", file.read_bytes() if file.is_file() else b"").decode()
+
+
+def pages_of(home: Path, folder: str) -> list[str]:
+    """The paths of pages in a folder, as the storage has them."""
+    files = {str(path.relative_to(home)) for path in home.glob(f"{folder}/*")}
+    rows = {place.removeprefix("pages/") for place in beside(home) if place.startswith(f"pages/{folder}/")}
+    return sorted(files | rows)
+
+
 class Clock:
     """The time now, which a test can move or set."""
 
@@ -158,10 +177,11 @@ class Agent:
         }
 
     def holding(self, secret: str) -> list[str]:
-        """Every file of the whole folder that holds a text, in whatever case: notes, journal, index, events, all."""
+        """Everything that holds a text, in whatever case: notes, journal, index, events; files and rows."""
         wanted = secret.lower().encode()
         files = (path for path in self.home.rglob("*") if path.is_file())
-        return [str(path.relative_to(self.home)) for path in files if wanted in path.read_bytes().lower()]
+        found = [str(path.relative_to(self.home)) for path in files if wanted in path.read_bytes().lower()]
+        return found + [place for place, data in beside(self.home).items() if wanted in (place.encode() + data).lower()]
 
 
 def assert_named(text: str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
+import holdfast.app
 from holdfast.app import new_change_id, new_note_id, now
 from holdfast.encode.provider import KeptEncoders, VectorSet
 from holdfast.encode.wordpiece import is_ordinary
@@ -28,6 +29,7 @@ from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog
 from holdfast.model.secrets import redact
 from holdfast.model.words import query_terms
+from holdfast.settings import load_settings
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
@@ -35,6 +37,7 @@ from holdfast.store.notes import NoteFiles
 Value = TypeVar("Value")
 
 SERVER = Path(__file__).parents[2] / "server"
+_FOLDER_STORAGE = holdfast.app._folder_storage
 CALLER = Caller("work", "a test", "pytest")
 PATIENCE = 60.0
 
@@ -50,12 +53,17 @@ def memory_on(
     """A memory that is not running yet; without an encoder unless one is given."""
     folder = Folder(home)
     store = NoteFiles(folder, files or FileSystem(), now, new_change_id)
+    kept_in = holdfast.app.Storage(store, keeping(store))
+    if files is None and holdfast.app._folder_storage is not _FOLDER_STORAGE:
+        kept_in = holdfast.app._folder_storage(load_settings({"HOLDFAST_HOME": str(home)}), folder, alone=True)
     return Memory(
         Ports(
-            store=store,
-            keeper=keeping(store),
+            store=kept_in.store,
+            keeper=kept_in.keeper,
             index=NoteIndex(folder.derived / "index.db"),
-            recalls=RecallLog(folder.derived / "recalls.db"),
+            recalls=kept_in.recalls or RecallLog(folder.derived / "recalls.db"),
+            upkeep=kept_in.upkeep,
+            tokens=kept_in.tokens,
             encoder=encoder,
             clock=now,
             new_id=new_note_id,
