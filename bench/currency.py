@@ -6,7 +6,7 @@ Of each pair (bench/data/currency.json) both notes are stored weeks apart withou
 DevMem in the same space. Counted are: the newer before the older; the older folded behind it in one line;
 look-alikes that were folded all the same; chains whose version of the time asked about came first, stored with
 `supersedes` and without; and what a recall takes with the comparison and without. The weights of
-`holdfast.model.matter` were fitted on half A; half B was never looked at but for its counts. The fresh ones are of
+`holdfast.model.versions` were fitted on half A; half B was never looked at but for its counts. The fresh ones are of
 other fields and languages and were written before anything was measured on them. The usual ones are said as agents say
 such things; they were written before the mechanism was changed, and of usual-B only counts were looked at. With them
 are questions about a past without a date, of which the older note is to come first.

@@ -3,12 +3,14 @@
 `holdfast.model.statement` reads the grammar of a sentence. Here a word also knows what is asked with it: "costs",
 "price" and "Preis" ask for the same (`Term.about`), a weekday answers something else than a time of the day
 (`Term.sort`). What follows a comma or a word like "because" only explains; it is kept apart (`Term.aside`).
+What differs between two notes is told in their own words (`parts_that_differ`).
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Literal
 
@@ -18,6 +20,7 @@ from holdfast.model.statement import (
     CHANGE_PARTS,
     CHANGE_WORDS,
     COPULAS,
+    GENERIC,
     GENERIC_STEMS,
     LONGEST,
     NUMBERED,
@@ -26,8 +29,10 @@ from holdfast.model.statement import (
     TOKEN,
     UNSPACED,
     VERBS,
+    Statement,
     end_of_subject,
     sentences,
+    statement,
     stem,
 )
 from holdfast.model.words import STOP_WORDS, folded
@@ -87,6 +92,20 @@ _OPPOSITES = (
 )
 _OPPOSITE_OF = AXIS_OF | {word: -1 - place for place, words in enumerate(_OPPOSITES) for word in words.split()}
 
+# Verbs of a state, and those that tell that it has changed: "lives in Graz", then "moved to Vienna".
+_STATES = (
+    ("live lives living resides based wohnt lebt vive vivo habite vit", """moved moves relocated settled gezogen
+    umgezogen zieht zog mudo mudado mudada demenage installe lives vive wohnt habite"""),
+    ("works work working arbeitet travaille trabaja", """joined quit left hired switched started works gewechselt
+    arbeitet rejoint travaille trabaja"""),
+    ("uses use using prefers prefer likes nutzt benutzt verwendet utiliza usa utilise prefiere", """switched adopted
+    replaced swapped uses prefers gewechselt nutzt passe cambio usa"""),
+    ("drinks drink eats eat trinkt isst bebe come boit mange", "stopped quit gave switched started drinks eats"),
+    ("drives drive fahrt conduce conduit", "sold bought traded switched got drives gekauft verkauft"),
+)  # fmt: skip
+_CHANGES_OF = {word: frozenset(changes.split()) for states, changes in _STATES for word in states.split()}
+_STATE_CHANGES = frozenset().union(*_CHANGES_OF.values())
+
 KIN = frozenset(  # whose somebody is: Julien's sister is another than Julien
     """sister sisters brother brothers mother father mum dad mom parents wife husband partner son sons daughter
     daughters cousin uncle aunt grandma grandpa grandmother grandfather friend neighbour neighbor boss colleague
@@ -106,6 +125,7 @@ _MORE_CHANGES = frozenset(  # beside `CHANGE_WORDS`: they announce a change, and
 _SILENT = (
     CHANGE_WORDS | _MORE_CHANGES | {"forward", "back", "kunftig", "ab", "mehr", "erst", "plus", "up", "down", "better"}
 )
+_NEWNESS = frozenset("new neu neue neuer neuen neues nouveau nouvelle nuevo nueva novo nova nieuwe".split())  # noqa: SIM905 - as above
 _CHANGING = re.compile(
     r"\b(?:these days|from now on|any ?more|after all|as of|ab sofort|ya no|plus de|no longer|brought forward|put back"
     r"|gave up|given up|nicht mehr|take over|taken over|went up|from \w+ on)\b"
@@ -163,6 +183,16 @@ _INNER = re.compile(r"\w[/.:@_]\w")
 _EDGES = ".:/'\u2019"
 _PREFIX = 4  # letters that two words share which may be forms of one
 
+LONGEST_PART = 60  # characters that are shown of what differs
+COVERED = 0.5  # of the words of a part, from which on another note speaks of the same
+LEAST_WORDS = 2  # of a part: a single word behind "and" is one more thing that the verb before it speaks of
+_PARTS = re.compile(
+    r"(?<=[.!?])\s+|[;\u3002\uff0c\uff1b\uff01\uff1f]|\n+|,?\s+(?:and|but|und|aber|y|pero|et|mais|ed?|ma|en|maar)\s+"
+)
+_MARKS = ".,:;!?()[]\"'\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1\u2019"
+_VERBS = frozenset(map(stem, VERBS | GENERIC))
+_VERB_ENDINGS = ("s", "t", "en", "ed")
+
 Kind = Literal["word", "name", "value"]
 
 
@@ -191,8 +221,9 @@ class Claim:
     """What a note says first: `head` without what only explains it, `terms` with it.
 
     `words` are all words of the head, folded; `stems` those of the note's first sentences. `changed` tells that
-    something is no longer as it was, `ended` that it has only ceased; `mine` that it is of the one who speaks.
-    `prefixes` are its words by their first letters; `axes` those that tell siblings apart.
+    something is no longer as it was, `renewed` of what it says that it is new, `ended` that something has only ceased;
+    `mine` that it is of the one who speaks. `prefixes` are its words by their first letters; `axes` those that tell
+    siblings apart; `ends` are the verbs by which the state that it tells of is said to have changed.
     """
 
     head: tuple[Term, ...]
@@ -203,7 +234,9 @@ class Claim:
     about: frozenset[int]
     prefixes: dict[str, tuple[str, ...]]
     axes: dict[int, frozenset[str]]
+    ends: frozenset[str]
     changed: bool
+    renewed: frozenset[str]
     ended: bool
     mine: bool
     spaced: bool
@@ -217,6 +250,11 @@ class Claim:
         return not term.about.isdisjoint(self.about) or any(
             _are_forms(term.text, each) for each in self.prefixes.get(term.text[:_PREFIX], ())
         )
+
+    def ended_by(self, newer: Claim) -> bool | None:
+        """Whether the state that it tells of is what has changed by the newer; None where either tells of none."""
+        verbs = newer.words & _STATE_CHANGES
+        return not verbs.isdisjoint(self.ends) if self.ends and verbs else None
 
 
 def claim(content: str) -> Claim:
@@ -245,6 +283,10 @@ def _claim(content: str) -> Claim:
     for word in (words & _OPPOSITE_OF.keys()) - {"us"}:
         axes[_OPPOSITE_OF[word]] = axes.get(_OPPOSITE_OF[word], frozenset()) | {word}
     said = folded(head)
+    plain = [folded(token.rstrip(_EDGES)) for token, _ in spans]
+    new = [place for place, word in enumerate(plain) if word in _NEWNESS]
+    end = end_of_subject([token for token, _ in spans])
+    later = _NEWNESS if all(place >= end for place in new) else frozenset[str]()  # only something of it is new
     return Claim(
         head=first,
         terms=terms,
@@ -256,9 +298,11 @@ def _claim(content: str) -> Claim:
         about=frozenset().union(*(term.about for term in terms)),
         prefixes=prefixes,
         axes=axes,
-        changed=not words.isdisjoint(CHANGE_WORDS | _MORE_CHANGES)
+        ends=frozenset().union(*(_CHANGES_OF.get(word, frozenset()) for word in words)),
+        changed=not (words - later).isdisjoint(CHANGE_WORDS | _MORE_CHANGES)
         or any(part in head for part in CHANGE_PARTS)
         or _CHANGING.search(said) is not None,
+        renewed=frozenset(stem(plain[place + 1]) for place in new if place + 1 < len(plain)),
         ended=_ENDED.search(folded(head[:cut])) is not None,
         mine=not words.isdisjoint(_MINE),
         spaced=UNSPACED.search(head) is None,
@@ -379,3 +423,98 @@ def _are_forms(one: str, other: str) -> bool:
     shorter, longer = sorted((one, other), key=len)
     same = next((place for place, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
     return same == len(shorter) or (same > _PREFIX and same >= 0.6 * len(longer))
+
+
+# --- what differs ---------------------------------------------------------------------------------
+
+
+def parts_that_differ(one: str, other: str) -> tuple[str, str] | None:
+    """What each text has and the other has not, of the claims that are likest; None where that tells nothing.
+
+    Either part may be empty.
+    """
+    mine, its = max(
+        ((mine, its) for mine in _parts(one) for its in _parts(other)),
+        key=lambda pair: len({word.stem for word in pair[0].said.words} & {word.stem for word in pair[1].said.words}),
+        default=(_Part("", statement("")), _Part("", statement(""))),
+    )
+    here, there = _tokens(mine.text), _tokens(its.text)
+    blocks = SequenceMatcher(
+        None, [token.compared for token in here], [token.compared for token in there], autojunk=False
+    ).get_opcodes()
+    left = [here[a:b] for kind, a, b, _, _ in blocks if kind != "equal"]
+    right = [there[a:b] for kind, _, _, a, b in blocks if kind != "equal"]
+    parts = _shown(left, there), _shown(right, here)
+    return parts if any(parts) else None
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Whether two statements name the same values and the same names, and both deny it or neither does.
+
+    The name of what they speak of is none of these: of one thing they may say different things without any.
+    """
+    mine, its = statement(one), statement(other)
+    tells = any(word.kind != "word" and not word.subject for word in (*mine.words, *its.words))
+    return tells and (mine.values | mine.names) == (its.values | its.names) and mine.negated == its.negated
+
+
+def says_more(older: str, newer: str) -> bool:
+    """Whether the older text says something beside that of which the newer one is a version."""
+    said = statement(newer).stems
+    return any(
+        len({word.stem for word in part.said.words} & said) < COVERED * len(part.said.words)
+        for part in _parts(older)[1:]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One of the things that a text says, as it is written."""
+
+    text: str
+    said: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word as it is written and as it is compared; whether it tells anything."""
+
+    written: str
+    compared: str
+    tells: bool
+
+
+def _parts(text: str) -> list[_Part]:
+    """The first is the beginning of the text, whatever it says; of the others what has a verb."""
+    parts = [_Part(part.strip(), statement(part)) for part in _PARTS.split(text[:LONGEST]) if part.strip()]
+    return [part for place, part in enumerate(parts) if place == 0 or _has_verb(part)]
+
+
+def _has_verb(part: _Part) -> bool:
+    words = [folded(word.strip(_MARKS)) for word in part.text.split()]
+    if len(part.said.words) < LEAST_WORDS:
+        return False
+    return len(words) == 1 or any(stem(word) in _VERBS or word.endswith(_VERB_ENDINGS) for word in words)
+
+
+def _tokens(text: str) -> list[_Token]:
+    found = []
+    for token in text.split():
+        written = token.strip(_MARKS)
+        plain = folded(written).removesuffix("'s")
+        if written:
+            compared = plain if any(map(str.isdecimal, plain)) or "/" in plain else stem(plain)
+            found.append(_Token(written, compared, plain not in STOP_WORDS and plain not in CHANGE_WORDS))
+    return found
+
+
+def _shown(blocks: list[list[_Token]], other: list[_Token]) -> str:
+    """The blocks that tell something new, each without the words at its edges that tell nothing."""
+    known = {token.compared for token in other}
+    parts = []
+    for block in blocks:
+        places = [place for place, token in enumerate(block) if token.tells]
+        if any(block[place].compared not in known for place in places):
+            parts.append(" ".join(token.written for token in block[places[0] : places[-1] + 1]))
+    text = " \u2026 ".join(parts)
+    return text if len(text) <= LONGEST_PART else text[: LONGEST_PART - 1] + "\u2026"

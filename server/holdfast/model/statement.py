@@ -145,13 +145,6 @@ NUMERALS = {
     for word in words.split()
 }  # fmt: skip
 
-# Of what these say there can be many at once: who speaks German may speak Portuguese too.
-ADDITIVE = frozenset(
-    """speak speaks like likes love loves enjoy enjoys know knows own owns collect collects visited visit read watched
-    met finished fixed learned learnt hate hates dislike dislikes allergic injured broke
-    spricht sprechen mag liebt kennt besitzt allergisch parle aime connait allergique habla gusta conoce
-    alergico""".split()  # noqa: SIM905
-)
 # Units by what they measure: amounts of two of these are no versions of each other.
 _UNITS = (
     """second seconds sec secs ms minute minutes min mins hour hours day days week weeks month months year years
@@ -170,22 +163,6 @@ COPULAS = frozenset(
     """is are was were be been has have had may can will must should shall do does did ist sind war waren hat haben
     wird werden wurde kann soll muss est sont etait a ont es son era esta estan e ha sono zijn""".split()  # noqa: SIM905
 )
-
-# Verbs of a state, and those that tell that it has changed: "lives in Graz", then "moved to Vienna".
-_STATE_VERBS = (
-    ("live lives living resides based wohnt lebt vive vivo habite vit abita woont", """moved moves relocated settled
-    gezogen umgezogen zieht zog mudo mudado demenage installe trasferito verhuisd lives"""),
-    ("works work working arbeitet travaille trabaja lavora", "joined quit left hired switched changed gewechselt"),
-    ("uses use using nutzt benutzt verwendet utiliza utilise", "switched adopted gewechselt"),
-    ("speaks speak spricht habla parle", ""),
-    ("drinks eats drink eat trinkt isst", "stopped quit gave switched started drinks eats"),
-    ("drives drive", "sold bought traded switched got drives"),
-)  # fmt: skip
-CHANGES_OF: dict[str, frozenset[str]] = {
-    state: frozenset((*states.split(), *changes.split()))
-    for states, changes in _STATE_VERBS
-    for state in states.split()
-}
 
 Kind = Literal["word", "name", "value"]
 
@@ -281,8 +258,6 @@ class Statement:
 
     `telling` are the words that belong to something in particular.
     `topics` is what it may be about: words of the first sentence that belong to something in particular, no values.
-    `predicate` is the verb that says it, where it is one with a meaning of its own; `said` are all words, folded;
-    `shifted` is what somebody is told to have changed, as in "moved the standup".
     """
 
     words: tuple[Word, ...]
@@ -296,13 +271,9 @@ class Statement:
     happened: bool
     chatty: bool
     role: bool
-    predicate: str = ""
-    said: frozenset[str] = frozenset()
-    shifted: frozenset[str] = frozenset()
 
 
 GENERIC_STEMS = frozenset(map(stem, GENERIC))
-ADDITIVE_STEMS = frozenset(map(stem, ADDITIVE))
 
 
 def statement(content: str) -> Statement:
@@ -333,9 +304,6 @@ def _statement(content: str) -> Statement:
         changed=bool(CHANGE_WORDS & set(said) or _CHANGES.search(head)) or any(part in head for part in CHANGE_PARTS),
         happened=_happened(head) or _is_dated(content),
         chatty=bool(_CHAT.search(content[:LONGEST])),
-        predicate=_predicate(TOKEN.findall(head)[:MOST_WORDS]),
-        said=frozenset(said),
-        shifted=_shifted(said),
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
     )
 
@@ -394,40 +362,6 @@ def _words(sentence: str) -> list[Word]:
 
 def _is_generic_noun(word: Word) -> bool:
     return word.generic and not word.text.endswith("ed") and word.text not in _VERBS_FIRST
-
-
-def _predicate(tokens: list[str]) -> str:
-    """The verb behind the subject, folded; empty where that only joins, tells of a change or is not known."""
-    plain = [folded(token).rstrip(".,") for token in tokens]
-    end = end_of_subject(tokens)
-    sure = next((place for place in range(1, min(len(plain), _REACH)) if _is_inflected(tokens, plain, place)), None)
-    start = end if sure is None else sure
-    joined = False
-    for word, token in zip(plain[start : start + _REACH], tokens[start:], strict=False):
-        if word in COPULAS:
-            joined = True
-        elif word not in STOP_WORDS and word not in CHANGE_WORDS:
-            verb = word in _PARTICIPLES or word.endswith(("ed", "en", "ing")) if joined else _may_be_verb(word, 2)
-            verb = verb or word in ADDITIVE or (sure is not None and not joined)
-            return word if verb and token.islower() else ""
-    return ""
-
-
-def _shifted(said: list[str]) -> frozenset[str]:
-    for place, word in enumerate(said[:-2]):
-        if word in CHANGE_WORDS and word.endswith("ed") and said[place + 1] == "the":
-            return frozenset(map(stem, said[place + 2 : place + 4]))
-    return frozenset()
-
-
-def _is_inflected(tokens: list[str], plain: list[str], place: int) -> bool:
-    """Whether it looks like a verb behind a noun, as in "the shop ships with", "der Nutzer trinkt"."""
-    word, before, after = plain[place], plain[place - 1], plain[place + 1 : place + 2]
-    if not tokens[place].islower() or before in STOP_WORDS or before.endswith("s"):
-        return False
-    if any(word in VERBS or stem(word) in GENERIC_STEMS for word in after):  # it is a noun, as in "reviews need"
-        return False
-    return (word.endswith("s") and not word.endswith("ss")) or (word.endswith("t") and tokens[place - 1][:1].isupper())
 
 
 def _pieces(run: str, *, first: bool) -> list[Word]:

@@ -3,9 +3,10 @@
 Every sign is a number that two claims show together (`Evidence`); the weights are those of a logistic regression
 (L2 = 1) over all pairs of the notes in bench/data/versions_a.txt and the first halves of bench/data/currency.json
 (`python bench/versions.py --fit` prints them anew). What tells siblings apart for certain, as "berth 4" and "berth 7",
-is no matter of weight: it rules a pair out. Three decisions follow, each with a line of its own, for they are not
-equally dear when wrong: which of two hits comes first (`LED`), whether the older shrinks to a line behind the newer
-(`FOLDED`), and whether an agent is asked to retire it (`PROPOSED`).
+is no matter of weight: it rules a pair out. The decisions that follow have a line each, for they are not equally dear
+when wrong: which of two hits comes first (`LED` where both answer the question, else `TOLD`), whether the older shrinks
+to a line behind the newer (`FOLDED`, or `UNASKED` where the older one hardly answers), and whether an agent is asked to
+retire it (`PROPOSED`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
-from holdfast.model.matter import may_be_versions as may_be_ruled
-from holdfast.model.matter import may_speak_of_one, sameness, signs
 from holdfast.model.statement import Statement, statement
 
-LED, FOLDED, PROPOSED = 0.02, 0.5, 0.75
-TOLD = 0.15  # without a question that both answer
+LED, TOLD, FOLDED, PROPOSED, UNASKED = 0.002, 0.16, 0.5, 0.75, 0.85
 SURE = 0.95  # beyond doubt, even where both were told at once
 _USUAL = 0.6  # a cosine that tells nothing
 _ASSUMED = 0.75  # where there are no vectors, words alone must do
@@ -31,45 +29,49 @@ _SAME_FRAME = 0.6  # of their words are the same: one is written as the other is
 _HALF = 0.5
 _ALIKE = 0.4
 _FEW = 2  # words in the one place in which two claims differ
+_PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 _MOST_REST, _MOST_SHARED, _MOST_GAP = 5.0, 4.0, 6.0
 
 WEIGHTS: Mapping[str, float] = {
-    "always": -3.11,
-    "cosine": 4.30,
-    "near": -0.25,
-    "ruled": 2.25,
-    "one denies": -0.84,
-    "denies the same": 1.03,
-    "shared": 0.44,
-    "nothing shared": -1.33,
-    "newer is covered": -0.32,
-    "newer's subject is the older's": -0.02,
-    "older's subject is the newer's": 1.64,
+    "always": -3.19,
+    "cosine": 4.84,
+    "near": -0.59,
+    "one denies": -0.36,
+    "denies the same": 1.10,
+    "shared": 0.67,
+    "nothing shared": -1.48,
+    "only the subject is shared": -0.29,
+    "only the subject is shared, no such value": -0.79,
+    "newer is covered": -0.16,
+    "newer's subject is the older's": 0.25,
+    "older's subject is the newer's": 1.86,
     "left": -0.35,
-    "fresh": -0.29,
+    "fresh": -0.18,
     "left in the subject": 0.39,
-    "fresh in the subject": -0.35,
-    "more than one other word": 0.27,
-    "asks for the same": 0.28,
-    "asks for something else": -0.77,
-    "longer": -0.07,
-    "other values": -0.80,
-    "other values alone": 0.46,
-    "other words beside other values": 0.23,
-    "other names beside other values": -0.86,
+    "fresh in the subject": -0.36,
+    "more than one other word": 0.16,
+    "asks for the same": 0.18,
+    "asks for something else": -0.79,
+    "longer": -0.02,
+    "other values": -0.61,
+    "other values alone": 0.66,
+    "other words beside other values": 0.08,
+    "other names beside other values": -1.08,
     "same values": -1.15,
-    "values of other sorts": -1.35,
-    "one has a value": -1.07,
-    "changed": 1.42,
-    "changed, other words and values": -0.61,
-    "changed, no other words": -0.06,
-    "changed to another value": 0.21,
-    "quotes": 0.97,
-    "one frame, other words and values": -1.54,
-    "one frame, other values": -0.90,
-    "one place, another value": 0.57,
-    "one place in the subject": 0.08,
-    "one place in the subject, of a role": 0.48,
+    "values of other sorts": -1.16,
+    "one has a value": -0.91,
+    "changed": 1.61,
+    "changed, other words and values": -0.25,
+    "changed, no other words": 0.13,
+    "changed to another value": 0.47,
+    "its state has changed": 1.43,
+    "another state has changed": -0.44,
+    "quotes": 0.73,
+    "one frame, other words and values": -1.56,
+    "one frame, other values": -1.13,
+    "one place, another value": 1.32,
+    "one place in the subject": 0.06,
+    "one place in the subject, of a role": 1.25,
 }
 
 
@@ -85,7 +87,8 @@ class Evidence:
 class _Both:
     """Two claims side by side: what is only in the older (`left`) and in the newer (`fresh`), values apart.
 
-    `mine` and `its` are all the words of each that belong to something in particular. `places` are where they differ;
+    `mine` and `its` are all the words of each that belong to something in particular. `changed` tells that the newer
+    says so of what the older speaks of. `places` are where they differ;
     `frame` is how many of all words they share, in 0..1.
     """
 
@@ -96,6 +99,7 @@ class _Both:
     left: list[Term]
     fresh: list[Term]
     values: _Values
+    changed: bool
     places: list[tuple[list[Term], list[Term]]]
     frame: float
 
@@ -104,9 +108,19 @@ class _Both:
         return (len(self.mine) - len(self.left) + len(self.its) - len(self.fresh)) / 2
 
     @property
+    def share_their_subject(self) -> bool:
+        """Whether what they say of it has no word in common."""
+        return not (_says_the_same(self.older, self.newer) or _says_the_same(self.newer, self.older))
+
+    @property
     def contrast(self) -> int:
         """How many words of each stand against each other."""
         return min(len(self.left), len(self.fresh))
+
+
+def _says_the_same(one: Claim, other: Claim) -> bool:
+    about = {term.stem for term in one.head if term.subject}
+    return any(other.holds(term) for term in one.head if not term.subject and term.stem not in about)
 
 
 def may_be_versions(older: str, newer: str) -> bool:
@@ -114,7 +128,9 @@ def may_be_versions(older: str, newer: str) -> bool:
     one, other = statement(older), statement(newer)
     if one.chatty or other.chatty or (one.happened and other.happened):
         return False
-    return may_speak_of_one(one, other) or not claim(older).about.isdisjoint(claim(newer).about)
+    if not (one.topics.isdisjoint(other.stems) and other.topics.isdisjoint(one.stems)):
+        return True
+    return not claim(older).about.isdisjoint(claim(newer).about)
 
 
 def likelihood(older: str, newer: str, likeness: float | None) -> float:
@@ -125,18 +141,24 @@ def likelihood(older: str, newer: str, likeness: float | None) -> float:
     if likeness is not None and likeness < _FAR:
         return 0.0
     if not (claim(older).spaced and claim(newer).spaced):  # the signs are of words
-        return _ruled(statement(older), statement(newer), likeness)
+        return _of_pieces(statement(older), statement(newer))
     seen = evidence(older, newer, likeness)
     return 0.0 if seen.siblings else weighed(seen.signs)
 
 
-def _ruled(older: Statement, newer: Statement, likeness: float | None) -> float:
-    return sameness(signs(older, newer, likeness)) if may_be_ruled(older, newer) else 0.0
+def _of_pieces(older: Statement, newer: Statement) -> float:
+    """The same of texts without spaces, by the pairs of signs that they share and by words that tell of a change."""
+    shared = len(older.stems & newer.stems) / max(1, min(len(older.stems), len(newer.stems)))
+    return _likely(_PIECES + _SHARED_PIECES * shared + _CHANGED_PIECES * newer.changed)
 
 
 def weighed(seen: Mapping[str, float]) -> float:
     """The signs as a likelihood."""
-    return 0.5 + 0.5 * math.tanh(sum(WEIGHTS.get(name, 0.0) * value for name, value in seen.items()) / 2)
+    return _likely(sum(WEIGHTS.get(name, 0.0) * value for name, value in seen.items()))
+
+
+def _likely(weight: float) -> float:
+    return 0.5 + 0.5 * math.tanh(weight / 2)
 
 
 def evidence(older: str, newer: str, likeness: float | None) -> Evidence:
@@ -148,7 +170,6 @@ def evidence(older: str, newer: str, likeness: float | None) -> Evidence:
         "always": 1.0,
         "cosine": cosine - _USUAL,
         "near": max(0.0, cosine - _NEAR),
-        "ruled": _ruled(one, other, likeness),
         "one denies": one.negated != other.negated,
         "denies the same": one.negated != other.negated and not both.fresh and both.shared > 0,
         **_of_words(both),
@@ -169,6 +190,7 @@ def _side_by_side(older: Claim, newer: Claim) -> _Both:
         left=[term for term in mine if not newer.holds(term)],
         fresh=[term for term in its if not older.holds(term)],
         values=_values(older, newer),
+        changed=newer.changed or not newer.renewed.isdisjoint(older.stems),
         places=_places(older, newer),
         frame=2 * len(older.words & newer.words) / max(1, len(older.words) + len(newer.words)),
     )
@@ -178,9 +200,12 @@ def _of_words(both: _Both) -> dict[str, float]:
     """What they share, what each has alone, and what is asked with their words."""
     older, newer = both.older, both.newer
     mine, its = older.about - VAGUE, newer.about - VAGUE
+    is_another = not both.values.differ and both.share_their_subject
     return {
         "shared": min(both.shared, _MOST_SHARED),
         "nothing shared": both.shared == 0,
+        "only the subject is shared": is_another and not both.changed,
+        "only the subject is shared, no such value": is_another and both.values.one and not both.changed,
         "newer is covered": 1 - len(both.fresh) / max(1, len(both.its)),
         "newer's subject is the older's": bool(both.its)
         and all(older.holds(each) for each in both.its if each.subject),
@@ -212,13 +237,16 @@ def _of_values(both: _Both) -> dict[str, float]:
 
 def _of_changes(both: _Both) -> dict[str, float]:
     """Whether the newer tells that something is no longer as it was, and of what."""
-    changed, values = both.newer.changed, both.values
+    changed, values = both.changed, both.values
+    ended = both.older.ended_by(both.newer)
     is_new = values.fresh or any(each.kind == "name" for each in both.fresh)
     return {
         "changed": changed,
         "changed, other words and values": changed and both.contrast > 0 and values.differ,
         "changed, no other words": changed and not values.differ and both.contrast <= 1,
         "changed to another value": changed and values.differ and not both.left,
+        "its state has changed": changed and ended is True,
+        "another state has changed": changed and ended is False,
         "quotes": changed and is_new and _quotes(both.older, both.newer),
     }
 
@@ -290,6 +318,7 @@ def _are_siblings(both: _Both) -> bool:
         or _is_kin_of(older, newer)
         or _are_of_two(older, newer)
         or _fill_one_form(both)
+        or (both.values.other and both.share_their_subject)  # a day of one thing and an amount of another
         or (newer.ended and bool(both.left) and bool(both.fresh))  # what is no longer so is something else
     )
 

@@ -221,15 +221,16 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     """The notes of a list. What the question's words find is on it too where they say what is meant."""
     listing, ids = lists.listing, lists.ids
     found: dict[str, Ranked] = {}
+    everything = ids
     if lists.searched:
         ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
         strong = [item for item in ranked if not item.weak]
         found = {item.candidate.id: item for item in strong if item.candidate.id not in set(ids)}
+        everything = (*ids, *found)
         if asking.intent is not None and asking.intent.topic:
             places = {item.candidate.id: place for place, item in enumerate(ranked)}
-            ids = tuple(sorted(ids, key=lambda end: places.get(end, len(places))))
+            everything = tuple(sorted(everything, key=lambda end: places.get(end, len(places))))
     if lists.whole:
-        everything = (*ids, *found)
         ids = everything[listing.offset : listing.offset + limit]
         listing = replace(listing, total=len(everything))
     notes = view.notes(ids)

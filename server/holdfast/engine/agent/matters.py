@@ -14,13 +14,13 @@ from itertools import combinations
 
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
+from holdfast.model.claims import says_more
 from holdfast.model.maintenance import cosine
-from holdfast.model.matter import says_more
 from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import LONGEST, statement
-from holdfast.model.versions import FOLDED, LED, SURE, TOLD, may_be_versions
+from holdfast.model.versions import FOLDED, LED, SURE, TOLD, UNASKED, may_be_versions
 from holdfast.model.versions import likelihood as likelihood_of
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
@@ -28,6 +28,7 @@ LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
 HARDLY_LESS = 0.25  # of the relevance
+_OF_ONE = 0.08  # likely enough for one of two that are as near to the question to lead
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
@@ -344,10 +345,12 @@ def _heads(
             continue
         likely = matters.of(old, new)
         answers_too = _answers_as_well(found[new], found[old])
-        if likely >= FOLDED and _last(new, heads) != old and (answers_too or (old, new) not in matters.fuller):
+        is_fuller = (old, new) in matters.fuller
+        line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
+        if likely >= line and _last(new, heads) != old and (answers_too or not is_fuller):
             heads.setdefault(old, new)
-        elif (answers_too and likely >= TOLD) or (
-            _is_as_near(found[new], found[old]) and (old, new) not in matters.fuller
+        elif (likely >= TOLD and (answers_too or not is_fuller)) or (
+            not is_fuller and (answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])
         ):
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.of(old, end))
     return {old: _last(old, heads) for old in heads}, leads

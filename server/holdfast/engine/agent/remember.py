@@ -26,7 +26,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
 from holdfast.index.rows import IndexedNote, content_key, digest
 from holdfast.index.view import IndexView
-from holdfast.model.matter import parts_that_differ, say_the_same, says_more
+from holdfast.model.claims import parts_that_differ, say_the_same, says_more
 from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Joined, Link, Note, joined, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition

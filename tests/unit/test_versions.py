@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.engine.agent.matters import likelihood
-from holdfast.model.matter import parts_that_differ, says_more
+from holdfast.model.claims import parts_that_differ, says_more
 from holdfast.model.note import Note
 from holdfast.model.versions import FOLDED, TOLD
 
