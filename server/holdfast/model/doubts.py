@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from holdfast.model.identifiers import NOT_ENGLISH
@@ -395,6 +396,7 @@ def _sibling(asked: Sought, text: str, plain: str, words: AbstractSet[str]) -> D
     return None
 
 
+@lru_cache(4096)  # each word of each note that was found is asked for
 def _which(word: str) -> tuple[int, int] | None:
     return _WHICH.get(word) or _WHICH.get(f"{_ENDING.sub('', word)}-")
 
