@@ -11,7 +11,7 @@ import pytest
 from processes import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-MOST = {"remember": 39, "recall": 39, "recall_node": 14, "mark_outdated": 30}  # modules; may only become fewer
+MOST = {"remember": 39, "recall": 37, "recall_node": 14, "mark_outdated": 30}  # modules; may only become fewer
 RUNS = 6  # on a busy machine a verb also meets what falls due by the clock: the run in which it did not counts
 
 
