@@ -29,6 +29,13 @@ EVERY_CASE = {
     "test_mark_outdated", "test_own_undo",
 }  # fmt: skip
 
+# Modules that run in memory too, in the long form and where there is no PostgreSQL.
+IN_MEMORY = EVERY_CASE | {
+    "test_forms", "test_lenient_arguments", "test_maintenance", "test_omi_memory", "test_prompts", "test_recall",
+    "test_recall_budgets", "test_recall_doubt", "test_recall_node", "test_recall_phrasings", "test_recall_silence",
+    "test_recall_time", "test_remember", "test_resources", "test_stored_prompts", "test_submit_feedback", "test_view",
+}  # fmt: skip
+
 # Modules whose servers are processes of their own. They are told of the database by `processes.environment_in`.
 OF_PROCESSES = {
     "test_command_line", "test_doctor", "test_draining", "test_early", "test_gate", "test_http_auth",
@@ -58,9 +65,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
     keeps_notes = {"storage", "tmp_path"} <= set(metafunc.fixturenames) and module not in ON_THE_FOLDER
     if keeps_notes and next(metafunc.definition.iter_markers("files"), None) is None:
-        processes = module in OF_PROCESSES  # which share nothing with the memory of this one
         everything = metafunc.config.getoption("--long") or not postgres.is_there()
-        kept = STORAGES if everything and not processes else (FOLDER, ROWS)
+        kept = STORAGES if everything and module in IN_MEMORY else (FOLDER, ROWS)
         named = [pytest.param(name, id=pytest.HIDDEN_PARAM if name == FOLDER else name) for name in kept]
         metafunc.parametrize("storage", named, indirect=True)
 

@@ -74,6 +74,6 @@ def test_nothing_is_listed_that_the_engine_does_without() -> None:
 def test_every_module_of_the_contract_runs_on_every_storage_or_says_why_not() -> None:
     told = runpy.run_path(str(CONTRACT / "conftest.py"))
     modules, on_the_folder = {path.stem for path in CONTRACT.glob("test_*.py")}, told["ON_THE_FOLDER"]
-    assert not (told["EVERY_CASE"] | told["OF_PROCESSES"] | on_the_folder.keys()) - modules
-    assert not told["EVERY_CASE"] & on_the_folder.keys()
+    assert not (told["IN_MEMORY"] | told["OF_PROCESSES"] | on_the_folder.keys()) - modules
+    assert not told["IN_MEMORY"] & on_the_folder.keys()
     assert all(on_the_folder.values())
