@@ -63,7 +63,7 @@ from holdfast.model.lifecycle import standing as belief_standing
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note
 from holdfast.model.now import read_now
 from holdfast.model.prompts import idle
-from holdfast.model.ranking import LEVELLED, Question, Ranked, doubted, levelled, rank
+from holdfast.model.ranking import LEVELLED, WEAK, Question, Ranked, doubted, levelled, rank
 from holdfast.model.words import query_terms
 from holdfast.settings import Settings, work_space
 from holdfast.tools.fitting import hook_answer, new_mark, text_of
@@ -273,7 +273,8 @@ def _doubted(prompt: str, ranked: list[Ranked], notes: Mapping[str, Indexed]) ->
     asked, there = sought(prompt), [item for item in ranked if item.candidate.id in notes]
     if asked is None:
         return there
-    found = (against(asked, notes[item.candidate.id].note) for item in there)
+    least = WEAK if asked.only_siblings else 0.0
+    found = (against(asked, notes[item.candidate.id].note) if item.relevance >= least else None for item in there)
     return [doubted(item, *each) if each else item for item, each in zip(there, found, strict=True)]
 
 

@@ -211,6 +211,15 @@ class Sought:
     apart: tuple[Apart, ...] = ()
     named: tuple[NamedThing, ...] = ()
 
+    @property
+    def only_siblings(self) -> bool:
+        """Whether nothing but the like of a thing speaks against a note: then only strong ones need to be looked at."""
+        return not (self.sorts or self.months or self.years or self.numbered)
+
+    @property
+    def things(self) -> list[str]:
+        return [each.thing for each in self.apart] + [each.thing for each in self.named]
+
 
 class Doubt(NamedTuple):
     """What is left of the odds that a note is relevant, and why, in a few words."""
@@ -288,12 +297,13 @@ def sought(question: str) -> Sought | None:
         apart=tuple(_things_apart(plain)),
         named=tuple(_named_things(question, plain)),
     )
-    is_plain = found.sorts or found.months or found.years or found.numbered or found.apart or found.named
-    return found if is_plain else None
+    return None if found.only_siblings and not found.apart and not found.named else found
 
 
 def against(asked: Sought, note: Note) -> Doubt | None:
     """What speaks against a note that was found; of a long one what stands around the question's words is looked at."""
+    if asked.only_siblings and not _may_name(asked, note):
+        return None
     is_dated = note.type == "event" or note.event_time is not None  # then it tells when what it says was
     content, happened = note.content, note.happened
     text = f"{note.title}\n{_near(asked, content)}"
@@ -309,6 +319,15 @@ def against(asked: Sought, note: Note) -> Doubt | None:
         if not _has(sort, plain, words, is_dated=is_dated and asked.past):
             return Doubt(LACKING[sort], f"no {sort}")
     return None
+
+
+def _may_name(asked: Sought, note: Note) -> bool:
+    """Whether a thing that is asked for may stand in it; what is not ASCII has to be folded to be sure."""
+    text = f"{note.title}\n{note.content}"
+    if not text.isascii():
+        return True
+    plain = text.lower()
+    return any(thing in plain for thing in asked.things)
 
 
 def _near(asked: Sought, content: str) -> str:
@@ -380,7 +399,7 @@ def _numbered(plain: str) -> dict[str, str]:
 
 def _sibling(asked: Sought, text: str, plain: str, words: AbstractSet[str]) -> Doubt | None:
     """Where a note speaks of the like of what is asked about, and of that nowhere: of the south crane alone."""
-    if not asked.apart and not asked.named:
+    if not any(thing in plain for thing in asked.things):
         return None
     theirs = list(_things_apart(plain)) if asked.apart else []
     told = set(map(_which, words)) | {its.which for its in theirs}

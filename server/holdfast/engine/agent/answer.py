@@ -53,6 +53,7 @@ from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.ranking import (
     FLOOR,
     LEVELLED,
+    WEAK,
     Filter,
     QueryVector,
     Question,
@@ -350,7 +351,8 @@ def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -
     asked = sought(asking.query)
     if asked is None:
         return ranked
-    notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= FLOOR)
+    least = WEAK if asked.only_siblings else FLOOR
+    notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= least)
     found = (_against(asked, notes.get(item.candidate.id)) for item in ranked)
     return [doubted(item, *each) if each else item for item, each in zip(ranked, found, strict=True)]
 
