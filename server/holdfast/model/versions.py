@@ -15,9 +15,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
-from holdfast.model.statement import Statement, statement
+from holdfast.model.statement import LONGEST, Statement, statement
 
 LED, TOLD, FOLDED, PROPOSED, UNASKED = 0.002, 0.16, 0.5, 0.75, 0.85
 SURE = 0.95  # beyond doubt, even where both were told at once
@@ -125,6 +126,11 @@ def _says_the_same(one: Claim, other: Claim) -> bool:
 
 def may_be_versions(older: str, newer: str) -> bool:
     """Whether two texts have anything in common, and neither is talk nor both a record of what took place."""
+    return _may_be(older[:LONGEST], newer[:LONGEST])
+
+
+@lru_cache(8192)
+def _may_be(older: str, newer: str) -> bool:
     one, other = statement(older), statement(newer)
     if one.chatty or other.chatty or (one.happened and other.happened):
         return False
@@ -140,6 +146,11 @@ def likelihood(older: str, newer: str, likeness: float | None) -> float:
     """
     if likeness is not None and likeness < _FAR:
         return 0.0
+    return _weighed(older[:LONGEST], newer[:LONGEST], likeness)
+
+
+@lru_cache(8192)  # the same notes meet again in the answers to other questions
+def _weighed(older: str, newer: str, likeness: float | None) -> float:
     if not (claim(older).spaced and claim(newer).spaced):  # the signs are of words
         return _of_pieces(statement(older), statement(newer))
     seen = evidence(older, newer, likeness)
