@@ -29,6 +29,7 @@ CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
 HARDLY_LESS = 0.25  # of the relevance
 _OF_ONE = 0.08  # likely enough for one of two that are as near to the question to lead
+_OF_A_GROUP = 0.4  # where the past is asked for nothing is hidden by it
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
@@ -377,7 +378,7 @@ def _last(old: str, heads: Mapping[str, str]) -> str:
 
 def _group(end: str, found: Mapping[str, Ranked], matters: Matters) -> set[str]:
     """All that speak of the matter of one, over any number of steps."""
-    pairs = [pair for pair, likely in matters.likely.items() if likely >= FOLDED and set(pair) <= found.keys()]
+    pairs = [pair for pair, likely in matters.likely.items() if likely >= _OF_A_GROUP and set(pair) <= found.keys()]
     group, grown = {end}, True
     while grown:
         more = {each for pair in pairs if group & set(pair) for each in pair} - group
