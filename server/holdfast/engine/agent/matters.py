@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import lru_cache
 from itertools import combinations
 
 from holdfast.index.rows import IndexedNote, LinkRow
@@ -19,7 +18,7 @@ from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import RankCandidate, Ranked
-from holdfast.model.statement import LONGEST, statement
+from holdfast.model.statement import statement
 from holdfast.model.versions import FOLDED, LED, SURE, TOLD, UNASKED, may_be_versions
 from holdfast.model.versions import likelihood as likelihood_of
 
@@ -104,7 +103,7 @@ def compared(
         if not _may_be_versions(notes[one].note, notes[other].note):
             continue
         older, newer = in_time(notes[one].note, notes[other].note)
-        found = _likelihood(older.content[:LONGEST], newer.content[:LONGEST], alike.get(one, {}).get(other))
+        found = _likelihood(older.content, newer.content, alike.get(one, {}).get(other))
         if found >= LED and _at_once(older, newer, found):
             unclear += [(newer.id, older.id)] if found >= FOLDED else []
             found = LED if found >= FOLDED else 0.0
@@ -129,10 +128,9 @@ def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
         return 0.0
     mine, its = vectors.get(older.id), vectors.get(newer.id)
     likeness = cosine(mine, its) if mine is not None and its is not None else None
-    return _likelihood(older.content[:LONGEST], newer.content[:LONGEST], likeness)
+    return _likelihood(older.content, newer.content, likeness)
 
 
-@lru_cache(16384)  # many questions find the same notes, and each compares some 240 pairs
 def _likelihood(older: str, newer: str, likeness: float | None) -> float:
     return likelihood_of(older, newer, likeness) if may_be_versions(older, newer) else 0.0
 
