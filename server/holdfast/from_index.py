@@ -15,7 +15,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,7 @@ from holdfast.engine.presence.entries import (
     filled,
     fitted,
     now_heading,
+    own_words,
 )
 from holdfast.errors import HoldfastError
 from holdfast.index.current import (
@@ -245,10 +246,15 @@ def _later(connection: sqlite3.Connection, asking: _Asking) -> tuple[Section, ..
 def _relevant(
     connection: sqlite3.Connection, asking: _Asking, line: float, most: int, room: int
 ) -> tuple[Section, ...]:
-    """The notes that fit the prompt, but those that the session was shown as they are now."""
-    nothing = idle(asking.prompt)
-    if nothing == "order":
+    """The notes that fit the prompt, or of a paste what the asker says, but those that the session was shown."""
+    if idle(asking.prompt) == "order":
         return ()
+    sections = _fitting(connection, asking, line, most, room)
+    own = "" if sections else own_words(asking.prompt)
+    return _fitting(connection, replace(asking, prompt=own), line, most, room) if own else sections
+
+
+def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most: int, room: int) -> tuple[Section, ...]:
     strange = frozenset(term for term in query_terms(asking.prompt) if not is_ordinary(term))
     formed = frozenset(term for term in strange if is_formed(term, is_ordinary))
     slips = respelt(connection, may_be_slips(asking.prompt, strange - formed))

@@ -23,7 +23,7 @@ from typing import Final, Literal, NamedTuple
 from holdfast.model.identifiers import NOT_ENGLISH
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
-from holdfast.model.words import STOP_WORDS, any_of, folded, query_terms, written_as_names
+from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, query_terms, written_as_names
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
 SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
@@ -282,8 +282,12 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
 
-def sought(question: str) -> Sought | None:
-    """What of a question can be looked for in a note; None where its words ask for nothing plainly."""
+def sought(query: str) -> Sought | None:
+    """What of a question can be looked for in a note; None where its words ask for nothing plainly.
+
+    Of a paste only the asker's own lines count: what a log says of its workers and dates is not asked for.
+    """
+    question = "\n".join(own_lines(query))
     plain = folded(question).replace("\u2019", "'")
     sorts = tuple(sort for sort, pattern in _ASKS if pattern.search(plain))
     asks = not _YES_OR_NO.match(plain)

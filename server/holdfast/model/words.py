@@ -345,3 +345,21 @@ def _derived(base: str) -> Iterator[str]:
                 made = base.removesuffix(ending) + instead
                 if frozenset((base, made)) not in _APART:
                     yield made
+
+
+_LONGEST_PROSE = 300  # characters
+_LOG_LINE = re.compile(
+    r"\d\d:\d\d:\d\d|^\W*(?:\d{4}-\d\d-\d\d\S*\W+)?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|"
+    r"^\s*(?:at [\w.$<>]+[.(]|File |Traceback|[>$#|{}<\[]|\S+Error\b)|[{}<>=|;]{2}|\t"
+)
+
+
+def own_lines(query: str) -> list[str]:
+    """The lines that are the asker's own. A question is one short line; more of them are a paste, and so is a long one.
+
+    Of a paste only the first and the last line are the asker's own words, if any: they are read when they are no
+    longer than 300 characters and look like no log line or code. Dates inside a log say when the log was written.
+    """
+    lines = [line.strip() for line in query.strip().splitlines() if line.strip()]
+    outer = lines[:1] + lines[1:][-1:]
+    return [line for line in outer if len(line) <= _LONGEST_PROSE and not _LOG_LINE.search(line)]

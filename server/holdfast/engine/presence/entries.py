@@ -20,7 +20,7 @@ from holdfast.model.passages import LEFT_OUT, first_sentence, passage, without_p
 from holdfast.model.prompts import idle, is_no_question
 from holdfast.model.ranking import Ranked
 from holdfast.model.tokens import beginning, most_tokens
-from holdfast.model.words import counted, query_terms
+from holdfast.model.words import counted, own_lines, query_terms
 
 MARK_TOKENS: Final = 9  # what a line's mark costs, and its end
 HEAD_TOKENS: Final = 12  # of a section's name beside its words
@@ -162,6 +162,12 @@ def says_nothing(prompt: str) -> bool:
         return True
     letters = sum(1 + (ord(letter) >= _WIDE) for letter in prompt.replace(LEFT_OUT, "") if letter.isalpha())
     return letters < FEWEST_LETTERS or idle(prompt) == "empty"
+
+
+def own_words(prompt: str) -> str:
+    """What of a paste the asker says, where that is something; empty where the prompt is no paste."""
+    own = "\n".join(own_lines(prompt))
+    return "" if len(own) >= len(prompt.strip()) or says_nothing(own) else own
 
 
 def filled(value: str | None) -> str:

@@ -40,6 +40,7 @@ from holdfast.engine.presence.entries import (
     filled,
     fitted,
     now_heading,
+    own_words,
 )
 from holdfast.engine.state import Stages
 from holdfast.errors import StorageError
@@ -166,6 +167,13 @@ async def _searched(ports: Ports, caller: Caller, prompt: str, limit: int) -> tu
 
 
 async def _answered(ports: Ports, caller: Caller, prompt: str, limit: int) -> tuple[Asking, Answer]:
+    """The answer to a prompt; where nothing in it is strong, and it is a paste, to what the asker says beside that."""
+    found = await _answer(ports, caller, prompt, limit)
+    own = own_words(prompt) if all(hit.ranked.weak for hit in found[1].hits) else ""
+    return await _answer(ports, caller, own, limit) if own else found
+
+
+async def _answer(ports: Ports, caller: Caller, prompt: str, limit: int) -> tuple[Asking, Answer]:
     asking, _ = await asked(ports, prompt, Filter(now=ports.now), caller, Stages())
     return asking, await ports.index.read(lambda view: answer(view, asking, limit, explain=False))
 

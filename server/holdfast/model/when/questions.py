@@ -17,8 +17,8 @@ from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span
+from holdfast.model.words import own_lines
 
-_LONGEST_PROSE = 300  # characters
 _LETTERS = r"[^\W\d_]"
 _PLAIN = re.compile(
     rf"{_LETTERS}+(?:['-]{_LETTERS}+)*'?|(?:mid|early|late)-\d{{4}}|\d{{1,3}}(?:st|nd|rd|th|er)?|\d{{1,2}}-\d{{1,2}}|"
@@ -29,22 +29,8 @@ _PLAIN = re.compile(
 _TOKEN = re.compile(r"[^\s,;]+")
 _PART_HYPHEN = re.compile(r"\b(mid|early|late|mi)-(?=\w)")
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
-_LOG_LINE = re.compile(
-    r"\d\d:\d\d:\d\d|^\s*(?:at [\w.$<>]+[.(]|File |Traceback|[>$#|{}<\[]|\S+Error\b)|[{}<>=|;]{2}|\t"
-)
 EDGES = "()[]{}*\u201c\u201d\u201e«»'\".,:!?…"
 _TYPEWRITTEN = str.maketrans("\u2018\u2019\u2013", "''-")
-
-
-def lines_to_read(query: str) -> list[str]:
-    """The lines to read. A question is one short line; more of them are a paste, and so is a long one.
-
-    Of a paste only the first and the last line are the asker's own words, if any: they are read when they are no
-    longer than 300 characters and look like no log line or code. Dates inside a log say when the log was written.
-    """
-    lines = [line.strip() for line in query.strip().splitlines() if line.strip()]
-    outer = lines[:1] + lines[1:][-1:]
-    return [line for line in outer if len(line) <= _LONGEST_PROSE and not _LOG_LINE.search(line)]
 
 
 def masked(line: str) -> str:
@@ -140,7 +126,7 @@ class _Event:
 
 def read_time(query: str, asked: datetime) -> TimeReading | None:
     """Reads the time that `query` speaks of; None where it speaks of none. Days are those of `asked`'s own zone."""
-    for line in lines_to_read(query):
+    for line in own_lines(query):
         if reading := _read_line(line, asked if asked.tzinfo else asked.replace(tzinfo=UTC)):
             return reading
     return None
@@ -148,7 +134,7 @@ def read_time(query: str, asked: datetime) -> TimeReading | None:
 
 def asks_back(query: str) -> bool:
     """Whether it asks in the past tense for how something was or what was done, whenever that may have been."""
-    return any(_BEFORE_NOW.search(_GERMAN_WHAT.sub(_spaces, line).lower()) for line in lines_to_read(query))
+    return any(_BEFORE_NOW.search(_GERMAN_WHAT.sub(_spaces, line).lower()) for line in own_lines(query))
 
 
 def looking_ahead(reading: TimeReading) -> TimeReading:
