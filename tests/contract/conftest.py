@@ -53,6 +53,7 @@ ON_THE_FOLDER = {
     "test_hand_edits": _FILES, "test_saves_in_place": _FILES, "test_watched_folders": _FILES, "test_moves": _FILES,
     "test_note_fields": _FILES, "test_ingest_sections": _FILES, "test_conversation_exports": _FILES,
     "test_database_folder": "it is about a folder and a database",
+    "test_index_deleted": "it deletes what lies beside the notes in a folder, and copies the folder for that",
     "test_early": _WIRE, "test_http_headers": _WIRE, "test_known_lists": _WIRE, "test_reverse_proxy": _WIRE,
     "test_other_systems": "it is about file systems and locks",
     "test_startup": "it is about how soon a server answers that has nothing to wait for",

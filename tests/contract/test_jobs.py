@@ -279,6 +279,7 @@ async def test_what_is_purged_after_a_month_takes_no_past_of_a_note_that_was_bro
             assert agent.file_of(back).read_bytes() == before
 
 
+@pytest.mark.files("its workers keep a folder; those of a database are leased, which tests/fleet shows")
 def test_another_process_takes_over_when_the_one_that_tends_is_killed(tmp_path: Path) -> None:
     with worker(tmp_path, "stall") as first:
         assert next(said(first)) == "at work"

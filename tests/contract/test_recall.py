@@ -145,6 +145,7 @@ async def test_storing_and_searching_by_meaning_ask_nothing_of_the_network(
     assert asked == []
 
 
+@pytest.mark.files("it keeps no notes")
 def test_the_runtime_of_the_model_reports_nothing_to_its_makers(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

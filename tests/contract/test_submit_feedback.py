@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.model.ranking import BOUND, GATE
 from served import NAME_WITHIN, SELF, Agent, Answer, Clock, made_up_secret, serving
+from storages import ROWS
 from worlds import PATIENCE, call
 from worlds import serving as serving_process
 
@@ -511,27 +512,50 @@ async def hits(client: Any, query: str) -> dict[str, dict[str, Any]]:
     return {hit["id"]: hit for hit in (await call(client, "recall", query=query, explain=True))["results"]}
 
 
+async def all_moved(client: Any, query: str, note: str, least: float) -> None:
+    with anyio.fail_after(PATIENCE):
+        while (await hits(client, query))[note]["score"] < least:  # noqa: ASYNC110 - as above
+            await anyio.sleep(0.05)
+
+
+async def rated_by_one(one: Any, two: Any) -> tuple[str, dict[str, Any]]:
+    """The note that `one` rates for CHOSEN, and how `two` answers each question before that."""
+    notes = [
+        (await call(one, "remember", content=text))["id"]
+        for text in ("We chose SQLite over Postgres for the index.", "Maria likes short commit messages, no emoji.")
+    ]
+    await all_encoded(two)
+    before = {query: await hits(two, query) for query in (CHOSEN, LIKE, UNLIKE)}
+    event = (await call(one, "recall", query=CHOSEN))["event_id"]
+    assert (await call(one, "submit_feedback", node_id=notes[0], signal=1, event_id=event))["recorded"] is True
+    return notes[0], before
+
+
 async def test_another_process_sees_at_once_what_moved_for_questions_that_mean_the_same(
-    anyio_backend: str, tmp_path: Path
+    anyio_backend: str, tmp_path: Path, storage: str
 ) -> None:
     async with serving_process(tmp_path, "builtin") as one, serving_process(tmp_path, "builtin") as two:
-        notes = [
-            (await call(one, "remember", content=text))["id"]
-            for text in ("We chose SQLite over Postgres for the index.", "Maria likes short commit messages, no emoji.")
-        ]
-        await all_encoded(two)
-        before = {query: await hits(two, query) for query in (CHOSEN, LIKE, UNLIKE)}
-        event = (await call(one, "recall", query=CHOSEN))["event_id"]
-        assert (await call(one, "submit_feedback", node_id=notes[0], signal=1, event_id=event))["recorded"] is True
+        note, before = await rated_by_one(one, two)
+        if storage == ROWS:  # each server has an index of its own there, and encodes the question for itself, soon
+            await all_moved(two, LIKE, note, before[LIKE][note]["score"] + 0.05)
         after = {query: await hits(two, query) for query in before}
-        moves = {query: after[query][notes[0]]["score"] - before[query][notes[0]]["score"] for query in (CHOSEN, LIKE)}
+        moves = {query: after[query][note]["score"] - before[query][note]["score"] for query in (CHOSEN, LIKE)}
         assert moves[CHOSEN] == pytest.approx(0.15 * 0.7616, abs=0.001)
         assert 0.05 < moves[LIKE] <= moves[CHOSEN] + 0.001
         assert after[UNLIKE] == before[UNLIKE]
+
+
+@pytest.mark.files("it deletes what lies beside the notes in a folder")
+async def test_what_moved_for_questions_that_mean_the_same_is_found_again_without_the_index(
+    anyio_backend: str, tmp_path: Path
+) -> None:
+    async with serving_process(tmp_path, "builtin") as one, serving_process(tmp_path, "builtin") as two:
+        note, before = await rated_by_one(one, two)
+        after = {query: await hits(two, query) for query in before}
         remove_everything(tmp_path)
         await all_encoded(two)
         with anyio.fail_after(PATIENCE):  # the question is encoded anew after the notes
-            while (await hits(two, LIKE)).get(notes[0], {}).get("why") != after[LIKE][notes[0]]["why"]:  # noqa: ASYNC110
+            while (await hits(two, LIKE)).get(note, {}).get("why") != after[LIKE][note]["why"]:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         for query, earlier in after.items():
             again = await hits(two, query)

@@ -16,6 +16,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
 import holdfast.app
+import processes
 from holdfast.app import new_change_id, new_note_id, now
 from holdfast.encode.provider import KeptEncoders, VectorSet
 from holdfast.encode.wordpiece import is_ordinary
@@ -148,6 +149,7 @@ async def serving(home: Path, encoder: str = "none") -> AsyncIterator[Client]:
         "HOLDFAST_ENCODER": encoder,
         "HOLDFAST_SPACE": "work",
         "PYTHONPATH": str(SERVER),
+        **processes.stored_at(home),
     }
     transport = StdioTransport(sys.executable, ["-m", "holdfast"], env=environment, keep_alive=False)
     async with Client(transport) as client:
