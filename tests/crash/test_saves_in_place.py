@@ -362,3 +362,39 @@ async def test_what_an_editor_saves_around_any_step_is_never_lost(
         tally["saves in place"] += 1
         shutil.rmtree(here)
     pytest.fail("the change has no end")
+
+
+class Finishing(Dated):
+    """A disk on which an editor finishes its save right after a cut file has been read so many times."""
+
+    def __init__(self, reads: int) -> None:
+        super().__init__()
+        self.left = reads
+        self.editor: Editor | None = None
+
+    def read(self, path: Path | str, most: int = -1, start: int = 0) -> bytes:
+        data = super().read(path, most, start)
+        if not data and self.editor is not None:
+            self.left -= 1
+            if self.left == 0:
+                self.editor.finish()
+        return data
+
+
+@pytest.mark.parametrize("reads", range(1, 7))
+async def test_what_is_written_at_last_into_a_file_that_was_cut_long_before_is_kept(reads: int, home: Path) -> None:
+    files = Finishing(reads)
+    store = opened(home, files)
+    await store.open()
+    editor = Editor(file_of(home, "rewrite"), typed(file_of(home, "rewrite")))
+    editor.save_until("opened")
+    await change(store, home, "rewrite")
+    editor.save_until("cut")
+    files.ahead += 2 * SECOND
+    files.editor = editor
+    for _ in range(3):
+        await store.look_again()
+    editor.finish()
+    await settled(store, files)
+    await store.aclose()
+    assert_kept(home, MARK, reads)

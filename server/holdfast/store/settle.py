@@ -319,7 +319,7 @@ class SwappedOut:
             self._waiting.pop(path, None)
             return
         if not data.strip():
-            self._drop_empty(path)
+            self._drop_empty(path)  # if it is empty still; else it is looked at again
         elif not (self._is_whole(data, plan) and self._put_back(path, plan, data)):
             self._file(path, plan)
 
@@ -361,9 +361,10 @@ class SwappedOut:
         return False
 
     def _drop_empty(self, path: Path) -> None:
-        """Take away what an editor cut and never wrote; while it may still write, it waits."""
+        """Take away what an editor cut and never wrote; while it may still write, or wrote meanwhile, it waits."""
         with self._files.lone_reader(path) as alone:
-            if alone or (alone is None and self._is_unchanged_for(path, KEPT_NS, by_name=True)):
+            done = alone or (alone is None and self._is_unchanged_for(path, KEPT_NS, by_name=True))
+            if done and not self._files.read(path).strip():
                 self._files.remove(path)
                 self._waiting.pop(path, None)
 
