@@ -23,7 +23,12 @@ LAMP = "The lamp of the lighthouse is trimmed by tenacity with five attempts, ne
 PROMPT = "How many attempts does tenacity make to trim the lamp of the lighthouse?"
 STORE = Call("remember", {"content": LAMP, "type": "decision"})
 FENCE = re.compile(r"<note [0-9a-f]{8}>")
-AT_ONCE = {"ENABLE_TOOL_SEARCH": "false", "MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "120000"}
+AT_ONCE = {
+    "ENABLE_TOOL_SEARCH": "false",
+    "MCP_CONNECTION_NONBLOCKING": "0",
+    "MCP_TIMEOUT": "120000",
+    "MCP_CONNECT_TIMEOUT_MS": "30000",
+}
 CLIENTS = ("claude-code", "codex")
 TEN = 10
 
