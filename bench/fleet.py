@@ -30,11 +30,12 @@ from tempfile import TemporaryDirectory
 import anyio
 import psycopg
 
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import build_memory
 from holdfast.encode.provider import SharedEncoder
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.runtime import Memory
+from holdfast.model.access import tenant_key
 from holdfast.model.records import FileChange, JournalRecord
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
+from holdfast.backup.export import picturing_folder, picturing_written
 from holdfast.backup.vault import FolderVault
 from holdfast.encode.builtin import BuiltinEncoder, MultilingualEncoder
 from holdfast.encode.provider import (
@@ -62,7 +62,7 @@ from holdfast.importers.markdown import Watched, WatchedFolders
 from holdfast.importers.open import FolderTransfers
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog, SessionLog
-from holdfast.model.access import is_this_machine
+from holdfast.model.access import is_this_machine, tenant_key, users_home
 from holdfast.model.secrets import redact
 from holdfast.settings import Settings, quieten_framework, share_processor, spare_threads, work_space
 from holdfast.store.filesystem import FileSystem
@@ -135,7 +135,7 @@ def build_memory(
         )
     provider = _provider(settings)
     if storage is None and settings.store:
-        storage = row_storage(database or open_database(settings), tenant_key(settings.tenant))
+        storage = row_storage(database or open_database(settings), tenant_key(settings.tenant), Folder(settings.home))
     return _memory(
         settings, (provider, _beside(settings)), partial(_kept, settings), events, storage=storage, local=local
     )
@@ -174,7 +174,7 @@ def build_tenants(
 
     def build(principal: str) -> Memory:
         its = replace(settings, home=tenant_home(settings.home, principal), tenancy="single")
-        rows = None if database is None else row_storage(database, tenant_key(principal), own=False)
+        rows = None if database is None else row_storage(database, tenant_key(principal), Folder(its.home), own=False)
         lending = (None if own is None else Lent(own), None if second is None else Lent(second))
         return _memory(its, lending, lent, computing=computing, storage=rows, alone=False)
 
@@ -309,11 +309,6 @@ async def _forget(cache: Path, vectors: SharedVectors | None, texts: Sequence[st
     await forget(cache, texts)
 
 
-def tenant_key(name: str) -> str:
-    """What stands in a database, and as the name of a folder, for a memory of any name."""
-    return sha256(name.encode()).hexdigest()[:32]
-
-
 def open_database(settings: Settings, connections: int = 10) -> Database:
     """The database that the settings name; nothing is connected before the first request.
 
@@ -353,22 +348,26 @@ async def reach_database(settings: Settings) -> None:
         await database.aclose()
 
 
-def row_storage(database: Database, tenant: str, *, own: bool = True) -> Storage:
+def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = True) -> Storage:
     """A memory in a database.
 
     Args:
         database: which.
         tenant: see `tenant_key`.
-        own: it is closed with the memory.
+        folder: for what of it lies on this machine.
+        own: the database is closed with the memory.
     """
+    from holdfast.store.rows.moving import dump  # noqa: PLC0415 - most servers have no driver
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
     from holdfast.store.rows.shared import RowRecalls, RowTokens, RowVectors  # noqa: PLC0415 - as above
     from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
 
-    store = RowNotes(database, tenant, now, new_change_id, own=own)
+    store, files = RowNotes(database, tenant, now, new_change_id, own=own), FileSystem()
+    picturing = picturing_written(lambda place: dump(database, tenant, place), files)
     return Storage(
         store,
         following(store),
+        moving=FolderTransfers(folder, files, picturing, now, users_home(folder.home)),
         upkeep=RowUpkeep(database, tenant),
         recalls=RowRecalls(database, tenant),
         tokens=RowTokens(database, tenant),
@@ -384,7 +383,7 @@ def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Stora
         store,
         keeping(store),
         FolderVault(folder, files, store, now, settings.vault_retention_days),
-        FolderTransfers(folder, files, store, now),
+        FolderTransfers(folder, files, picturing_folder(folder, files, store), now),
         FolderUpkeep(folder, files, alone=alone),
     )
 

@@ -490,7 +490,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     if bool(model) != bool(values["builtin_model_sha256"]):
         raise SettingsError("HOLDFAST_BUILTIN_MODEL and HOLDFAST_BUILTIN_MODEL_SHA256 go together.", "Set both.")
     if values["store"]:
-        home = home / "stores" / folder_of_store(values["store"].text, values["tenant"])
+        home = folder_of_store(home, values["store"].text, values["tenant"])
     values |= {"home": home, "builtin_model": _path("HOLDFAST_BUILTIN_MODEL", model) if model else None}
     values |= {"ollama_host": environ.get("OLLAMA_HOST", ""), "keys": {name: environ.get(name, "") for name in _KEYS}}
     values["client_folders"] = {name: environ[name] for name in _CLIENT_FOLDERS if environ.get(name)}

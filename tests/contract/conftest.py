@@ -50,8 +50,7 @@ _WIRE = "it is about what is on the wire, and notes are none of it"
 _NOTHING = "it keeps no notes"
 ON_THE_FOLDER = {
     "test_admin_vault": "a vault is of folders; a database has its own backups",
-    "test_hand_edits": _FILES, "test_saves_in_place": _FILES, "test_watched_folders": _FILES, "test_moves": _FILES,
-    "test_note_fields": _FILES, "test_ingest_sections": _FILES, "test_conversation_exports": _FILES,
+    "test_hand_edits": _FILES, "test_saves_in_place": _FILES, "test_watched_folders": _FILES,
     "test_database_folder": "it is about a folder and a database",
     "test_index_deleted": "it deletes what lies beside the notes in a folder, and copies the folder for that",
     "test_early": _WIRE, "test_http_headers": _WIRE, "test_known_lists": _WIRE, "test_reverse_proxy": _WIRE,

@@ -192,7 +192,6 @@ async def test_a_request_that_made_a_change_and_failed_behind_it_says_that_it_st
     assert await admin.contents("crane lifts") == ["The crane lifts."]
 
 
-@pytest.mark.files("an import is of folders")
 async def test_an_import_that_breaks_off_says_how_far_it_came(admin: Admin, tmp_path: Path) -> None:
     source = tmp_path / "abroad"
     lay_out(source, 60)

@@ -8,24 +8,31 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
+from anyio import from_thread, to_thread
 
 import postgres
 from conftest import Effort
 from forked import run
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import build_memory
 from holdfast.encode.builtin import BuiltinEncoder
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.imports import ImportFrom, export_memory, import_memory
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
+from holdfast.errors import InvalidArgumentError
+from holdfast.model.access import tenant_key
 from holdfast.settings import load_settings
-from holdfast.store.rows.database import PATIENCE_SECONDS
+from holdfast.store.rows.database import PATIENCE_SECONDS, Database
+from holdfast.store.rows.moving import dump
 from holdfast.store.rows.schema import VERSION
 from processes import HOLDFAST, environment_in, own_port
 from worlds import CALLER, keep
@@ -33,6 +40,7 @@ from worlds import CALLER, keep
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
 DEVMEM = Path(__file__).parents[2] / "bench" / "data" / "devmem.json"
+SELF = 1  # the note of the user, which the first note makes
 PARTS = ("memories", "journal", "history", "trash", "now", "daily", "capsules")
 
 
@@ -268,3 +276,69 @@ def test_a_server_and_a_command_that_have_no_place_for_their_index_say_so(tmp_pa
         assert "cannot be made" in said
         assert "HOLDFAST_HOME" in said
         assert "Traceback" not in said
+
+
+async def test_files_are_taken_in_and_an_export_goes_elsewhere_with_a_database_too(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "crane.md").write_text("The crane lifts forty tonnes.\n", "utf-8")
+    run([*HOLDFAST, "ingest", str(tmp_path / "docs"), "--json"], environment)
+    memory = memory_on(environment)
+    async with memory.running():
+        assert await _found(memory, "crane") == ["The crane lifts forty tonnes."]
+        made = (await export_memory(memory, CALLER, "all.tar.gz")).answer
+        nowhere = ImportFrom(str(tmp_path / "docs"))
+        with pytest.raises(InvalidArgumentError, match=r"Put it into stores/\w+/imports in HOLDFAST_HOME"):
+            await import_memory(memory, CALLER, Confirmations(), nowhere, _unwatched)
+    archive = Path(environment["HOLDFAST_HOME"]) / made.path
+    assert archive.name == "all.tar.gz"
+    assert made.path.startswith("stores/")
+    elsewhere = environment | {"HOLDFAST_TENANT": f"{tmp_path} elsewhere"}
+    one, two = memory_on(elsewhere), memory_on(elsewhere | {"HOLDFAST_HOME": str(tmp_path / "two")})
+    async with one.running(), two.running():  # who confirms asks another server
+        source = ImportFrom(str(archive), anywhere=True)
+        dry = await import_memory(one, CALLER, Confirmations(), source, _unwatched)
+        sure = replace(source, confirm=dry.confirm)
+        done = await import_memory(two, CALLER, Confirmations(), sure, _unwatched)
+        assert (done.report.kind, done.report.notes, done.report.refused) == ("holdfast", 1 + SELF, [])
+        assert await _found(one, "crane") == ["The crane lifts forty tonnes."]
+        with pytest.raises(InvalidArgumentError, match="confirm is not a token"):
+            await import_memory(one, CALLER, Confirmations(), sure, _unwatched)
+
+
+async def test_a_dump_is_the_memory_at_one_moment_though_others_write_meanwhile(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    memory, later = memory_on(environment), list[str]()
+    async with memory.running():
+        first = await keep(memory, "The tide gauge stands at the old pier.")
+
+        def write_another(_done: int, _total: int) -> None:
+            from_thread.run(keep, memory, f"Ship {len(later)} came in.")
+            later.append(f"Ship {len(later)} came in.")
+
+        database = Database(environment["HOLDFAST_STORE"])
+        tenant = tenant_key(environment["HOLDFAST_TENANT"])
+        await to_thread.run_sync(dump, database, tenant, tmp_path / "out", write_another)
+        await database.aclose()
+        assert sorted(await _found(memory, "ship came in")) == sorted(later)
+    written = files_in(tmp_path / "out")
+    assert later
+    assert not [path for path, data in written.items() if b"came in" in data]
+    [line] = [json.loads(line) for line in written[_journal(written)].splitlines()]
+    assert line["change"] == first.change_id
+    assert not (tmp_path / "out" / ".dump").exists()
+
+
+def _journal(files: dict[str, bytes]) -> str:
+    return next(path for path in files if path.startswith("journal/"))
+
+
+async def _found(memory: Memory, query: str) -> list[str]:
+    answer = await memory.attend(lambda ports: recall(ports, CALLER, Recall(query)))
+    return [hit.note.content.strip() for hit in answer.hits]
+
+
+async def _unwatched(_done: int, _total: int) -> None:
+    """Nobody is told how far it is."""

@@ -44,11 +44,10 @@ async def mover(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[M
 
 async def titled(mover: Mover, title: str) -> dict[str, Any]:
     """The one note of this title, whole."""
-    found = [
-        path for path in mover.home.glob("memories/*/*.md") if f"\ntitle: {json.dumps(title)}\n" in path.read_text()
-    ]
+    wanted = f"\ntitle: {json.dumps(title)}\n"
+    found = [path for path, data in mover.stored.notes().items() if wanted in data.decode()]
     assert len(found) == 1, (title, found)
-    return await mover.call("recall_node", node_id=found[0].name.split(".")[-2])
+    return await mover.call("recall_node", node_id=found[0].split(".")[-2])
 
 
 async def test_each_section_is_a_note_that_knows_what_it_is_part_of_and_what_comes_before(
@@ -158,6 +157,7 @@ async def test_all_of_a_file_is_undone_as_one_and_does_not_come_back_by_itself(m
     assert (await mover.bring(source))["gone"] == 10
 
 
+@pytest.mark.files("it edits a file by hand")
 async def test_a_file_that_came_whole_before_gives_its_note_to_the_whole(mover: Mover, tmp_path: Path) -> None:
     source = write(tmp_path / "docs", {"handbook.md": document()[:3000]})
     assert (await mover.bring(source))["notes"] == 1
@@ -208,8 +208,7 @@ async def test_links_and_secrets_of_a_section_are_treated_as_those_of_any_note(m
     assert ("related_to", "tide") in {(edge["type"], edge["title"]) for edge in pilots["connections"]}
     tide = await titled(mover, "tide")
     assert "Harbour handbook" in {edge["title"] for edge in tide["connections"] if edge["direction"] == "out"}
-    kept = b"".join(path.read_bytes() for path in mover.home.rglob("*") if path.is_file())
-    assert secret.encode() not in kept
+    assert not mover.stored.holding(secret)
     assert (await mover.bring(tmp_path / "docs"))["changes"] == []
 
 

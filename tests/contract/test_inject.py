@@ -53,7 +53,7 @@ def begin(running: Stdio, here: dict[str, str]) -> None:
 def sockets(here: dict[str, str]) -> list[Path]:
     home = Path(here["HOLDFAST_HOME"])
     if here.get("HOLDFAST_STORE"):
-        home = home / "stores" / folder_of_store(here["HOLDFAST_STORE"], here["HOLDFAST_TENANT"])
+        home = folder_of_store(home, here["HOLDFAST_STORE"], here["HOLDFAST_TENANT"])
     return list((home / ".holdfast" / "sockets").glob("*.sock"))
 
 

@@ -34,7 +34,7 @@ from moves import (
     write,
 )
 from processes import HOLDFAST, stdio
-from served import ERAS, SELF, Clock, made_up_secret
+from served import ERAS, SELF, Clock, made_up_secret, page_of
 
 pytestmark = pytest.mark.anyio
 
@@ -99,7 +99,7 @@ async def test_what_ormah_superseded_or_deleted_does_not_come_back_as_current(mo
     assert (first["outdated"], second["content"]) == (True, "The harbour limit is 300 boats.")
     assert first["valid_until"] == "2026-03-02T09:00:00Z"
     assert (await mover.call("recall_node", node_id=second["superseded_by"]))["id"] == hits[0]["id"]
-    assert not [path for path in mover.home.glob("memories/*/*.md") if "pier limit" in path.read_text("utf-8")]
+    assert not [text for text in mover.texts() if "pier limit" in text]
     lamp, rope = await mover.node("lamp limit lamps"), await mover.node("rope limit ropes")
     assert (lamp["outdated"], lamp["superseded_by"], rope["outdated"], rope["tier"]) == (True, None, True, "archival")
 
@@ -134,8 +134,8 @@ async def test_what_a_markdown_file_says_of_whether_it_holds_is_kept(
 
 
 def note_with(mover: Mover, words: str) -> str:
-    (path,) = [path for path in mover.home.glob("memories/*/*.md") if words in path.read_text("utf-8")]
-    return path.stem.rpartition(".")[2]
+    (path,) = [path for path, data in mover.stored.notes().items() if words in data.decode()]
+    return path.removesuffix(".md").rpartition(".")[2]
 
 
 async def test_a_value_that_fits_no_field_of_ours_is_kept_as_it_was(mover: Mover, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ async def test_an_export_joins_what_is_here_and_keeps_its_own_notes_as_many_as_t
         assert done["same"] == 1
         node = await mover.call("recall_node", node_id=shared["id"])
         assert (node["id"], node["tags"]) == (here["id"], ["two", "one"])
-        assert len(list(mover.home.glob("memories/global/deployed*.md"))) == 2
+        assert len([path for path in mover.stored.notes() if path.startswith("global/deployed")]) == 2
 
 
 async def test_of_two_files_with_one_id_the_first_comes_and_the_other_is_named(mover: Mover, tmp_path: Path) -> None:
@@ -243,6 +243,7 @@ def edited(file: Path) -> None:
     os.utime(file, (1, 1))  # left alone for long
 
 
+@pytest.mark.files("it edits files by hand")
 @pytest.mark.parametrize("others_do", [taken_away, edited])
 async def test_a_text_comes_again_where_the_note_that_said_it_has_changed_during_the_import(
     tmp_path: Path, era: str, others_do: Callable[[Path], None]
@@ -321,9 +322,9 @@ async def test_an_omi_folder_comes_with_beliefs_evidence_and_pages(mover: Mover,
     assert (belief["type"], belief["confidence"]) == ("belief", 0.65)
     [edge] = [edge for edge in belief["connections"] if edge["type"] == "supports"]
     assert (edge["direction"], edge["weight"]) == ("in", 0.9)
-    assert "Mend the crane" in (mover.home / "NOW.md").read_text("utf-8")
-    assert "Painted the crane." in (mover.home / "daily/2026-02-01.md").read_text("utf-8")
-    assert (mover.home / "MEMORY.md").read_text("utf-8") == "Curated by hand.\n"
+    assert "Mend the crane" in page_of(mover.home, "NOW.md")
+    assert "Painted the crane." in page_of(mover.home, "daily/2026-02-01.md")
+    assert page_of(mover.home, "MEMORY.md") == "Curated by hand.\n"
     assert {path: path.read_bytes() for path in source.rglob("*") if path.is_file()} == before
     assert (await mover.call("integrity_check"))["overall_safe"] is True
 
@@ -340,8 +341,7 @@ async def test_nothing_is_imported_twice_and_nothing_here_is_overwritten(mover: 
     for source in sources:
         await mover.bring(source)
     ferry = await mover.node("ferry leaves at noon")
-    file = next(mover.home.glob(f"memories/*/*.{ferry['id']}.md"))
-    file.write_text(file.read_text("utf-8").replace("The ferry", "My ferry"), "utf-8")
+    await mover.call("admin_update_memory", node_id=ferry["id"], content="My ferry leaves at noon.")
     before = files_of(mover.home)
     done = [await mover.bring(source) for source in sources]
     assert [each["notes"] + each["pages"] for each in done] == [0, 0, 0]
@@ -350,6 +350,7 @@ async def test_nothing_is_imported_twice_and_nothing_here_is_overwritten(mover: 
     assert files_of(mover.home) == before
 
 
+@pytest.mark.files("it removes a note by hand")
 async def test_what_was_removed_here_does_not_come_back_even_with_another_index(tmp_path: Path, era: str) -> None:
     source = memory_server_file(tmp_path / "kg")
     async with moving(tmp_path / "home", era) as mover:
@@ -373,8 +374,7 @@ async def test_secrets_are_taken_out_of_whatever_field(mover: Mover, tmp_path: P
     )
     done = await mover.bring(source)
     assert sum(done["secrets"].values()) == 4
-    kept = b"".join(path.read_bytes() for path in mover.home.rglob("*") if path.is_file())
-    assert not [secret for secret in secrets if secret.encode() in kept]
+    assert not mover.stored.holding(*secrets)
 
 
 async def test_with_refusal_a_note_with_a_secret_is_left_out_and_the_others_come(tmp_path: Path, era: str) -> None:
@@ -513,8 +513,7 @@ async def test_moves_are_journalled_with_their_principal(mover: Mover, tmp_path:
     await mover.bring(memory_server_file(tmp_path / "kg"))
     await mover.call("admin_export")
     await mover.refused("admin_import", path=str(tmp_path / "nothing"))
-    files = sorted((mover.home / "journal").glob("*.jsonl"))
-    lines = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    lines = mover.stored.journal()
     told = [(line["admin"], line.get("dry_run", False), line["outcome"]) for line in lines if "outcome" in line]
     assert told == [
         ("admin_import", True, "done"),

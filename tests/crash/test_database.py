@@ -22,13 +22,13 @@ import pytest
 
 import postgres
 from conftest import Effort
-from holdfast.app import tenant_key
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
+from holdfast.model.access import tenant_key
 from holdfast.store.rows.database import Asked, Database, Transaction
 from holdfast.store.rows.texts import record_of
 from network import Between

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import postgres
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import build_memory
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
@@ -24,6 +24,7 @@ from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.index.projection import Update
+from holdfast.model.access import tenant_key
 from holdfast.model.records import JournalRecord
 from holdfast.settings import load_settings
 from holdfast.store.rows import database, schema

@@ -14,10 +14,11 @@ import psycopg
 import pytest
 
 import postgres
-from holdfast.app import build_memory, new_note_id, tenant_key
+from holdfast.app import build_memory, new_note_id
 from holdfast.engine.commit import commit
 from holdfast.engine.runtime import Memory
 from holdfast.errors import ConflictError, StorageError
+from holdfast.model.access import tenant_key
 from holdfast.model.note import Note
 from holdfast.model.records import JournalRecord
 from holdfast.settings import load_settings

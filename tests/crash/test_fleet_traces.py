@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 import postgres
-from holdfast.app import build_memory, build_tenants, tenant_home, tenant_key
+from holdfast.app import build_memory, build_tenants, tenant_home
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.jobs import daily
@@ -22,6 +22,7 @@ from holdfast.engine.jobs.daily import JOBS, Housekeeper
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.index.projection import text_to_encode
+from holdfast.model.access import tenant_key
 from holdfast.settings import load_settings
 from holdfast.store import upkeep
 from holdfast.store.rows.database import Database

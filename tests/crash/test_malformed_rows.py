@@ -10,12 +10,13 @@ import psycopg
 import pytest
 
 import postgres
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import build_memory
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.health import quarantine
 from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync import follow
+from holdfast.model.access import tenant_key
 from holdfast.settings import load_settings
 from holdfast.store.codec import content_hash
 from holdfast.store.folder import Folder

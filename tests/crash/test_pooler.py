@@ -16,13 +16,13 @@ import pgbouncer
 import postgres
 import sent
 from conftest import Effort
-from holdfast.app import tenant_key
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import WouldPurge, purge
 from holdfast.engine.admin.undo import undo
 from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
+from holdfast.model.access import tenant_key
 from holdfast.store.folder import Folder
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.moving import dump, load

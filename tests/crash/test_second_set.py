@@ -12,11 +12,12 @@ import psycopg
 import pytest
 
 import postgres
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import build_memory
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.encoding import drain, progress
 from holdfast.engine.runtime import Memory
+from holdfast.model.access import tenant_key
 from holdfast.settings import load_settings
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.shared import RowVectors

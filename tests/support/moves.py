@@ -15,6 +15,8 @@ import jsonschema
 from fastmcp import Client
 
 import holdfast.app
+import served
+from gate import Admin
 from holdfast.app import build_memory, build_server
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
@@ -58,6 +60,15 @@ class Mover:
         jsonschema.Draft202012Validator(schema).validate(result.structured_content)
         return dict(result.structured_content or {})
 
+    @property
+    def stored(self) -> Admin:
+        """What is looked into the storage with: notes by path, the journal, whatever holds a word."""
+        return Admin(self.client, self.memory, self.home, self.clock)
+
+    def texts(self) -> list[str]:
+        """Every note as it is stored."""
+        return [data.decode() for data in self.stored.notes().values()]
+
     async def refused(self, tool: str, **arguments: Any) -> str:
         result = await self.client.call_tool_mcp(tool, arguments)
         assert result.is_error, result.content
@@ -83,7 +94,8 @@ class Mover:
             "refused",
             "unmapped",
         )
-        assert {key: done[key] for key in same} == {key: dry[key] for key in same}
+        told = [{key: each[key] for key in same} for each in (done, dry)]
+        assert told[0] == told[1], told
         return done
 
     async def node(self, query: str) -> dict[str, Any]:
@@ -92,7 +104,8 @@ class Mover:
         return await self.call("recall_node", node_id=found["results"][0]["id"])
 
     def text_of(self, node: dict[str, Any]) -> str:
-        return next(self.home.glob(f"memories/*/*.{node['id']}.md")).read_text("utf-8")
+        ending = f".{node['id']}.md"
+        return next(data.decode() for path, data in self.stored.notes().items() if path.endswith(ending))
 
 
 @asynccontextmanager
@@ -106,10 +119,15 @@ async def moving(home: Path, era: str = "legacy", **environment: str) -> AsyncIt
 
 
 def files_of(home: Path) -> dict[str, bytes]:
-    """Notes and pages, by path."""
+    """Notes and pages, by path, wherever they are kept."""
+    rows = {
+        place.removeprefix("pages/").replace("notes/", "memories/", 1): data
+        for place, data in served.beside(home).items()
+        if place.startswith(("notes/", "pages/"))
+    }
     tops = ("memories", "now", "daily", "capsules", "NOW.md", "MEMORY.md")
     files = [file for top in tops for file in (home / top, *(home / top).rglob("*")) if file.is_file()]
-    return {file.relative_to(home).as_posix(): file.read_bytes() for file in files}
+    return rows | {file.relative_to(home).as_posix(): file.read_bytes() for file in files}
 
 
 def write(root: Path, texts: dict[str, str]) -> Path:

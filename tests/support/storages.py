@@ -18,8 +18,9 @@ import holdfast.app
 import postgres
 import processes
 import served
-from holdfast.app import Storage, new_change_id, row_storage, tenant_key
+from holdfast.app import Storage, new_change_id, row_storage
 from holdfast.engine.sync.follow import following
+from holdfast.model.access import tenant_key
 from holdfast.settings import Settings
 from holdfast.store.folder import Folder
 from holdfast.store.memory import Locks, MemoryNotes, State
@@ -73,7 +74,7 @@ def in_rows(url: str, used: list[Path], settings: Settings, folder: Folder, *, a
     folder.derived.mkdir(parents=True, exist_ok=True)  # of the index, which is a file in any case
     database, tenant = Database(url), tenant_key(str(folder.home))
     store = RowNotes(database, tenant, _now, new_change_id)
-    return replace(row_storage(database, tenant), store=store, keeper=following(store))
+    return replace(row_storage(database, tenant, folder), store=store, keeper=following(store))
 
 
 def rows_of(store: RowNotes, statement: str) -> list[tuple[Any, ...]]:
@@ -84,7 +85,7 @@ def rows_of(store: RowNotes, statement: str) -> list[tuple[Any, ...]]:
 
 
 def _of_rows(home: Path) -> dict[str, bytes]:
-    """Every row of the memory of a folder's name: pages as they are by their paths, others with all values."""
+    """Every row of the memory of a folder's name with all values; notes and pages also as they are, by their paths."""
     tenant, found = tenant_key(str(home)), {}
     with psycopg.connect(postgres.shared().owner, autocommit=True) as connection:
         for (table,) in connection.execute(_TABLES).fetchall():
@@ -92,9 +93,12 @@ def _of_rows(home: Path) -> dict[str, bytes]:
             rows = connection.execute(asked, (tenant,))
             for number, row in enumerate(rows.fetchall()):
                 values = [value if isinstance(value, bytes) else str(value).encode() for value in row[1:]]
-                found[f"{table}/{number}"] = b"\n".join(values)
-        pages = connection.execute("SELECT path, data FROM holdfast.pages WHERE tenant = %s", (tenant,))
-        return found | {f"pages/{path}": data for path, data in pages.fetchall()}
+                found[f"row of {table}/{number}"] = b"\n".join(values)
+        for table in ("notes", "pages"):
+            named = sql.SQL("SELECT {} || '/' || path, data FROM holdfast.{} WHERE tenant = %s")
+            rows = connection.execute(named.format(sql.Literal(table), sql.Identifier(table)), (tenant,))
+            found |= dict(rows.fetchall())
+        return found
 
 
 def _of_memory(kept: Kept, home: Path) -> dict[str, bytes]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import psycopg
 
-from holdfast.app import build_memory, tenant_key
+from holdfast.app import build_memory
 from holdfast.engine.runtime import Memory
+from holdfast.model.access import tenant_key
 from holdfast.settings import load_settings
 from holdfast.store.rows.texts import record_of
 

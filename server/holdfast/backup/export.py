@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,27 +81,60 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}(?:\.tar\.gz)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A finished export. `path` is relative to the memory folder, `size` are bytes of what is in it."""
+    """A finished export. `path` is relative to the memory folder, or with a database to HOLDFAST_HOME."""
 
     path: str
     manifest: Manifest
 
 
+Picturing = Callable[[Path], Awaitable[FolderSnapshot]]
+
+
+def picturing_folder(folder: Folder, files: FileSystem, notes: NoteFiles) -> Picturing:
+    """What makes a picture of a folder in an empty one; `notes` has the locks that say when the folder is whole."""
+
+    async def picture(staging: Path) -> FolderSnapshot:
+        await notes.finish_restore()
+        async with notes.quiet():
+            taken = await _on_disk(take_snapshot, folder, files, staging)
+        await _on_disk(add_history, folder, files, taken)
+        return taken
+
+    return picture
+
+
+def picturing_written(write: Callable[[Path], object], files: FileSystem) -> Picturing:
+    """The same of a memory that is no folder, for which `write` makes one."""
+
+    async def picture(staging: Path) -> FolderSnapshot:
+        copy = Folder(staging / "memory")
+        await _on_disk(write, copy.home)
+        taken = await _on_disk(take_snapshot, copy, files, staging)
+        await _on_disk(add_history, copy, files, taken)
+        return taken
+
+    return picture
+
+
 class Exporter:
-    """Writes exports of one folder into its `exports/`.
+    """Writes exports of one memory into its `exports/`.
 
     Args:
-        folder: the layout.
+        folder: the layout; of a memory that is no folder the one for what lies beside it.
         files: the file system.
-        notes: whose locks say when the folder is whole.
+        picturing: makes the picture that is exported.
         clock: the time now.
+        base: the folder that paths are told from.
     """
 
-    def __init__(self, folder: Folder, files: FileSystem, notes: NoteFiles, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, folder: Folder, files: FileSystem, picturing: Picturing, clock: Callable[[], datetime], base: Path
+    ) -> None:
         self._folder = folder
         self._files = files
-        self._notes = notes
+        self._picturing = picturing
         self._clock = clock
+        self._base = base
 
     async def export(self, name: str | None) -> Exported:
         """Write an export; it has its name when it is whole and flushed, or there is none.
@@ -126,10 +159,7 @@ class Exporter:
         staging = self._folder.exports / f".{chosen}.{secrets.token_hex(8)}.tmp"
         try:
             await _on_disk(self._files.make_folder, staging)
-            await self._notes.finish_restore()
-            async with self._notes.quiet():
-                picture = await _on_disk(take_snapshot, self._folder, self._files, staging)
-            await _on_disk(add_history, self._folder, self._files, picture)
+            picture = await self._picturing(staging)
             manifest = await _on_disk(self._weigh, picture, instant(now))
             write = self._write_archive if chosen.endswith(ARCHIVE) else self._write_folder
             await _on_disk(write, picture, manifest, staging / ".whole")
@@ -137,7 +167,7 @@ class Exporter:
         finally:
             with anyio.CancelScope(shield=True), suppress(StorageError):  # the next export a day later takes it away
                 await _on_disk(self._files.remove_tree, staging)
-        return Exported(self._folder.below_home(target), manifest)
+        return Exported(target.relative_to(self._base).as_posix(), manifest)
 
     def _keep(self, made: Path, target: Path) -> None:
         self._files.move(made, target)

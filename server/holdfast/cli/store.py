@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 import anyio.to_thread
 
-from holdfast.app import open_database, reach_database, tenant_key
+from holdfast.app import open_database, reach_database
 from holdfast.cli.terminal import DONE, NOTHING, as_json, clean, err, out
 from holdfast.cli.verbs import settings_here
 from holdfast.engine.ports import new_change_id, now
 from holdfast.engine.sync.batch import given_ids
 from holdfast.errors import InvalidArgumentError, SettingsError, StorageError
+from holdfast.model.access import tenant_key
 from holdfast.model.words import counted
 from holdfast.settings import Settings
 from holdfast.store.filesystem import FileSystem
@@ -142,8 +143,7 @@ async def _dump_whole(settings: Settings, home: Path) -> Moved:
     await reach_database(settings)
     database: Database = open_database(settings)
     try:
-        work = partial(dump, database, tenant_key(settings.tenant), home, lambda _done, _total: None)
-        return await anyio.to_thread.run_sync(work)
+        return await anyio.to_thread.run_sync(dump, database, tenant_key(settings.tenant), home)
     finally:
         await database.aclose()
 

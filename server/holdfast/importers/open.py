@@ -13,7 +13,7 @@ from typing import BinaryIO, get_args
 from anyio.to_thread import run_sync
 
 from holdfast.backup.archive import first_file, unpacking
-from holdfast.backup.export import ARCHIVE, MANIFEST, Exported, Exporter, sweep
+from holdfast.backup.export import ARCHIVE, MANIFEST, Exported, Exporter, Picturing, sweep
 from holdfast.errors import IntegrityError, InvalidArgumentError, StorageError
 from holdfast.importers.files import (
     BrokenError,
@@ -32,7 +32,6 @@ from holdfast.model.note import is_note_id
 from holdfast.model.records import is_page
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.notes import NoteFiles
 from holdfast.store.stored import EPOCH, LARGEST_FILE, LARGEST_PAGE, Manifest, Packed, read_manifest, time_of
 
 NOTES = "memories/"
@@ -149,19 +148,28 @@ KINDS: tuple[str, ...] = get_args(SourceKind)
 
 
 class FolderTransfers:
-    """Imports and exports of one folder.
+    """Imports into a memory from files of this machine, and exports of it to files.
 
     Args:
-        folder: the layout.
+        folder: the layout; of a memory in a database the one for what lies on this machine.
         files: the file system.
-        notes: whose locks say when the folder is whole.
+        picturing: makes the picture that is exported.
         clock: the time now.
+        base: the folder that users know, from which paths are told; by default that of the memory.
     """
 
-    def __init__(self, folder: Folder, files: FileSystem, notes: NoteFiles, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        files: FileSystem,
+        picturing: Picturing,
+        clock: Callable[[], datetime],
+        base: Path | None = None,
+    ) -> None:
         self._folder = folder
         self._files = files
-        self._exporter = Exporter(folder, files, notes, clock)
+        self._base = base or folder.home
+        self._exporter = Exporter(folder, files, picturing, clock, self._base)
 
     async def export(self, name: str | None) -> Exported:
         """See `Exporter.export`."""
@@ -222,7 +230,7 @@ class FolderTransfers:
         if given.is_absolute() or given.drive or ".." in given.parts:
             raise InvalidArgumentError(
                 "path may not be read from here.",
-                "Put it into imports/ in the memory folder and name it from there.",
+                f"Put it into {self._inside} and name it from there.",
             )
         place = self._folder.imports
         for part in given.parts:
@@ -230,6 +238,12 @@ class FolderTransfers:
             if place.is_symlink():
                 raise InvalidArgumentError("path leads through a symbolic link.", "Name the file or folder itself.")
         return place
+
+    @property
+    def _inside(self) -> str:
+        """`imports/` as users find it."""
+        below = self._folder.imports.relative_to(self._base).as_posix()
+        return f"{below} in the memory folder" if self._base == self._folder.home else f"{below} in HOLDFAST_HOME"
 
     def _recognised(self, place: Path) -> str:
         if place.is_file():

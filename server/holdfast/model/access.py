@@ -16,6 +16,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -216,7 +217,7 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
             "Use https or a tunnel to this machine; where no key is needed, give none."
         )
     if values["store"]:
-        yield "HOLDFAST_STORE: edits by hand, the vault, admin_import, admin_export, HOLDFAST_WATCH are not there."
+        yield "HOLDFAST_STORE: edits by hand, the vault and HOLDFAST_WATCH are not there."
     if short := [str(number) for number, token in enumerate(values["auth_tokens"], 1) if token.is_short]:
         yield (
             f"HOLDFAST_AUTH_TOKENS has tokens of fewer than {SHORTEST_TOKEN} characters, which can be guessed: entry "
@@ -237,9 +238,23 @@ def read_beside(text: str) -> str:
     return f"{name.lower()}:{model}" if model else name.lower()
 
 
-def folder_of_store(url: str, tenant: str) -> str:
-    """The name of the folder in which a server keeps what it derives from one memory of one database.
+def tenant_key(name: str) -> str:
+    """What stands in a database, and as the name of a folder, for a memory of any name."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+_STORES: Final = "stores"  # below HOLDFAST_HOME, with a folder for each memory of a database
+
+
+def users_home(home: Path) -> Path:
+    """HOLDFAST_HOME of a folder that lies below its `stores/`; of another that folder itself."""
+    return next((above.parent for above in home.parents if above.name == _STORES), home)
+
+
+def folder_of_store(home: Path, url: str, tenant: str) -> Path:
+    """The folder below HOLDFAST_HOME in which a server keeps what it derives from one memory of one database.
 
     The same whoever logs in, so that a new password makes nothing anew. Two memories never share an index.
     """
-    return hashlib.sha256(f"{re.sub('//[^/@]*@', '//', url)}\0{tenant}".encode()).hexdigest()[:16]
+    name = hashlib.sha256(f"{re.sub('//[^/@]*@', '//', url)}\0{tenant}".encode()).hexdigest()[:16]
+    return home / _STORES / name

@@ -18,7 +18,15 @@ from holdfast.engine.admin.arrivals import (
     take_document,
     why,
 )
-from holdfast.engine.admin.gate import AdminCall, Confirmations, Journalled, journalled, write_outcome
+from holdfast.engine.admin.gate import (
+    AdminCall,
+    Confirmations,
+    Journalled,
+    give_token,
+    journalled,
+    using_token,
+    write_outcome,
+)
 from holdfast.engine.agent.remember import ATTEMPTS, AUTO_REASONS, is_selfless, same_guard, self_change
 from holdfast.engine.commit import MOST_TAGS, check_known, commit, load_current, space
 from holdfast.engine.ports import Attending, Caller, Ports, Transfers, ports_now
@@ -160,10 +168,13 @@ async def _import(
     source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
     try:
         about = (caller.principal, IMPORT, request.path, request.kind or "", of, source.mark)
-        if request.confirm is not None:
-            tokens.take(request.confirm, about, ports.clock())
-        await _Importing(memory, ports, caller, report, writes=request.confirm is not None).run(source, progress)
-        return None if request.confirm is not None else tokens.give(about, ports.clock())
+        run = _Importing(memory, ports, caller, report, writes=request.confirm is not None).run
+        if request.confirm is None:
+            await run(source, progress)
+            return await give_token(ports, tokens, about)
+        async with using_token(ports, tokens, request.confirm, about):
+            await run(source, progress)
+        return None
     finally:
         await source.aclose()
 

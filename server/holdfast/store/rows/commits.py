@@ -139,7 +139,9 @@ class Commits:
         try:
             with anyio.CancelScope(shield=True):
                 await self._settle(own, led)
-            yield own.written()
+            written = own.written()
+            wanted.held.wrote(written.line.seq)
+            yield written
             own.is_known = True
         finally:
             own.ended.set()

@@ -11,6 +11,7 @@ from typing import Final
 from holdfast.errors import StorageError
 from holdfast.model.records import is_page
 from holdfast.store.codec import MalformedError, content_hash, parse
+from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import SUFFIX, Folder, id_in_name
 from holdfast.store.journal import read_line
 from holdfast.store.records import read_record
@@ -19,7 +20,6 @@ from holdfast.store.rows.texts import make_tenant
 from holdfast.store.stored import LARGEST_PAGE
 
 _BATCH: Final = 200
-_PASSES: Final = 5
 _MARK: Final = ".dump"  # there until a dump is whole
 _STAYS: Final = {".holdfast", "locks", "vault", "config.yaml", "exports", "imports", ".DS_Store"}
 
@@ -65,6 +65,10 @@ class Moved:
 Tell = Callable[[int, int], None]
 
 
+def _untold(_done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
 def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, str], tell: Tell) -> Moved:
     """Bring a folder into the database. The caller sees to it that nobody changes the folder meanwhile.
 
@@ -94,11 +98,11 @@ def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, st
     return Moved(total, fresh, lines, left)
 
 
-def dump(database: Database, tenant: str, home: Path, tell: Tell) -> Moved:
-    """Write a memory of the database as a folder, into an empty one or one of an interrupted dump.
+def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold) -> Moved:
+    """Write a memory of the database, as it is at one moment, as a folder: an empty one or one of an interrupted dump.
 
     Raises:
-        StorageError: the folder holds something else, or servers go on writing all the time.
+        StorageError: the folder holds something else, or the database does not answer.
         OSError: a file cannot be written.
     """
     mark = home / _MARK
@@ -106,24 +110,23 @@ def dump(database: Database, tenant: str, home: Path, tell: Tell) -> Moved:
         raise StorageError("The folder for the dump is not empty.", "Name one that does not exist.")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     mark.write_text("a dump of a database that is not whole yet\n", "utf-8")
-    for _ in range(_PASSES):
-        before = _end(database, tenant)
-        files = fresh = 0
-        for kind in KINDS:
-            keys = set[str]()
-            for row in _rows(database, tenant, kind):
-                keys.add(row[0])
-                fresh += _write(kind.path(home, row[0]), bytes(row[1]), row[2] if kind.dated else None)
-                tell(files + len(keys), 0)
-            files += len(keys)
-            _remove_others(home, kind, keys)
-        lines = _dump_journal(database, tenant, home)
-        if _end(database, tenant) == before:
-            mark.unlink()
-            return Moved(files, fresh, lines)
-    raise StorageError(
-        "The memory changes faster than it can be written.", "Stop the servers; the same call then goes on."
-    )
+    moved = database.read_whole(tenant, lambda transaction: _dump(transaction, tenant, home, tell))
+    FileSystem().flush_tree(home)
+    mark.unlink()
+    return moved
+
+
+def _dump(transaction: Transaction, tenant: str, home: Path, tell: Tell) -> Moved:
+    files = fresh = 0
+    for kind in KINDS:
+        keys = set[str]()
+        for row in _rows(transaction, tenant, kind):
+            keys.add(row[0])
+            fresh += _write(kind.path(home, row[0]), bytes(row[1]), row[2] if kind.dated else None)
+            tell(files + len(keys), 0)
+        files += len(keys)
+        _remove_others(home, kind, keys)
+    return Moved(files, fresh, _dump_journal(transaction, tenant, home))
 
 
 def _begin(transaction: Transaction, tenant: str) -> None:
@@ -269,7 +272,7 @@ def _lines_of(folder: Folder) -> Iterator[tuple[int, bytes, str]]:
         yield waiting
 
 
-def _rows(database: Database, tenant: str, kind: Kind) -> Iterator[Row]:
+def _rows(transaction: Transaction, tenant: str, kind: Kind) -> Iterator[Row]:
     """Key, bytes and time of each text."""
     dated = "modified_ns" if kind.dated else "0"
     statement = (
@@ -277,30 +280,21 @@ def _rows(database: Database, tenant: str, kind: Kind) -> Iterator[Row]:
         f" WHERE tenant = %s AND {kind.key} > %s ORDER BY {kind.key} LIMIT {_BATCH}"
     )
     last = ""
-    while rows := _asked(database, tenant, statement, last):
+    while rows := transaction.ask(statement, tenant, last).fetchall():
         yield from rows
         last = rows[-1][0]
 
 
-def _asked(database: Database, tenant: str, statement: str, *values: object) -> list[Row]:
-    return database.transact(tenant, lambda transaction: transaction.ask(statement, tenant, *values).fetchall())
-
-
-def _end(database: Database, tenant: str) -> int:
-    statement = "SELECT coalesce(max(seq), 0) FROM holdfast.journal WHERE tenant = %s"
-    return int(_asked(database, tenant, statement)[0][0])
-
-
 def _write(path: Path, data: bytes, modified_ns: int | None) -> bool:
-    """Write a file, unless it is there as it should be; returns whether it was not."""
+    """Write a file, unless it is there as it should be; returns whether it was not.
+
+    It is not flushed here: who waits for a disk between two statements is given up by the database.
+    """
     if path.is_file() and path.read_bytes() == data:
         return False
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name[-100:]}.part")
-    with fresh.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    fresh.write_bytes(data)
     if modified_ns is not None:
         os.utime(fresh, ns=(modified_ns, modified_ns))
     fresh.replace(path)
@@ -308,7 +302,7 @@ def _write(path: Path, data: bytes, modified_ns: int | None) -> bool:
 
 
 def _remove_others(home: Path, kind: Kind, keys: Iterable[str]) -> None:
-    """Take away what an earlier pass wrote and the database has no more."""
+    """Take away what an interrupted dump wrote and the database has no more."""
     wanted = {kind.path(home, key) for key in keys}
     top = home / ("trash" if kind is TRASH else kind.folder)
     for path in top.rglob("*") if kind is not PAGES else ():
@@ -316,11 +310,11 @@ def _remove_others(home: Path, kind: Kind, keys: Iterable[str]) -> None:
             path.unlink()
 
 
-def _dump_journal(database: Database, tenant: str, home: Path) -> int:
+def _dump_journal(transaction: Transaction, tenant: str, home: Path) -> int:
     months: dict[str, list[bytes]] = {}
     last, month, count = 0, "", 0
     statement = "SELECT seq, month, line FROM holdfast.journal WHERE tenant = %s AND seq > %s ORDER BY seq LIMIT %s"
-    while rows := _asked(database, tenant, statement, last, _BATCH):
+    while rows := transaction.ask(statement, tenant, last, _BATCH).fetchall():
         for seq, told, line in rows:
             month, last, count = max(month, told), seq, count + 1  # clocks of servers may differ at midnight
             months.setdefault(month, []).append(bytes(line) + b"\n")

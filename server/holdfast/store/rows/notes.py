@@ -137,10 +137,12 @@ class RowNotes:
             await news()
         base = number_of(self.followed.place) if self.followed.place else None
         outer = HELD.get()
-        if outer is not None and outer.store is self:
+        if outer is not None and outer.store is not self:
+            outer = None
+        if outer is not None:
             known = [each for each in (outer.base, base) if each is not None]
             keys, base = keys | outer.keys, min(known, default=None)
-        token = HELD.set(Held(self, keys, base))
+        token = HELD.set(Held(self, keys, base, outer=outer))
         try:
             yield
         finally:
@@ -283,7 +285,7 @@ class RowNotes:
         held = HELD.get()
         if held is None or held.store is not self:
             held = Held(self, frozenset(), None)
-        return replace(held, lease=LEASE.get())
+        return replace(held, lease=LEASE.get(), outer=held)
 
     async def _rows(self, statement: str, *values: object) -> list[Row]:
         [rows] = await self._database.read(self._tenant, Question(statement, (self._tenant, *values)))

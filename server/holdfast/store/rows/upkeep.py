@@ -34,17 +34,25 @@ class Lease:
 LEASE: ContextVar[Lease | None] = ContextVar("lease", default=None)  # of the task under way
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Held:
-    """What the task under way holds: keys of a store, and the number of the journal up to which its index was then.
+    """What the task under way holds: keys of a store, and the number of the journal up to which no other changed them.
 
-    `base` is None where nobody follows the journal.
+    `base` is None where nobody follows the journal. `outer` is what the same task held before.
     """
 
     store: object
     keys: frozenset[str]
     base: int | None
     lease: Lease | None = None
+    outer: Held | None = None
+
+    def wrote(self, seq: int) -> None:
+        """A change of its own has this number. It was made because nobody else had touched these keys until then."""
+        held: Held | None = self
+        while held is not None:
+            held.base = None if held.base is None else max(held.base, seq)
+            held = held.outer
 
 
 HELD: ContextVar[Held | None] = ContextVar("held", default=None)
