@@ -128,7 +128,7 @@ def test_a_search_for_memory_finds_tools_to_store_and_to_recall(
 ) -> None:
     machine.run("sh", "-c", ADD_COMMAND, where=machine.clone)
     with scripted(Call("ToolSearch", {"query": searched, "max_results": 5})) as model:
-        session(machine, model, MCP_CONNECTION_NONBLOCKING="0")
+        session(machine, model, MCP_CONNECTION_NONBLOCKING="0", MCP_CONNECT_TIMEOUT_MS="30000")
     assert found <= {item["tool_name"].removeprefix("mcp__holdfast__") for item in json.loads(model.results[0])}
 
 
