@@ -21,6 +21,7 @@ from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
 from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
+from holdfast.engine.ports import Reading
 from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.index.projection import Update
@@ -263,6 +264,29 @@ async def test_reads_go_on_while_the_database_is_away_and_say_so(
             answer = await ask(other, "pilot boat painted")  # at the first question behind the return
             assert "The pilot boat was painted." in found(answer)
             assert "cannot be reached" not in " ".join(answer.notices)
+
+
+async def test_who_writes_all_the_time_keeps_no_other_server_from_answering_and_writing(
+    tmp_path: Path, tenant: str
+) -> None:
+    """Whenever one server looks for news there is another line by the time that it has taken them in."""
+    async with servers(tmp_path, postgres.shared().url, tenant) as (busy, other):
+        await keep(busy, "The pilot boat lies in the basin.")
+        assert found(await ask(other, "pilot boat"))
+        store, looks = other.ports.store, 0
+        look = store.journal_since
+
+        async def looked_at_by_a_crowd(known: str, most: int) -> Sequence[Reading] | None:
+            nonlocal looks
+            looks += 1
+            await keep(busy, f"Ship {looks} came in.")
+            return await look(known, most)
+
+        with patch.object(store, "journal_since", looked_at_by_a_crowd), anyio.fail_after(PATIENCE):
+            assert "The pilot boat lies in the basin." in found(await ask(other, "pilot boat"))
+            note = (await keep(other, "The tug was painted.")).note.id
+            assert (await show(other, note)).note.content == "The tug was painted."
+        assert 2 <= looks <= 20
 
 
 async def test_servers_of_the_schema_before_go_on_beside_newer_ones(

@@ -218,6 +218,8 @@ class Follower:
         while readings := await self._store.journal_since(place, SLICE):
             if any(each.record.op == PURGE for each in readings):
                 return True
+            if len(readings) < SLICE:  # see `_take_news`
+                break
             place = readings[-1].place
         return False
 
@@ -256,7 +258,10 @@ class Follower:
         await self._take(late)
 
     async def _take_news(self) -> bool:
-        """Bring in what changed since the last look, as the journal's lines name it; whether a purge is among it."""
+        """Bring in what changed since the last look, as the journal's lines name it; whether a purge is among it.
+
+        It ends with the line that was the last one when it looked: who writes all the time holds up nobody for good.
+        """
         heard = False
         while readings := await self._store.journal_since(self._followed.place, SLICE):
             heard = True
@@ -264,6 +269,8 @@ class Follower:
             paths |= await self._of_void([change for each in readings for change in each.record.void])
             await self._take(sorted(paths | await self._of_purged(readings)))
             self._followed.place = readings[-1].place
+            if len(readings) < SLICE:
+                break
         if readings is None:  # the storage lost its end, or was put back: nothing is sure that was known of it
             await self._take_all()
         if (heard or readings is None) and not self._erased:  # else it is still to be known that it has to be erased
