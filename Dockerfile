@@ -18,7 +18,7 @@ ENV PYTHONUNBUFFERED=1 \
 WORKDIR /app
 ARG EXTRA=
 COPY requirements.txt requirements-postgres.txt ./
-RUN pip install --require-hashes -r requirements.txt ${EXTRA:+-r requirements-$EXTRA.txt}
+RUN pip install --no-deps --require-hashes -r requirements.txt ${EXTRA:+-r requirements-$EXTRA.txt}
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY server ./server
 RUN pip install --no-deps --no-build-isolation . \

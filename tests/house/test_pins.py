@@ -148,6 +148,30 @@ def test_the_extra_of_an_image_is_what_is_tested() -> None:
     assert set(logical_lines(EXTRA)) <= set(logical_lines(DEVELOPMENT))
 
 
+def commands(name: str) -> list[str]:
+    """The lines of a text that install from a requirements file."""
+    return [
+        line for line in (ROOT / name).read_text("utf-8").splitlines() if re.search(r"install\b.* -r \S+\.txt", line)
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "Dockerfile", "docs/fleet.md", "docs/multilingual.md", "docs/observability.md"]
+)
+def test_what_is_pinned_is_installed_and_nothing_is_resolved(name: str) -> None:
+    """Asked for `pydantic[email]` by a dependency, pip takes the newest, which is not the pinned one."""
+    found = commands(name)
+    assert found
+    assert not [line for line in found for each in line.split("&&") if " -r " in each and "--no-deps" not in each]
+
+
+def test_the_pins_are_whole() -> None:
+    """Whoever installs them without resolving anything has all that each of them needs, in a version that it takes."""
+    command = [sys.executable, "-m", "pip", "check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert checked.returncode == 0, checked.stdout
+
+
 def test_no_text_holds_a_path_of_this_machine() -> None:
     folders = own_folders()
     assert not [(name, folder.pattern) for name, text in texts().items() for folder in folders if folder.search(text)]
