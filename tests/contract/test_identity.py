@@ -85,7 +85,8 @@ async def test_what_begins_as_a_word_of_the_user_is_known_of_them_though_nobody_
         await agent.remember(other)
     own = str((await agent.remember(content))["id"])
     marked = str((await agent.remember("Ada builds compilers in Turin.", about_self=True))["id"])
-    assert (await agent.recall(query)).found == [marked, own]
+    has_its_words = "answer" in query and "answers" in content
+    assert (await agent.recall(query)).found == ([own, marked] if has_its_words else [marked, own])
 
 
 async def test_of_what_is_about_the_user_what_the_question_names_is_first(agent: Agent) -> None:
@@ -97,6 +98,41 @@ async def test_of_what_is_about_the_user_what_the_question_names_is_first(agent:
     assert (await agent.recall("what are my editor preferences?")).found[0] == editor
     pages = [(await agent.recall("what do you know about me?", offset=at)).found for at in (0, 10)]
     assert len({*pages[0], *pages[1]}) == 14
+
+
+@pytest.mark.parametrize("query", ["what do I hate?", "what do I want?", "how do I like my answers?"])
+async def test_of_what_the_user_likes_what_has_the_words_of_the_question_is_first(agent: Agent, query: str) -> None:
+    words = {"hate": "I hate fennel.", "want": "User wants a greenhouse.", "answers": "Answers in French, please."}
+    kept = {word: str((await agent.remember(text, type="preference"))["id"]) for word, text in words.items()}
+    for n in range(3):
+        await agent.remember(f"Taste number {n}.", type="preference")
+    right = next(note for word, note in kept.items() if word in query)
+    assert (await agent.recall(query)).found[0] == right
+
+
+async def test_of_what_the_user_has_only_one_the_rest_is_weak_beside_it(agent: Agent) -> None:
+    for n in range(3):
+        await agent.remember(f"Taste number {n}.", type="preference")
+    own = str((await agent.remember("My name is Theres.", about_self=True))["id"])
+    answer = await agent.recall("what is my name?")
+    assert answer.found[0] == own
+    assert [hit["weak"] for hit in answer["results"]] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("query", "content"),
+    [
+        ("where do I work?", "I work at the lock of Rota."),
+        ("when do I get up?", "I get up at five, before the gulls."),
+        ("where did we stop?", "We stopped at the third bollard."),
+        ("how do I like things explained?", "User likes an example before things are explained."),
+    ],
+)
+async def test_a_question_of_common_words_about_the_asker_is_looked_for(agent: Agent, query: str, content: str) -> None:
+    own = str((await agent.remember(content))["id"])
+    answer = await agent.recall(query)
+    assert answer.found[0] == own
+    assert not answer["results"][0]["weak"]
 
 
 async def test_filters_hold_for_what_is_about_the_user(agent: Agent) -> None:

@@ -11,6 +11,11 @@ what is 2+2?
 What's 17 * 23?
 ok thanks
 what's next?
+what should I do next?
+what do we do now?
+what can I do for you?
+how do I do that?
+was mache ich jetzt?
 now do the same for the other two
 continue
 one more time
@@ -65,6 +70,17 @@ here
 three
 E1234
 rename the billing service
+how do I like things explained?
+where do I work?
+what's my job?
+what do I like?
+when do I get up?
+where am I from?
+what did we do today?
+what were we working on?
+where did we stop?
+wie mag ich es?
+où est-ce que je travaille ?
 was haben wir beschlossen?
 was kostet das?
 quanto costa?

@@ -191,6 +191,11 @@ ALSO_OWN = _pattern(
     r"\w*(?:stil|regeln|einstellungen|arbeitsweise)|rolle|beruf|zeitzone|sprache|nom|rôle|métier|règles|profil|langue|"
     r"fuseau|estilo|reglas|nombre|rol|trabajo|perfil|idioma|horaria|stile|regole|nome|ruolo|regras|stijl|naam"
 )
+# Of which a person has one: what else is known of them answers no question about it.
+ONE_OF = _pattern(
+    r"name|role|job|title|profession|employer|company|timezone|time zone|birthday|location|pronouns|shell|editor|"
+    r"rolle|beruf|zeitzone|nom|rôle|métier|fuseau|nombre|rol|trabajo|horaria|nome|ruolo|naam"
+)
 OF_WORK = _pattern(
     r"coding|code|codes|programming|development|dev|work|working|writing|personal|own|general|formatting|"
     r"naming|testing|"
@@ -240,7 +245,8 @@ class Intent:
     one alone with `here`, of all with `everywhere`. `at_most` is how many are asked for. With `timely` it takes a
     window of time, or a space, to make it such a question. `due` are things that are still to come, `over` such as have
     happened.
-    `self`: what is known of the user, `topic` says of what in particular.
+    `self`: what is known of the user, `topic` says of what in particular, with `single` that there is one of it; with
+    `liking` it asks what they like or want, in words that a note may have too.
     `person`: who is called `topic`.
     """
 
@@ -255,6 +261,8 @@ class Intent:
     due: bool = False
     over: bool = False
     topic: str = ""
+    single: bool = False
+    liking: bool = False
 
 
 WHAT_COMES = Intent("list", due=True)
@@ -286,7 +294,7 @@ def _about_self(line: str) -> Intent | None:
     if (found := ABOUT_ME.search(plain)) and _all_in(plain[: found.start()] + plain[found.end() :], KNOWING):
         return Intent("self")
     if (found := I_PREFER.fullmatch(plain)) is not None:
-        return Intent("self", topic=found.groupdict().get("topic") or "")
+        return Intent("self", topic=found.groupdict().get("topic") or "", liking=True)
     return _mine(plain)
 
 
@@ -303,7 +311,8 @@ def _mine(plain: str) -> Intent | None:
     if OF_WHAT.fullmatch(" ".join(behind)) is None and not all(word in KNOWING for word in behind):
         return None
     topic = [word for word in (*words[: head + 1], *behind) if word not in KNOWING]
-    return Intent("self", topic=" ".join(topic))
+    is_one = not behind and ONE_OF.fullmatch(words[head]) is not None
+    return Intent("self", topic=" ".join(topic), single=is_one)
 
 
 def _is_head(word: str, before: list[str]) -> bool:

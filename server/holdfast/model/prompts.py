@@ -155,6 +155,20 @@ _QUESTION = frozenset(
 )
 _QUESTION_UNSPACED = re.compile("どう|どこ|どの|いつ|なぜ|怎么|怎麼|哪|为什么|為什麼|什么时候|어떻게|어디|언제|왜|어느")
 
+# Of the asker or those around: "where do I work?" asks memory, whatever else its words are, but not where it points to
+# what is before both: "what do I do next?", "how do we fix this?"
+_OURS = frozenset(
+    """i me my mine we us our ours ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren unserem
+    unserer je moi mon ma mes nous notre nos yo mi mis nosotros nuestro nuestra nuestros nuestras eu meu minha meus
+    minhas nosso nossa io mio mia miei mie noi nostro nostra ik mijn ons onze""".split()  # noqa: SIM905
+)
+_POINTING = frozenset(
+    """next now then this that these those it you your yourself here there again else instead jetzt nun dann nachstes
+    nachste nachsten nachster als das dies dieses dir dich du euch maintenant ensuite suivant suivante puis ca cela ceci
+    tu te vous ahora luego despues siguiente esto eso aqui usted adesso ora poi questo quello agora depois isso isto
+    voce nu dan volgende dit dat je jij""".split()  # noqa: SIM905
+)
+
 _BEGINS = frozenset(
     """is are was were do does did can may should has have had will would am ist sind war hat haben kann darf muss
     durfen mussen sollen gibt est sont peut peuvent
@@ -209,7 +223,7 @@ def idle(prompt: str) -> Idle | None:
     if not re.search(r"\w", prompt) or not _ASKS.isdisjoint(words):
         return None
     telling = [word for word in words if word not in _NAMES_NOTHING and not _is_letter(word)]
-    if any(word not in _ORDER_WORDS for word in telling):
+    if any(word not in _ORDER_WORDS for word in telling) or (not telling and _asks_of_us(words)):
         return None
     if not telling and not orders:
         return None if len(words) == 1 and words[0] not in _ALONE else "empty"
@@ -234,6 +248,11 @@ def asks_something(prompt: str) -> bool:
 def _is_letter(word: str) -> bool:
     """Whether this is what an apostrophe leaves of a word: "l'erreur"."""
     return len(word) == 1 and "a" <= word <= "z"
+
+
+def _asks_of_us(words: list[str]) -> bool:
+    is_asked = len(words) > 1 and words[0] in _QUESTION
+    return is_asked and not _OURS.isdisjoint(words) and _POINTING.isdisjoint(words)
 
 
 def _is_question(prompt: str, words: list[str]) -> bool:

@@ -48,6 +48,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Doubt, Sought, against, sought
 from holdfast.model.identifiers import identifiers_of
+from holdfast.model.intent import Intent
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.ranking import (
@@ -69,7 +70,7 @@ Passing: TypeAlias = Callable[[Ranked], bool]
 
 SEEDS, MOST_RELATED = 5, 5
 LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
-LISTED = 1.0  # the relevance of what is on a list that was asked for
+LISTED, BESIDE = 1.0, 0.5  # the relevance of what is on a list that was asked for; beside what answers for certain
 NAMED = 0.85  # at the least, of the note of a person who is asked for
 _ABOUT = ("is about whom was asked for",)
 LOOKED_OF_A_LIST = 50  # of the notes on a list, which are compared with each other
@@ -222,21 +223,25 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     """The notes of a list. What the question's words find is on it too where they say what is meant."""
     listing, ids = lists.listing, lists.ids
     found: dict[str, Ranked] = {}
-    everything = ids
+    everything, beside = ids, frozenset[str]()
     if lists.searched:
         ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
-        strong = [item for item in ranked if not item.weak]
-        found = {item.candidate.id: item for item in strong if item.candidate.id not in set(ids)}
-        everything = (*ids, *found)
-        if asking.intent is not None and asking.intent.topic:
-            places = {item.candidate.id: place for place, item in enumerate(ranked)}
-            everything = tuple(sorted(everything, key=lambda end: places.get(end, len(places))))
+        strong = {item.candidate.id: item for item in ranked if not item.weak}
+        if asking.intent is None or not asking.intent.liking:
+            found = {end: item for end, item in strong.items() if end not in set(ids)}
+        everything = _in_order((*ids, *found), asking.intent, ranked)
+        if asking.intent is not None and asking.intent.single and not strong.keys().isdisjoint(everything):
+            beside = frozenset(everything) - strong.keys()
     if lists.whole:
         ids = everything[listing.offset : listing.offset + limit]
         listing = replace(listing, total=len(everything))
     notes = view.notes(ids)
     hits = [
-        Hit(notes[end].note, found.get(end) or _on_list(notes[end].note), listed=end not in found)
+        Hit(
+            notes[end].note,
+            found.get(end) or _on_list(notes[end].note, is_beside=end in beside),
+            listed=end not in found,
+        )
         for end in ids
         if end in notes
     ]
@@ -270,9 +275,18 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-def _on_list(note: Note) -> Ranked:
-    """A note that is on a list: it is what was asked for, whatever its words say."""
-    return Ranked(bare(note), 0.0, LISTED, ("listed",))
+def _in_order(ids: Sequence[str], intent: Intent | None, ranked: Sequence[Ranked]) -> tuple[str, ...]:
+    """A list by how well its notes fit what is asked of the user, so far as that says something; else as it was."""
+    if intent is None or not (intent.topic or intent.liking):
+        return tuple(ids)
+    fitting = ranked if intent.topic else [item for item in ranked if not item.weak]
+    places = {item.candidate.id: place for place, item in enumerate(fitting)}
+    return tuple(sorted(ids, key=lambda end: places.get(end, len(places))))
+
+
+def _on_list(note: Note, *, is_beside: bool) -> Ranked:
+    """A note that is on a list: it is what was asked for, whatever its words say, unless another answers for sure."""
+    return Ranked(bare(note), 0.0, BESIDE if is_beside else LISTED, ("listed",))
 
 
 def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:

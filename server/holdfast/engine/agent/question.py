@@ -387,7 +387,7 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
         return _page(view, asking.wanted, limit, offset)
     intent = asking.intent
     if intent is not None and intent.kind == "self":
-        return _personal(view, asking.wanted, offset, searched=bool(intent.topic))
+        return _personal(view, asking.wanted, offset, searched=bool(intent.topic) or intent.liking)
     if intent is None and asking.open:
         intent = Intent("list", timely=True)
     if intent is None or intent.kind != "list":
