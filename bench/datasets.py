@@ -167,8 +167,9 @@ def beam_notes(place: Path) -> Iterator[BenchNote]:
     chat = f"beam-{place.name}"
     for part, batch in enumerate(json.loads((place / "chat.json").read_text("utf-8"))):
         for message in (message for turn in batch["turns"] for message in turn):
-            given = {"content": message["content"], "space": chat, "session": f"{chat}-{part}"}
-            if message["content"].strip():
+            content = message["content"].rstrip()  # one ends with 340,000 blanks, more than a note may have
+            given = {"content": content, "space": chat, "session": f"{chat}-{part}"}
+            if content:
                 yield BenchNote(f"{chat}/{message['id']}", given)
 
 

@@ -66,7 +66,10 @@ def beam(folder: Path) -> Path:
     place = folder / "chats" / "100K" / "1"
     (place / "probing_questions").mkdir(parents=True)
     turns = [
-        [{"id": 0, "role": "user", "content": "My crane is red."}, {"id": 1, "role": "assistant", "content": "Ok."}]
+        [
+            {"id": 0, "role": "user", "content": "My crane is red."},
+            {"id": 1, "role": "assistant", "content": "Ok." + " " * 9},
+        ]
     ]
     (place / "chat.json").write_text(json.dumps([{"batch_number": 1, "turns": turns}]), "utf-8")
     asked = {
@@ -83,6 +86,7 @@ def test_of_beam_each_message_is_a_note_and_each_named_message_evidence(tmp_path
     found = datasets.read_beam(beam(tmp_path), chats=1)
     assert [note.id for note in found.notes] == ["beam-1/0", "beam-1/1"]
     assert found.notes[0].arguments == {"content": "My crane is red.", "space": "beam-1", "session": "beam-1-0"}
+    assert found.notes[1].arguments["content"] == "Ok."
     nothing, update = found.queries
     assert (nothing.kind, nothing.evidence) == ("abstention", ())
     assert update.evidence == ("beam-1/0", "beam-1/1")
