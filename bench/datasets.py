@@ -20,6 +20,7 @@ DEVMEM = Path(__file__).parent / "data" / "devmem.json"
 WITHOUT_LOCOMO = "LoCoMo left out: give its file with --locomo FILE or in the environment variable LOCOMO."
 WITHOUT_BEAM = "BEAM left out: give the folder of its repository with --beam DIR or in the environment variable BEAM."
 BEAM_CHATS, MOST_CHATS = 8, 20
+MOST_CHARACTERS = 200_000  # of a message; one has more than a note may, being a drawing of blanks
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 OFF_TOPIC = "offtopic"
 APART = frozenset({"adversarial"})
@@ -167,7 +168,7 @@ def beam_notes(place: Path) -> Iterator[BenchNote]:
     chat = f"beam-{place.name}"
     for part, batch in enumerate(json.loads((place / "chat.json").read_text("utf-8"))):
         for message in (message for turn in batch["turns"] for message in turn):
-            content = message["content"].rstrip()  # one ends with 340,000 blanks, more than a note may have
+            content = message["content"][:MOST_CHARACTERS].strip()
             given = {"content": content, "space": chat, "session": f"{chat}-{part}"}
             if content:
                 yield BenchNote(f"{chat}/{message['id']}", given)
