@@ -55,6 +55,23 @@ def ranked(question: Question, unknown: set[str], *held: str) -> Ranked:
     return only
 
 
+@pytest.mark.parametrize(
+    ("query", "session", "first"),
+    [
+        ("Who looks after the crane?", None, "meant"),
+        ("Who looks after the crane?", "talk", "worded"),
+        ("Who looks after Melanie?", None, "worded"),
+    ],
+)
+def test_of_notes_that_stand_alone_meaning_tells_more_than_of_turns_of_a_talk_or_of_what_is_named(
+    query: str, session: str | None, first: str
+) -> None:
+    worded = candidate(coverage=0.6, z=1.0)._replace(id="worded", session=session)
+    meant = candidate(coverage=0.1, z=3.2)._replace(id="meant", session=session)
+    best, _ = rank(Found((worded, meant)), Question(query))
+    assert best.candidate.id == first
+
+
 def test_a_note_about_another_ticket_is_no_strong_hit() -> None:
     asked = Question("what is ticket HELP-5521 about?")
     assert ranked(asked, {"5521"}).weak

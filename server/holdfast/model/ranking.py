@@ -1,14 +1,16 @@
 """Order and relevance of what was found, and the values in which the index is asked and answers.
 
-    score = coverage^1.5 + 0.10 z + 0.05 session_z + 0.80 [share of the question's rare words]
-            + 0.40 [the question names the note's subject] + 0.40 time agreement - 0.20 [another space]
-            - 0.15 [retired] - 0.10 (1 - confidence) +- 0.02 [core, archival] + affinity
+    score = coverage^1.5 + 0.10 z + 0.05 session_z [0.13 z for a note of no session, where nothing is named]
+            + 0.80 [share of the question's rare words] + 0.40 [the question names the note's subject]
+            + 0.40 time agreement - 0.20 [another space] - 0.15 [retired] - 0.10 (1 - confidence)
+            +- 0.02 [core, archival] + affinity
 
 `coverage` is the share of the query's word weight that the note carries, `z` its cosine in deviations above the
 store's background: both absolute, so neither is ever divided by its own best hit. The power keeps a note that shares a
-few common words with a paraphrase from standing above the one that means the same. Every term is measured on notes and
-on dialogue (bench/ablation.py). Relevance is a calibrated probability of another kind: it says how good a hit is,
-whatever else was found, and only it decides what is returned and what is marked as weak.
+few common words with a paraphrase from standing above the one that means the same. The turns of a talk and what is
+named are best told apart by words; of notes that stand alone meaning tells more. Every term is measured on notes and on
+dialogue (bench/ablation.py). Relevance is a calibrated probability of another kind: it says how good a hit is, whatever
+else was found, and only it decides what is returned and what is marked as weak.
 
     affinity = 0.15 tanh( sum over signals of  signal * weight * similarity * 2^(-age / 30 days) )
 
@@ -31,7 +33,7 @@ from typing import NamedTuple
 from holdfast.model.doubts import VALUE_WORDS, asks_for_one_thing, is_strange, named_nowhere, never_rising
 from holdfast.model.identifiers import Unit, is_content, shows_another_language, unheard_of, units_of
 from holdfast.model.note import GLOBAL_SPACE, moment
-from holdfast.model.words import query_terms
+from holdfast.model.words import query_terms, written_as_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +215,16 @@ _FOREIGN, _SUREST = 2 / 3, 0.97  # more unknown words are rather another languag
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each term of the score counts for; a field of 0 takes its term out. `words` is a power, of coverage."""
+    """What each term of the score counts for; a field of 0 takes its term out.
+
+    `words` is a power, of coverage. `alone` stands in the place of `session` where a note has none and the question
+    names nobody and nothing.
+    """
 
     words: float = 1.5
     z: float = 0.10
     session: float = 0.05
+    alone: float = 0.13
     rare: float = 0.80
     subject: float = 0.40
     time: float = 0.40
@@ -390,6 +397,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         strange=strange,
         unheard=unheard,
         beside=lost or (question.one_language and foreign and unheard_of(terms, found.unknown) >= _UNREAD),
+        names=bool(written_as_names(inside)),
         foreign=question.one_language and foreign,
         telling=_telling(question, found),
         content=frozenset(term for term in terms if is_content(term)),
@@ -477,6 +485,7 @@ class _Asked:
     strange: bool
     unheard: bool
     beside: bool  # what it finds may be beside the point, whatever it has in common with it
+    names: bool  # a word in it is written as a name
     foreign: bool  # in a language that the encoder does not read: meaning alone tells little
     telling: _Telling | None
     content: frozenset[str]
@@ -494,10 +503,12 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     affinity = question.affinity.get(candidate.id, 0.0)
     floor, rare = _rarity(candidate, asked.telling)
     guessed = asked.foreign and asked.content and asked.content.isdisjoint(candidate.matched + candidate.held)
+    read = _GUESSED if guessed else 1.0
+    beside = weights.session if candidate.session or asked.names else weights.alone * read
     terms = Terms(
         words=candidate.coverage**weights.words,
-        meaning=weights.z * (candidate.z or 0.0) * (_GUESSED if guessed else 1.0),
-        session=weights.session * (candidate.session_z or 0.0),
+        meaning=weights.z * (candidate.z or 0.0) * read,
+        session=beside * (candidate.session_z or 0.0),
         subject=weights.subject * subject,
         rare=weights.rare * rare,
         time=weights.time * agreement,
