@@ -89,6 +89,7 @@ CONNECT_SECONDS: Final = 5
 UNHEARD_MILLISECONDS: Final = 10_000  # after which a database that confirms nothing of what it was sent is away
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
+_IDLE_WHILE_READING: Final = "10min"  # one that holds no locks, and writes files between its statements
 _LOCK_TIMEOUT: Final = "10s"
 _ONE_MOMENT: Final = "REPEATABLE READ READ ONLY"
 _PASSING: Final = (
@@ -279,8 +280,9 @@ class Database:
         return self._lasting(partial(_transacted, partial(_begin, tenant=tenant, flush=flush), work))
 
     def read_whole(self, tenant: str, work: Callable[[Transaction], Answer]) -> Answer:
-        """As `transact`, for work that only reads: all its statements see one moment."""
-        return self._lasting(partial(_transacted, partial(_begin, tenant=tenant, isolation=_ONE_MOMENT), work))
+        """As `transact`, for work that only reads, and takes its time: all its statements see one moment."""
+        begin = partial(_begin, tenant=tenant, isolation=_ONE_MOMENT, idle=_IDLE_WHILE_READING)
+        return self._lasting(partial(_transacted, begin, work))
 
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         if not _hurried.get():
@@ -484,12 +486,19 @@ def _ping(connection: Connection) -> None:
     connection.execute("SELECT 1")
 
 
-def _begin(transaction: Transaction, tenant: str, *, flush: bool = True, isolation: str = "READ COMMITTED") -> None:
+def _begin(
+    transaction: Transaction,
+    tenant: str,
+    *,
+    flush: bool = True,
+    isolation: str = "READ COMMITTED",
+    idle: str = "",
+) -> None:
     if not tenant.isalnum():
         raise ValueError("a tenant is hexadecimal digits")
     transaction.ask(f"BEGIN ISOLATION LEVEL {isolation}")
     transaction.ask(f"SET LOCAL holdfast.tenant = '{tenant}'")
-    transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
+    transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{idle or _IDLE_IN_TRANSACTION}'")
     transaction.ask(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     if not flush:
         transaction.ask("SET LOCAL synchronous_commit = off")
