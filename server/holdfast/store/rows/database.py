@@ -30,9 +30,10 @@ import anyio.to_thread
 import psycopg
 import structlog
 from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.waiting import Ready
 
-from holdfast.errors import HoldfastError, StorageError
+from holdfast.errors import HoldfastError, SettingsError, StorageError
 from holdfast.store.rows.schema import check_schema
 
 Answer = TypeVar("Answer")
@@ -105,6 +106,9 @@ _REFUSAL: Final = re.compile(
     r"|permission denied for database"
     r"|no such (?:user|database))|fe_sendauth: no password supplied|password is required"
 )
+_WRITABLE: Final = "read-write"  # of several hosts the one to ask: a standby hides what was acknowledged a moment ago
+_OF_STANDBYS: Final = {"standby", "prefer-standby", "read-only"}
+_IS_STANDBY: Final = ("session is read-only", "server is in hot standby mode")
 _TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
 log = structlog.get_logger()
@@ -197,9 +201,13 @@ class Database:
         url: as libpq has it, with any number of hosts.
         connections: how many are open at the most.
         patience: for how many seconds what fails in passing is tried again.
+
+    Raises:
+        SettingsError: the address asks for a database that cannot be written to.
     """
 
     def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE_SECONDS) -> None:
+        check_address(url)
         self._url = url
         self._patience = patience
         self._limit = anyio.CapacityLimiter(connections)
@@ -409,17 +417,37 @@ class Database:
         return connection
 
 
+def check_address(url: str) -> None:
+    """Return unless an address asks for a standby; one that cannot be read is told when it is connected to.
+
+    Raises:
+        SettingsError: it does.
+    """
+    try:
+        wanted = conninfo_to_dict(url).get("target_session_attrs")
+    except psycopg.ProgrammingError:
+        return
+    if wanted in _OF_STANDBYS:
+        raise SettingsError(
+            f"HOLDFAST_STORE asks for a standby: target_session_attrs={wanted}.",
+            "Leave that out: of the hosts that it names the one that can be written to is asked.",
+        )
+
+
 def connect(url: str, kind: type[Connection] = psycopg.Connection) -> Connection:
-    """A connection whose transactions are begun by hand.
+    """A connection to the one of its hosts that can be written to, whose transactions are begun by hand.
 
     Raises:
         StorageError: the address cannot be read.
+        SettingsError: it asks for a standby.
     """
+    check_address(url)
     try:
         return kind.connect(
             url,
             autocommit=True,
             prepare_threshold=None,  # a pooler between gives each transaction another connection
+            target_session_attrs=_WRITABLE,
             connect_timeout=CONNECT_SECONDS,
             keepalives_idle=5,  # a database that is cut off is noticed within 11 seconds
             keepalives_interval=2,
@@ -469,6 +497,11 @@ def refused(error: psycopg.Error) -> StorageError:
         return StorageError(
             "The database refuses the user of HOLDFAST_STORE.",
             "Check name, password and database there, and pg_hba.conf of the server; its own log says which it was.",
+        )
+    if any(sign in str(error) for sign in _IS_STANDBY):
+        return StorageError(
+            "The database of the memory can only be read: HOLDFAST_STORE leads to a standby, and to no primary.",
+            "Name the primary there too, or promote a standby.",
         )
     if error.sqlstate is None:
         return _away()
