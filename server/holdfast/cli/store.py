@@ -27,8 +27,8 @@ from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
 
 if TYPE_CHECKING:
-    from holdfast.store.rows.database import Connection
     from holdfast.store.rows.moving import Moved
+    from holdfast.store.rows.schema import Connection
 
 Answer = TypeVar("Answer")
 MOST_NAMED: Final = 20
@@ -59,7 +59,8 @@ def connected(settings: Settings, work: Callable[[Connection], Answer]) -> Answe
     """
     import psycopg  # noqa: PLC0415 - most have none
 
-    from holdfast.store.rows.database import connect, refused  # noqa: PLC0415 - as above
+    from holdfast.store.rows.connecting import connect  # noqa: PLC0415 - as above
+    from holdfast.store.rows.database import refused  # noqa: PLC0415 - as above
 
     try:
         with closing(connect(settings.store.get())) as connection:

@@ -1,9 +1,4 @@
-"""Connections to PostgreSQL and the transactions on them; a connection that hears nothing any more is given up.
-
-A connection that gives up a database which says nothing any more, though nobody closed the line.
-
-TCP notices that on a line whose other end is gone (see `tcp_user_timeout` where connections are made). It does not
-where something between confirms what arrives and passes nothing on: a proxy, a pooler, a server that stands still.
+"""Transactions on PostgreSQL, and the connections that are kept for them.
 
 Everything here blocks and runs in threads: a request that is cancelled never leaves a connection half read. Each
 transaction names its tenant first, which row-level security holds it to. What fails because the server went away, or
@@ -29,65 +24,19 @@ import anyio
 import anyio.to_thread
 import psycopg
 import structlog
-from psycopg.abc import PQGen
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.waiting import Ready
 
-from holdfast.errors import HoldfastError, SettingsError, StorageError
-from holdfast.store.rows.schema import check_schema
+from holdfast.errors import HoldfastError, StorageError
+from holdfast.store.rows.connecting import HeardConnection, SilentError, check_address, connect
+from holdfast.store.rows.glancing import answered, message, scope
+from holdfast.store.rows.schema import Connection, check_schema
 
 Answer = TypeVar("Answer")
 
-UNANSWERED_SECONDS: Final = 15.0  # longer than the database lets a statement wait for a lock, so that it is heard first
-
-
-class SilentError(psycopg.OperationalError):
-    """Nothing came for too long. Whether the last statement was carried out is not known."""
-
-
-class HeardConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that waits only so long without a byte coming or going; it is closed when that was too long."""
-
-    def wait(self, gen: PQGen[Answer], *args: Any, **given: Any) -> Answer:
-        """As in psycopg, which waits here for whatever it has to wait for.
-
-        Raises:
-            SilentError: nothing came for too long.
-        """
-        try:
-            return super().wait(_heard(gen), *args, **given)
-        except SilentError:
-            self.pgconn.finish()  # what comes late is not taken for the answer to something else
-            raise
-
-
-def _heard(gen: PQGen[Answer]) -> PQGen[Answer]:
-    """What psycopg waits for, step by step; it looks up several times a second though nothing came."""
-    last = time.monotonic()
-    try:
-        wanted = next(gen)
-        while True:
-            ready = yield wanted
-            now = time.monotonic()
-            if ready != Ready.NONE:
-                last = now
-            elif now - last >= UNANSWERED_SECONDS:
-                gen.close()
-                raise SilentError("the database says nothing")
-            wanted = gen.send(ready)
-    except StopIteration as end:
-        answer: Answer = end.value
-        return answer
-
-
 Row = tuple[Any, ...]
-Connection = psycopg.Connection[Row]
 
 CONNECTIONS: Final = 10
 PATIENCE_SECONDS: Final = 20.0  # a failover takes some
 HURRIED_SECONDS: Final = 2.0  # of a look that can do without: what the index knows is answered then
-CONNECT_SECONDS: Final = 5
-UNHEARD_MILLISECONDS: Final = 10_000  # after which a database that confirms nothing of what it was sent is away
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
 _IDLE_WHILE_READING: Final = "10min"  # one that holds no locks, and writes files between its statements
@@ -106,8 +55,6 @@ _REFUSAL: Final = re.compile(
     r"|permission denied for database"
     r"|no such (?:user|database))|fe_sendauth: no password supplied|password is required"
 )
-_WRITABLE: Final = "read-write"  # of several hosts the one to ask: a standby hides what was acknowledged a moment ago
-_OF_STANDBYS: Final = {"standby", "prefer-standby", "read-only"}
 _IS_STANDBY: Final = ("session is read-only", "server is in hot standby mode")
 _TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
@@ -253,6 +200,45 @@ class Database:
         """
         return await self._in_thread(partial(self._lasting, partial(self._read, tenant, questions)))
 
+    async def glance(self, tenant: str, question: Question) -> list[Row]:
+        """The rows of one question that is asked all the time, as texts: one message there and one back, in no thread.
+
+        Where that does not go as it should, and where no connection is idle, it is asked as any other.
+
+        Raises:
+            StorageError: the database did not answer in time, or refused.
+        """
+        rows = await self._glanced(tenant, question)
+        if rows is not None:
+            return rows
+        [rows] = await self.read(tenant, question)
+        return [tuple(None if value is None else str(value) for value in row) for row in rows]
+
+    async def _glanced(self, tenant: str, question: Question) -> list[Row] | None:
+        borrower = object()
+        try:
+            self._limit.acquire_on_behalf_of_nowait(borrower)
+        except anyio.WouldBlock:
+            return None
+        rows, connection = None, self._popped() if self.away_since is None else None
+        limit = anyio.CancelScope(deadline=anyio.current_time() + HURRIED_SECONDS)
+        try:
+            if connection is not None:
+                with limit, suppress(psycopg.Error):
+                    rows = await answered(connection, message(connection, tenant, question.statement, question.values))
+        finally:
+            self._limit.release_on_behalf_of(borrower)
+            if connection is not None:
+                self._give_back(connection, whole=rows is not None)
+        if limit.cancelled_caught and _hurried.get():
+            self._is_away()
+            raise _away()
+        return rows
+
+    def _popped(self) -> Connection | None:
+        with self._lock:
+            return self._idle.pop()[0] if self._idle else None
+
     async def check(self) -> None:
         """Return if the database can be worked with now; known within seconds.
 
@@ -380,8 +366,7 @@ class Database:
     @contextmanager
     def _lent(self) -> Iterator[tuple[Connection, bool]]:
         """A connection for this thread, and whether it was idle; one that does not work any more is not kept."""
-        with self._lock:
-            idle = self._idle.pop()[0] if self._idle else None
+        idle = self._popped()
         connection = idle or self._connect()
         whole = False
         try:
@@ -415,47 +400,6 @@ class Database:
             connection.close()
             raise
         return connection
-
-
-def check_address(url: str) -> None:
-    """Return unless an address asks for a standby; one that cannot be read is told when it is connected to.
-
-    Raises:
-        SettingsError: it does.
-    """
-    try:
-        wanted = conninfo_to_dict(url).get("target_session_attrs")
-    except psycopg.ProgrammingError:
-        return
-    if wanted in _OF_STANDBYS:
-        raise SettingsError(
-            f"HOLDFAST_STORE asks for a standby: target_session_attrs={wanted}.",
-            "Leave that out: of the hosts that it names the one that can be written to is asked.",
-        )
-
-
-def connect(url: str, kind: type[Connection] = psycopg.Connection) -> Connection:
-    """A connection to the one of its hosts that can be written to, whose transactions are begun by hand.
-
-    Raises:
-        StorageError: the address cannot be read.
-        SettingsError: it asks for a standby.
-    """
-    check_address(url)
-    try:
-        return kind.connect(
-            url,
-            autocommit=True,
-            prepare_threshold=None,  # a pooler between gives each transaction another connection
-            target_session_attrs=_WRITABLE,
-            connect_timeout=CONNECT_SECONDS,
-            keepalives_idle=5,  # a database that is cut off is noticed within 11 seconds
-            keepalives_interval=2,
-            keepalives_count=3,
-            tcp_user_timeout=UNHEARD_MILLISECONDS,
-        )
-    except psycopg.ProgrammingError as error:
-        raise StorageError("HOLDFAST_STORE cannot be read as the address of a database.", "Check it.") from error
 
 
 def _away() -> StorageError:
@@ -527,10 +471,8 @@ def _begin(
     isolation: str = "READ COMMITTED",
     idle: str = "",
 ) -> None:
-    if not tenant.isalnum():
-        raise ValueError("a tenant is hexadecimal digits")
     transaction.ask(f"BEGIN ISOLATION LEVEL {isolation}")
-    transaction.ask(f"SET LOCAL holdfast.tenant = '{tenant}'")
+    transaction.ask(scope(tenant))
     transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{idle or _IDLE_IN_TRANSACTION}'")
     transaction.ask(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     if not flush:

@@ -181,10 +181,10 @@ class _Written:
         self._folders: set[Path] = set()
         self._disk = FileSystem()
         self._disk.make_folder(home)
-        self._make(home / "memories")
         if not (home / _MARK).exists():
             self._disk.create(home / _MARK, b"a dump of a database that is not whole yet\n")
             self._disk.flush_folder(home)
+        self._make(home / "memories")
 
     def write(self, path: Path, data: bytes, modified_ns: int | None) -> None:
         """Write a file, unless it is there as it should be.
