@@ -235,6 +235,7 @@ def _memory(
             recalls=kept_in.recalls or RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
             beside=second,
+            shared=kept_in.vectors,
             clock=now,
             new_id=new_note_id,
             redact=redact,

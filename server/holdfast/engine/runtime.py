@@ -352,6 +352,8 @@ class Memory:
                 self._again = IDLE_SECONDS if mine else ELSEWHERE_SECONDS
                 if mine:
                     await self._drain_all()
+                if ports.shared is not None and ports.shared.elsewhere:
+                    self._again = ELSEWHERE_SECONDS
             self._ailing = ""
         except EncoderError as error:
             self._again = AILING_SECONDS
