@@ -37,6 +37,7 @@ from holdfast.encode.services import (
 from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.jobs.daily import JOBS, Housekeeper
 from holdfast.engine.ports import (
+    Feed,
     MakeKeeper,
     Ports,
     Presence,
@@ -93,8 +94,8 @@ TENANT_READERS = 1  # connections: where many ask, the cores are busy with other
 class Storage:
     """What keeps a memory, see `holdfast.engine.ports`: `keeper` makes what keeps the index equal to `store`.
 
-    `recalls`, `tokens` and `vectors` are there where several servers share them. With `own_index` each process that
-    keeps an index of the memory in one folder has a file of its own.
+    `recalls`, `tokens`, `vectors` and `feed` are there where several servers share them. With `own_index` each process
+    that keeps an index of the memory in one folder has a file of its own.
     """
 
     store: Store
@@ -105,6 +106,7 @@ class Storage:
     recalls: Recalls | None = None
     tokens: Tokens | None = None
     vectors: SharedVectors | None = None
+    feed: Feed | None = None
     own_index: bool = False
 
 
@@ -192,11 +194,18 @@ def build_tenants(
         most_open=settings.tenants_open,
         idle_seconds=settings.tenant_idle_seconds,
         aclose=aclose,
+        feed=None if database is None else _feed(database),
     )
     if database is not None:
         in_use = partial(_derived_of, settings.home, tenants)
         tenants.beside(LocalIndexes(settings.home.parent, settings.local_gib << 30, in_use, tenants.let_one_go).run)
     return tenants
+
+
+def _feed(database: Database) -> Feed:
+    from holdfast.store.rows.feed import RowFeed  # noqa: PLC0415 - most servers have no driver
+
+    return RowFeed(database, tenant_key)
 
 
 def _derived_of(home: Path, tenants: Tenants) -> list[Path]:
@@ -236,6 +245,7 @@ def _memory(
             encoder=encoder,
             beside=second,
             shared=kept_in.vectors,
+            feed=kept_in.feed,
             clock=now,
             new_id=new_note_id,
             redact=redact,
@@ -358,6 +368,7 @@ def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = 
         folder: for what of it lies on this machine.
         own: the database is closed with the memory.
     """
+    from holdfast.store.rows.feed import RowFeed  # noqa: PLC0415 - as below
     from holdfast.store.rows.moving import dump  # noqa: PLC0415 - most servers have no driver
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
     from holdfast.store.rows.shared import RowRecalls, RowTokens, RowVectors  # noqa: PLC0415 - as above
@@ -373,6 +384,7 @@ def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = 
         recalls=RowRecalls(database, tenant),
         tokens=RowTokens(database, tenant),
         vectors=RowVectors(database, tenant),
+        feed=RowFeed(database, lambda _principal: tenant),
         own_index=True,
     )
 

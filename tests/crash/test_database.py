@@ -371,11 +371,11 @@ async def test_a_glance_sees_rows_of_its_own_tenant_alone(tmp_path: Path, tenant
     asked = Question("SELECT path, seq FROM holdfast.notes WHERE tenant = %s AND path <> %s", (key, "it's \\ none"))
     whole = Question("SELECT path, seq FROM holdfast.notes WHERE tenant = %s OR true", (key,))
     assert await database.read(key, asked)  # and there is an idle connection now
-    here = await database._glanced(key, asked)
+    here = await database._glanced({key: asked})
     assert here == [(path, str(seq)) for path, seq in (await database.read(key, asked))[0]]
-    assert await database._glanced(key, whole) == here
-    assert await database._glanced(other, asked) == await database._glanced(other, whole) == []
-    assert await database._glanced(key, Question("SELECT nothing FROM holdfast.notes")) is None
+    assert await database._glanced({key: whole}) == here
+    assert await database._glanced({other: asked}) == await database._glanced({other: whole}) == []
+    assert await database._glanced({key: Question("SELECT nothing FROM holdfast.notes")}) is None
     with pytest.raises(StorageError, match="UndefinedColumn"):
         await database.glance(key, Question("SELECT nothing FROM holdfast.notes"))
     await database.aclose()

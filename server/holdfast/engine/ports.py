@@ -207,6 +207,12 @@ async def _nothing_kept(_texts: Sequence[str]) -> None:
     """Where no encodings are kept there are none to forget."""
 
 
+class Feed(Protocol):
+    """Tells which of many memories have changed: each has a number that every change raises."""
+
+    async def numbers(self, principals: Sequence[str]) -> Mapping[str, int]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything a verb may use.
@@ -218,6 +224,7 @@ class Ports:
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
     process who want to know what happens. `vault` is None where the storage makes its own backups.
     `shared` are vectors that several servers of the memory have in common; None where there is one server.
+    `feed` is None where only looking tells whether the memory has changed.
     `beside` encodes into a second set for what `encoder` cannot read; None where the settings ask for none.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
     `moving` is None where the storage is moved in and out of by its own means.
@@ -256,6 +263,7 @@ class Ports:
     vault: FolderVault | None = None
     daily_backups: bool = False
     shared: SharedVectors | None = None
+    feed: Feed | None = None
     beside: OwnEncoder | None = None
     kept: KeptEncoders | None = None
     moving: Transfers | None = None

@@ -12,7 +12,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -208,14 +208,23 @@ class Database:
         Raises:
             StorageError: the database did not answer in time, or refused.
         """
-        rows = await self._glanced(tenant, question)
+        return await self.glances({tenant: question})
+
+    async def glances(self, asked: Mapping[str, Question]) -> list[Row]:
+        """As `glance`, of several tenants in one message: the rows of all, one after the other.
+
+        Raises:
+            StorageError: the database did not answer in time, or refused.
+        """
+        rows = await self._glanced(asked)
         if rows is not None:
             return rows
-        [rows] = await self.read(tenant, question)
-        return [tuple(None if value is None else str(value) for value in row) for row in rows]
+        read = [row for tenant, question in asked.items() for row in (await self.read(tenant, question))[0]]
+        return [tuple(None if value is None else str(value) for value in row) for row in read]
 
-    async def _glanced(self, tenant: str, question: Question) -> list[Row] | None:
+    async def _glanced(self, asked: Mapping[str, Question]) -> list[Row] | None:
         borrower = object()
+        whole = {tenant: (question.statement, question.values) for tenant, question in asked.items()}
         try:
             self._limit.acquire_on_behalf_of_nowait(borrower)
         except anyio.WouldBlock:
@@ -225,7 +234,7 @@ class Database:
         try:
             if connection is not None:
                 with limit, suppress(psycopg.Error):
-                    rows = await answered(connection, message(connection, tenant, question.statement, question.values))
+                    rows = await answered(connection, message(connection, whole))
         finally:
             self._limit.release_on_behalf_of(borrower)
             if connection is not None:

@@ -5,13 +5,16 @@ What else is asked goes through threads and psycopg, which takes longer than the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import anyio
 import psycopg
-from psycopg.pq.abc import PGresult
+from psycopg.pq.abc import Escaping, PGresult
 
 from holdfast.store.rows.schema import Connection
+
+_WENT_WELL: Final = {psycopg.pq.ExecStatus.COMMAND_OK, psycopg.pq.ExecStatus.TUPLES_OK}
 
 
 def scope(tenant: str) -> str:
@@ -21,17 +24,21 @@ def scope(tenant: str) -> str:
     return f"SET LOCAL holdfast.tenant = '{tenant}'"
 
 
-def message(connection: Connection, tenant: str, statement: str, values: Sequence[object]) -> bytes:
-    """A statement that only reads, with its values in it, behind the tenant's scope: both are one transaction."""
+def message(connection: Connection, asked: Mapping[str, tuple[str, Sequence[object]]]) -> bytes:
+    """A question of each of these tenants, with its values in it, behind the tenant's scope, in one transaction."""
     escaping = psycopg.pq.Escaping(connection.pgconn)
+    return "; ".join(f"{scope(tenant)}; {_whole(escaping, *question)}" for tenant, question in asked.items()).encode()
+
+
+def _whole(escaping: Escaping, statement: str, values: Sequence[object]) -> str:
     literals = tuple(
         value if isinstance(value, int) else escaping.escape_literal(str(value).encode()).decode() for value in values
     )
-    return f"{scope(tenant)}; {statement % literals}".encode()
+    return statement % literals
 
 
 async def answered(connection: Connection, message: bytes) -> list[tuple[str | None, ...]] | None:
-    """The rows of the last statement of a message, as texts; None where it was refused.
+    """The rows that the statements of a message find, as texts; None where one was refused.
 
     Raises:
         psycopg.OperationalError: the connection is lost.
@@ -40,7 +47,8 @@ async def answered(connection: Connection, message: bytes) -> list[tuple[str | N
     line.send_query(message)
     if line.flush():  # so full that a few bytes find no room
         return None
-    results = []
+    rows: list[tuple[str | None, ...]] = []
+    is_whole = True
     while True:
         while line.is_busy():
             await anyio.wait_readable(line.socket)
@@ -48,11 +56,9 @@ async def answered(connection: Connection, message: bytes) -> list[tuple[str | N
         result = line.get_result()
         if result is None:
             break
-        results.append(result)
-    last = results[-1]
-    if last.status != psycopg.pq.ExecStatus.TUPLES_OK:
-        return None
-    return [tuple(_text(last, row, column) for column in range(last.nfields)) for row in range(last.ntuples)]
+        is_whole = is_whole and result.status in _WENT_WELL
+        rows += (tuple(_text(result, row, at) for at in range(result.nfields)) for row in range(result.ntuples))
+    return rows if is_whole else None
 
 
 def _text(result: PGresult, row: int, column: int) -> str | None:
