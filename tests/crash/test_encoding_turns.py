@@ -131,13 +131,12 @@ async def test_where_the_server_that_encodes_dies_another_goes_on_within_ten_sec
         await dead(pg.url, tenant, set_of(memory))
         assert await drain(memory.ports) == 0
         assert not rows(pg.owner, "SELECT 1 FROM holdfast.encodings WHERE tenant = %s", tenant)
-        shared_vectors = memory.ports.shared
-        assert shared_vectors is not None
-        assert shared_vectors.elsewhere
+        assert memory.ports.fleet is not None
+        assert memory.ports.fleet.vectors.elsewhere
         with psycopg.connect(pg.owner, autocommit=True) as connection:  # so much later
             connection.execute("UPDATE holdfast.leases SET until = now() WHERE tenant = %s", (tenant_key(tenant),))
         await encoded_by(memory)
-        assert not shared_vectors.elsewhere
+        assert not memory.ports.fleet.vectors.elsewhere
     assert shared.TURN_SECONDS + runtime.ELSEWHERE_SECONDS <= 11  # after which it is taken over, and looked whether
 
 

@@ -20,7 +20,7 @@ from conftest import Effort
 from forked import run
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
-from holdfast.store.rows import connecting, database
+from holdfast.store.rows import database, schema
 from network import Forwarder
 from processes import HOLDFAST, environment_in, own_port
 from tables import assert_whole, server, texts_in
@@ -123,7 +123,7 @@ async def test_of_several_hosts_the_one_that_can_be_written_to_is_asked_whatever
             hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
             for asked in ("", "?target_session_attrs=any", "?target_session_attrs=primary"):
                 url = f"postgresql://{postgres.ROLE}@{hosts}/postgres{asked}"
-                with closing(connecting.connect(url)) as connection:
+                with closing(schema.connect(url)) as connection:
                     assert connection.info.port == primary.port
             async with server(tmp_path / str(number), url, str(tmp_path)) as memory:
                 await keep(memory, f"Ship {number} came in.")
@@ -172,7 +172,7 @@ async def test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_noth
     """The bytes on their way are held, and come late. Another server of the same memory goes on meanwhile."""
     if not effort.long:
         monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 8.0))
-        monkeypatch.setattr(connecting, "UNANSWERED_SECONDS", 6.0)
+        monkeypatch.setattr(schema, "UNANSWERED_SECONDS", 6.0)
     pg, tenant = postgres.shared(), str(tmp_path)
     with far_away(pg) as (network, far):
         async with server(tmp_path / "far", far, tenant) as cut, server(tmp_path / "near", pg.url, tenant) as near:

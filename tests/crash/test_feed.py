@@ -20,7 +20,7 @@ import sent
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.model.access import tenant_key
 from holdfast.store.rows.database import Database
-from holdfast.store.rows.feed import TOGETHER, RowFeed
+from holdfast.store.rows.shared import TOGETHER, RowFeed
 from processes import PATIENCE, environment_in, http
 from tables import server
 from worlds import CALLER, keep

@@ -59,8 +59,8 @@ def connected(settings: Settings, work: Callable[[Connection], Answer]) -> Answe
     """
     import psycopg  # noqa: PLC0415 - most have none
 
-    from holdfast.store.rows.connecting import connect  # noqa: PLC0415 - as above
     from holdfast.store.rows.database import refused  # noqa: PLC0415 - as above
+    from holdfast.store.rows.schema import connect  # noqa: PLC0415 - as above
 
     try:
         with closing(connect(settings.store.get())) as connection:

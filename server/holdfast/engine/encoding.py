@@ -431,11 +431,11 @@ async def _drain_set(ports: Ports, encoder: Encoder) -> int:
             await _give_up(ports, encoder, own)
         return 0
     is_rest = len(waiting) < DRAIN_BATCH
-    if ports.shared is None:
+    if ports.fleet is None:
         return await _drain_batch(ports, encoder, own, waiting, is_rest=is_rest)
-    if others := await _made_elsewhere(ports.shared, ports, own, waiting):
+    if others := await _made_elsewhere(ports.fleet.vectors, ports, own, waiting):
         return await _drain_batch(ports, encoder, own, others, is_rest=False)
-    async with ports.shared.turn(own.key) as mine:
+    async with ports.fleet.vectors.turn(own.key) as mine:
         return await _drain_batch(ports, encoder, own, waiting, is_rest=is_rest) if mine else 0
 
 

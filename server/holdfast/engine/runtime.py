@@ -106,7 +106,7 @@ class Memory:
     @property
     def feed(self) -> Feed | None:
         """What tells whether this memory has changed."""
-        return self.ports.feed
+        return self.ports.fleet.feed if self.ports.fleet is not None else None
 
     def those_open(self) -> Sequence[Memory]:
         """This memory; see `holdfast.engine.tenants` for others."""
@@ -357,7 +357,7 @@ class Memory:
                 self._again = IDLE_SECONDS if mine else ELSEWHERE_SECONDS
                 if mine:
                     await self._drain_all()
-                if ports.shared is not None and ports.shared.elsewhere:
+                if ports.fleet is not None and ports.fleet.vectors.elsewhere:
                     self._again = ELSEWHERE_SECONDS
             self._ailing = ""
         except EncoderError as error:

@@ -26,9 +26,17 @@ import psycopg
 import structlog
 
 from holdfast.errors import HoldfastError, StorageError
-from holdfast.store.rows.connecting import HeardConnection, SilentError, check_address, connect
-from holdfast.store.rows.glancing import answered, message, scope
-from holdfast.store.rows.schema import Connection, check_schema
+from holdfast.store.rows.schema import (
+    Connection,
+    HeardConnection,
+    SilentError,
+    answered,
+    check_address,
+    check_schema,
+    connect,
+    message,
+    scope,
+)
 
 Answer = TypeVar("Answer")
 

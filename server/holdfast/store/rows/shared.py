@@ -11,13 +11,15 @@ A token's row has hashes alone: who reads the table can confirm nothing, and lea
 Vectors by content as rows: what one server of a memory encoded, no other needs to encode.
 
 They are kept for each tenant apart: what is stored for one tells nothing to another, and a purge takes all of them.
+
+What was said today, and which of many memories have changed: one question for all of which somebody wants to know.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
@@ -213,6 +215,29 @@ def _take(tenant: str, token: str, about: tuple[str, ...], now: str, transaction
     return row is not None and row[0] == _hash(*about)
 
 
+class RowTold(TenantRows):
+    """See `holdfast.engine.ports.Told`. Days are kept beside the turns, one row for each thing that is said."""
+
+    async def tell_today(self, what: str, today: str) -> bool:
+        """Whether no server said this on this day yet, nor on a later one.
+
+        Raises:
+            StorageError: the database is away.
+        """
+        with hurried():
+            return await self._database.run(self._tenant, partial(_tell_today, self._tenant, what, today), flush=False)
+
+
+def _tell_today(tenant: str, what: str, today: str, transaction: Transaction) -> bool:
+    row = transaction.ask(
+        "INSERT INTO holdfast.leases AS l (tenant, name, holder, fence, until) VALUES (%s, %s, %s, 1, now())"
+        " ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder WHERE l.holder < excluded.holder"
+        " RETURNING holder",
+        tenant, f"told:{what}", today,
+    ).fetchone()  # fmt: skip
+    return row is not None
+
+
 _INSERT_VECTOR: Final = (
     "INSERT INTO holdfast.encodings (tenant, vector_set, content, chunk, vector) VALUES (%s, %s, %s, %s, %s)"
     " ON CONFLICT (tenant, vector_set, content, chunk) DO NOTHING"
@@ -373,3 +398,36 @@ def forget(tenant: str, texts: Sequence[str], transaction: Transaction) -> None:
     """Take away the vectors of these texts, in a transaction."""
     contents = [sha256(text.encode()).hexdigest() for text in texts]
     transaction.ask("DELETE FROM holdfast.encodings WHERE tenant = %s AND content = ANY(%s)", tenant, contents)
+
+
+TOGETHER: Final = 100  # memories in one message
+_NUMBER: Final = "SELECT tenant, seq FROM holdfast.tenants WHERE tenant = %s"
+
+
+class RowFeed:
+    """See `holdfast.engine.ports.Feed`.
+
+    Args:
+        database: where the memories are.
+        key: the tenant of a principal.
+    """
+
+    def __init__(self, database: Database, key: Callable[[str], str]) -> None:
+        self._database = database
+        self._key = key
+
+    async def numbers(self, principals: Sequence[str]) -> Mapping[str, int]:
+        """The number of the last change of each principal's memory; 0 where nothing was ever written.
+
+        Raises:
+            StorageError: the database does not answer.
+        """
+        keys = {principal: self._key(principal) for principal in principals}
+        tenants = sorted(set(keys.values()))
+        found: dict[str, int] = {}
+        for start in range(0, len(tenants), TOGETHER):
+            part = {tenant: Question(_NUMBER, (tenant,)) for tenant in tenants[start : start + TOGETHER]}
+            with hurried():
+                rows = await self._database.glances(part)
+            found |= {tenant: int(seq) for tenant, seq in rows}
+        return {principal: found.get(tenant, 0) for principal, tenant in keys.items()}
