@@ -811,7 +811,7 @@ MUTATIONS = (
     Mutation("view-proposals-open", "admin", "proposals are shown without the gate", "engine/view/review.py",
              "await list_proposals(ports) if gated else []", "await list_proposals(ports)",
              ("tests/contract/test_view.py::test_behind_the_gate_there_are_more_acts_and_what_waits",)),
-    Mutation("silent-database", 2, "a database that says nothing is waited for without end", "store/rows/database.py",
+    Mutation("silent-database", 2, "a database that says nothing is waited for without end", "store/rows/schema.py",
              "now - last >= UNANSWERED_SECONDS", "now - last >= UNANSWERED_SECONDS * 1000", (CUT_OFF,)),
     Mutation("cut-off-for-good", 2, "a server that was cut off never asks its database again", "store/rows/database.py",
              "given_up = int(under_way)", "given_up = 1",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.backup.export import picturing_folder, picturing_written
 from holdfast.backup.vault import FolderVault
-from holdfast.encode.builtin import BuiltinEncoder, MultilingualEncoder
 from holdfast.encode.provider import (
     CachedEncoder,
     KeptEncoders,
@@ -23,20 +22,13 @@ from holdfast.encode.provider import (
     VectorSet,
     forget,
 )
-from holdfast.encode.remote import RemoteEncoder
-from holdfast.encode.services import (
-    MODEL,
-    MULTILINGUAL,
-    NIM,
-    OPENAI,
-    Account,
-    OllamaEndpoint,
-    OpenAIEndpoint,
-    local_model,
-)
+from holdfast.encode.services import look_around, provider_beside, provider_for
+from holdfast.encode.services import provider_of as _provider
 from holdfast.encode.wordpiece import is_ordinary
 from holdfast.engine.jobs.daily import JOBS, Housekeeper
 from holdfast.engine.ports import (
+    Feed,
+    Fleet,
     MakeKeeper,
     Ports,
     Presence,
@@ -62,7 +54,7 @@ from holdfast.importers.markdown import Watched, WatchedFolders
 from holdfast.importers.open import FolderTransfers
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import RecallLog, SessionLog
-from holdfast.model.access import is_this_machine, tenant_key, users_home
+from holdfast.model.access import tenant_key, users_home
 from holdfast.model.secrets import redact
 from holdfast.settings import Settings, quieten_framework, share_processor, spare_threads, work_space
 from holdfast.store.filesystem import FileSystem
@@ -93,7 +85,7 @@ TENANT_READERS = 1  # connections: where many ask, the cores are busy with other
 class Storage:
     """What keeps a memory, see `holdfast.engine.ports`: `keeper` makes what keeps the index equal to `store`.
 
-    `recalls`, `tokens` and `vectors` are there where several servers share them. With `own_index` each process that
+    `recalls`, `tokens` and `fleet` are there where several servers share them. With `own_index` each process that
     keeps an index of the memory in one folder has a file of its own.
     """
 
@@ -104,8 +96,13 @@ class Storage:
     upkeep: Upkeep | None = None
     recalls: Recalls | None = None
     tokens: Tokens | None = None
-    vectors: SharedVectors | None = None
+    fleet: Fleet | None = None
     own_index: bool = False
+
+    @property
+    def vectors(self) -> SharedVectors | None:
+        """Those that several servers share."""
+        return self.fleet.vectors if self.fleet is not None else None
 
 
 def build_memory(
@@ -137,7 +134,12 @@ def build_memory(
     if storage is None and settings.store:
         storage = row_storage(database or open_database(settings), tenant_key(settings.tenant), Folder(settings.home))
     return _memory(
-        settings, (provider, _beside(settings)), partial(_kept, settings), events, storage=storage, local=local
+        settings,
+        (provider, provider_beside(settings)),
+        partial(provider_for, settings),
+        events,
+        storage=storage,
+        local=local,
     )
 
 
@@ -165,8 +167,8 @@ def build_tenants(
 
     if database is None and settings.store:
         database = open_database(settings)
-    own, second = _provider(settings), _beside(settings)
-    kept, computing = KeptEncoders(partial(_kept, settings)), Computing()
+    own, second = _provider(settings), provider_beside(settings)
+    kept, computing = KeptEncoders(partial(provider_for, settings)), Computing()
 
     def lent(vector_set: VectorSet) -> Provider | None:
         provider = kept.of(vector_set)
@@ -192,11 +194,18 @@ def build_tenants(
         most_open=settings.tenants_open,
         idle_seconds=settings.tenant_idle_seconds,
         aclose=aclose,
+        feed=None if database is None else _feed(database),
     )
     if database is not None:
         in_use = partial(_derived_of, settings.home, tenants)
         tenants.beside(LocalIndexes(settings.home.parent, settings.local_gib << 30, in_use, tenants.let_one_go).run)
     return tenants
+
+
+def _feed(database: Database) -> Feed:
+    from holdfast.store.rows.shared import RowFeed  # noqa: PLC0415 - most servers have no driver
+
+    return RowFeed(database, tenant_key)
 
 
 def _derived_of(home: Path, tenants: Tenants) -> list[Path]:
@@ -235,6 +244,7 @@ def _memory(
             recalls=kept_in.recalls or RecallLog(folder.derived / "recalls.db"),
             encoder=encoder,
             beside=second,
+            fleet=kept_in.fleet,
             clock=now,
             new_id=new_note_id,
             redact=redact,
@@ -253,7 +263,7 @@ def _memory(
             jobs=settings.jobs,
             forgetting=settings.forgetting,
             kept=KeptEncoders(partial(_cached, kept, cache, kept_in.vectors)) if encoder is not None else None,
-            nearby=partial(_look_around, settings) if settings.encoder == "auto" and alone else None,
+            nearby=partial(look_around, settings) if settings.encoder == "auto" and alone else None,
             forget=partial(_forget, cache, kept_in.vectors),
             forget_all=partial(forget, cache),
             tokens=kept_in.tokens,
@@ -359,7 +369,7 @@ def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = 
     """
     from holdfast.store.rows.moving import dump  # noqa: PLC0415 - most servers have no driver
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
-    from holdfast.store.rows.shared import RowRecalls, RowTokens, RowVectors  # noqa: PLC0415 - as above
+    from holdfast.store.rows.shared import RowFeed, RowRecalls, RowTokens, RowTold, RowVectors  # noqa: PLC0415 - as above
     from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
 
     store, files = RowNotes(database, tenant, now, new_change_id, own=own), FileSystem()
@@ -371,7 +381,9 @@ def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = 
         upkeep=RowUpkeep(database, tenant),
         recalls=RowRecalls(database, tenant),
         tokens=RowTokens(database, tenant),
-        vectors=RowVectors(database, tenant),
+        fleet=Fleet(
+            RowVectors(database, tenant), RowFeed(database, lambda _principal: tenant), RowTold(database, tenant)
+        ),
         own_index=True,
     )
 
@@ -536,62 +548,3 @@ def place(settings: Settings) -> tuple[str | None, str]:
         return work_space(settings.space, Path.cwd(), Path.home())
     except (OSError, RuntimeError):
         return settings.space, "HOLDFAST_SPACE" if settings.space else "none: no working folder"
-
-
-def _builtin(settings: Settings) -> BuiltinEncoder:
-    if settings.builtin_model is None:
-        return BuiltinEncoder()
-    return BuiltinEncoder(settings.builtin_model, settings.builtin_model_sha256)
-
-
-def _provider(settings: Settings) -> Provider | None:
-    """What the settings name."""
-    match settings.encoder:
-        case "none":
-            return None
-        case "auto" | "builtin":
-            return _builtin(settings)
-        case _:
-            return _remote(settings, settings.encoder, settings.encoder_model)
-
-
-def _beside(settings: Settings) -> Provider | None:
-    """What the settings want beside that, for other languages."""
-    if settings.encoder == "none" or settings.multilingual == "off":
-        return None
-    if settings.multilingual == "e5":
-        return MultilingualEncoder()
-    model = settings.multilingual.partition(":")[2]
-    return RemoteEncoder(OllamaEndpoint(settings.ollama_host, model or MULTILINGUAL))
-
-
-def _remote(settings: Settings, provider: str, model: str) -> RemoteEncoder:
-    url, dimensions = settings.encoder_url, settings.encoder_dimensions
-    if provider == "ollama":
-        host = url if url and settings.encoder == "ollama" else settings.ollama_host
-        return RemoteEncoder(OllamaEndpoint(host, model or MODEL, dimensions))
-    service = NIM if provider == "nim" else OPENAI
-    key = settings.encoder_key.text or settings.keys.get(service.variable, "")
-    return RemoteEncoder(OpenAIEndpoint(Account(service, url, model, key, dimensions)))
-
-
-def _kept(settings: Settings, vector_set: VectorSet) -> Provider | None:
-    """An encoder for a set of other settings; it calls nobody but whom these name, and this machine."""
-    provider = vector_set.provider
-    if provider == "builtin":
-        builtin = _builtin(settings)
-        return builtin if builtin.vector_set.key == vector_set.key else None
-    if provider == settings.encoder or (provider == "ollama" and is_this_machine(settings.ollama_host)):
-        return _remote(settings, provider, vector_set.model)
-    return None
-
-
-async def _look_around(settings: Settings) -> str:
-    model = await local_model(settings.ollama_host)
-    if not model:
-        return ""
-    named = "" if model.partition(":")[0] == MODEL else f" and HOLDFAST_ENCODER_MODEL={model}"
-    return (
-        f"Ollama on this machine has {model}, which may find more by meaning than the built-in encoder: "
-        f"HOLDFAST_ENCODER=ollama{named} uses it. This is said once."
-    )

@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 import postgres
+import sent
 from conftest import Effort
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
@@ -29,7 +30,7 @@ from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.model.access import tenant_key
-from holdfast.store.rows.database import Asked, Database, Transaction
+from holdfast.store.rows.database import Asked, Database, Question, Row, Transaction
 from holdfast.store.rows.texts import record_of
 from network import Between
 from processes import environment_in, own_port, stdio
@@ -290,14 +291,19 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing_that_it_said(
 def overheard() -> Iterator[list[tuple[str, tuple[object, ...]]]]:
     """Every statement that is sent meanwhile, with its values."""
     heard: list[tuple[str, tuple[object, ...]]] = []
-    asking = Transaction.ask
+    asking, glancing = Transaction.ask, Database.glance
 
     def ask_and_tell(self: Transaction, statement: str, *values: object) -> Asked:
         heard.append((statement, values))
         return asking(self, statement, *values)
 
+    async def glance_and_tell(self: Database, tenant: str, question: Question) -> list[Row]:
+        heard.append((question.statement, question.values))
+        return await glancing(self, tenant, question)
+
     patch = pytest.MonkeyPatch()
     patch.setattr(Transaction, "ask", ask_and_tell)
+    patch.setattr(Database, "glance", glance_and_tell)
     try:
         yield heard
     finally:
@@ -330,16 +336,61 @@ async def everything(memory: Memory) -> None:
     await upkeep.purge_trash({"chg_none": ["0" * 64]})
 
 
+async def test_whether_there_is_news_is_one_message_to_the_database_and_one_back(tmp_path: Path, tenant: str) -> None:
+    with postgres.postgres(*sent.LOGGED) as pg:
+        async with server(tmp_path / "one", pg.url, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
+            await keep(two, "The pilot boat is moored at berth four.")
+            assert found(await ask(one, "pilot boat"))
+            before = _log(pg)
+            for _ in range(3):
+                await one._reconciler.fresh()
+            asked = [line for line in _log(pg)[len(before) :] if "holdfast" in line]
+            assert len(asked) == 3, asked
+            assert all("SET LOCAL holdfast.tenant" in line and "SELECT seq, tag" in line for line in asked)
+            await keep(two, "The pilot boat is moored at berth nine.")
+            assert "The pilot boat is moored at berth nine." in found(await ask(one, "pilot boat"))
+            with psycopg.connect(pg.owner, autocommit=True) as connection:
+                connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (
+                    postgres.ROLE,
+                ))  # fmt: skip
+            await keep(two, "The pilot boat is moored at berth twelve.")
+            answer = await ask(one, "pilot boat twelve")
+            assert "The pilot boat is moored at berth twelve." in found(answer)
+            assert not [notice for notice in answer.notices if "cannot be reached" in notice]
+
+
+def _log(pg: postgres.Postgres) -> list[str]:
+    return (pg.folder / "log").read_text("utf-8").splitlines()
+
+
+async def test_a_glance_sees_rows_of_its_own_tenant_alone(tmp_path: Path, tenant: str) -> None:
+    pg = postgres.shared()
+    async with server(tmp_path / "one", pg.url, tenant) as memory:
+        await keep(memory, "The sluice opens at six.")
+    key, other, database = tenant_key(tenant), tenant_key("somebody else"), Database(pg.url)
+    asked = Question("SELECT path, seq FROM holdfast.notes WHERE tenant = %s AND path <> %s", (key, "it's \\ none"))
+    whole = Question("SELECT path, seq FROM holdfast.notes WHERE tenant = %s OR true", (key,))
+    assert await database.read(key, asked)  # and there is an idle connection now
+    here = await database._glanced({key: asked})
+    assert here == [(path, str(seq)) for path, seq in (await database.read(key, asked))[0]]
+    assert await database._glanced({key: whole}) == here
+    assert await database._glanced({other: asked}) == await database._glanced({other: whole}) == []
+    assert await database._glanced({key: Question("SELECT nothing FROM holdfast.notes")}) is None
+    with pytest.raises(StorageError, match="UndefinedColumn"):
+        await database.glance(key, Question("SELECT nothing FROM holdfast.notes"))
+    await database.aclose()
+
+
 async def test_no_statement_reaches_another_tenant(tmp_path: Path, tenant: str) -> None:
     """Each one that was really sent is sent again with its own values, in the name of another tenant."""
     pg = postgres.shared()
     with overheard() as heard:
         async with server(tmp_path / "one", pg.url, tenant) as memory:
             await everything(memory)
-    sent = [(text, values) for text, values in heard if "holdfast." in text and not text.startswith("SET")]
-    assert len({text for text, _ in sent}) > 20
+    told = [(text, values) for text, values in heard if "holdfast." in text and not text.startswith("SET")]
+    assert len({text for text, _ in told}) > 20
     with psycopg.connect(pg.url, autocommit=True) as connection:
-        for text, values in sent:
+        for text, values in told:
             connection.execute("BEGIN")
             connection.execute(f"SET LOCAL holdfast.tenant = '{tenant_key('somebody else')}'".encode())
             try:

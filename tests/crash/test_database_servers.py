@@ -21,6 +21,7 @@ from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
 from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
+from holdfast.engine.agent.recall import LEAST
 from holdfast.engine.ports import Reading
 from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError, StorageError
@@ -208,6 +209,22 @@ async def _as_first(memory: Memory, upkeep: object) -> None:
         await memory.ports.store.record(JournalRecord("job", source="the first, too late"))
     finally:
         LEASE.reset(token)
+
+
+async def test_that_maintenance_is_worthwhile_is_said_once_a_day_by_one_of_all_servers(
+    tmp_path: Path, tenant: str
+) -> None:
+    async with servers(tmp_path, postgres.shared().url, tenant, 3) as running:
+        for number in range(LEAST):
+            await keep(running[0], f"Buoy {number} carries a green light.")
+        said = [" ".join((await ask(memory, "green light")).notices) for memory in running * 2]
+        assert [text.count("Maintenance is worthwhile") for text in said] == [1, 0, 0, 0, 0, 0]
+        fleet = running[1].ports.fleet
+        assert fleet is not None
+        told = fleet.told
+        assert not await told.tell_today("maintenance", running[1].ports.now[:10])
+        assert await told.tell_today("maintenance", "9999-12-30")
+        assert not await told.tell_today("maintenance", "9999-12-29")  # a server whose clock is behind
 
 
 async def test_what_one_server_encoded_no_other_encodes(tmp_path: Path, tenant: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import anyio
@@ -17,11 +17,12 @@ from anyio.abc import TaskGroup
 
 import postgres
 from conftest import Effort
+from forked import run
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
-from holdfast.store.rows import database
+from holdfast.store.rows import database, schema
 from network import Forwarder
-from processes import own_port
+from processes import HOLDFAST, environment_in, own_port
 from tables import assert_whole, server, texts_in
 from worlds import ask, found, keep
 
@@ -115,6 +116,33 @@ async def _failover(folder: Path, tally: Counter[str]) -> None:
     tally["notes acknowledged around failovers"] += len(load.acknowledged)
 
 
+async def test_of_several_hosts_the_one_that_can_be_written_to_is_asked_whatever_their_order(tmp_path: Path) -> None:
+    with postgres.postgres() as primary, postgres.standby_of(primary) as standby:
+        both = [primary.port, standby.port]
+        for number, ports in enumerate((both, both[::-1])):
+            hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+            for asked in ("", "?target_session_attrs=any", "?target_session_attrs=primary"):
+                url = f"postgresql://{postgres.ROLE}@{hosts}/postgres{asked}"
+                with closing(schema.connect(url)) as connection:
+                    assert connection.info.port == primary.port
+            async with server(tmp_path / str(number), url, str(tmp_path)) as memory:
+                await keep(memory, f"Ship {number} came in.")
+                assert f"Ship {number} came in." in found(await ask(memory, f"ship {number}"))
+        alone = database.Database(standby.url, patience=0.0)
+        with pytest.raises(StorageError, match="leads to a standby"):
+            await alone.run("0" * 32, lambda transaction: transaction.ask("SELECT 1").fetchone())
+
+
+@pytest.mark.parametrize("asked", ["standby", "prefer-standby", "read-only"])
+def test_an_address_that_asks_for_a_standby_is_refused_in_words(tmp_path: Path, asked: str) -> None:
+    url = f"postgresql://pilot:hush@127.0.0.1:1/none?target_session_attrs={asked}"
+    for arguments in (("store", "check"), ("stats",), ("--http", "--port", "0"), ()):
+        said = run([*HOLDFAST, *arguments], environment_in(tmp_path) | {"HOLDFAST_STORE": url}, 2).stderr.decode()
+        assert f"HOLDFAST_STORE asks for a standby: target_session_attrs={asked}" in said
+        assert "hush" not in said
+        assert "Traceback" not in said
+
+
 async def is_there(memory: Memory, text: str) -> None:
     """A note is found, by a server that reaches the database."""
     with anyio.fail_after(PATIENCE):
@@ -144,7 +172,7 @@ async def test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_noth
     """The bytes on their way are held, and come late. Another server of the same memory goes on meanwhile."""
     if not effort.long:
         monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 8.0))
-        monkeypatch.setattr(database, "UNANSWERED_SECONDS", 6.0)
+        monkeypatch.setattr(schema, "UNANSWERED_SECONDS", 6.0)
     pg, tenant = postgres.shared(), str(tmp_path)
     with far_away(pg) as (network, far):
         async with server(tmp_path / "far", far, tenant) as cut, server(tmp_path / "near", pg.url, tenant) as near:

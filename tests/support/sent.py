@@ -14,6 +14,9 @@ LOGGED = ("log_statement=all", "log_line_prefix=%u|")
 _LINE = re.compile(r"^(\w*)\|LOG:  (statement|execute ([^:]*)): (.*)$")
 _SOURCE = re.compile(r"^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|BEGIN|SET)\b")
 _HOLE = "\0"
+_SCOPE = re.compile(
+    r"^(SET LOCAL holdfast\.tenant = '\w+'); "
+)  # before the one question that comes in the same message
 
 # What needs a session (a pooler gives each transaction another), or what Citus, YugabyteDB or CockroachDB lack.
 FORBIDDEN = {
@@ -41,7 +44,8 @@ def statements(server: postgres.Postgres, role: str = postgres.ROLE) -> set[Sent
     found = set()
     for line in (server.folder / "log").read_text("utf-8").splitlines():
         if (match := _LINE.match(line)) and match[1] == role:
-            found.add(Sent(match[4], "" if match[3] in {None, "<unnamed>"} else match[3]))
+            name = "" if match[3] in {None, "<unnamed>"} else match[3]
+            found |= {Sent(text, name) for text in _SCOPE.sub("\\1\n", match[4]).split("\n")}
     return found
 
 
@@ -58,7 +62,7 @@ def broken_rules(sent: Sent) -> list[str]:
         if "on conflict" in text and "on conflict (tenant" not in text:
             found.append("a conflict that is not about a key of the tenant")
         tables = tables[1:]
-    if len(re.findall(r"\btenant = \$\d", text)) < len(tables):
+    if len(re.findall(r"\btenant = (?:\$\d|'\w+')", text)) < len(tables):
         found.append("a table that is not filtered by tenant")
     return found
 
@@ -87,5 +91,5 @@ def _text(node: ast.AST) -> str | None:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    words = re.escape(text.strip()).replace(re.escape(_HOLE), ".+").replace("%s", r"\$\d+")
+    words = re.escape(text.strip()).replace(re.escape(_HOLE), ".+").replace("%s", r"(?:\$\d+|'\w+'|\d+)")
     return re.compile(words)

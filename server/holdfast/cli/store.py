@@ -27,8 +27,8 @@ from holdfast.store.folder import Folder
 from holdfast.store.notes import NoteFiles
 
 if TYPE_CHECKING:
-    from holdfast.store.rows.database import Connection, Database
     from holdfast.store.rows.moving import Moved
+    from holdfast.store.rows.schema import Connection
 
 Answer = TypeVar("Answer")
 MOST_NAMED: Final = 20
@@ -59,7 +59,8 @@ def connected(settings: Settings, work: Callable[[Connection], Answer]) -> Answe
     """
     import psycopg  # noqa: PLC0415 - most have none
 
-    from holdfast.store.rows.database import connect, refused  # noqa: PLC0415 - as above
+    from holdfast.store.rows.database import refused  # noqa: PLC0415 - as above
+    from holdfast.store.rows.schema import connect  # noqa: PLC0415 - as above
 
     try:
         with closing(connect(settings.store.get())) as connection:
@@ -97,9 +98,12 @@ def _check(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _load(settings: Settings, options: argparse.Namespace) -> int:
+    from holdfast.store.rows.moving import check_whole  # noqa: PLC0415 - as above
+
     home = Path(options.folder).resolve()
     if not (home / "memories").is_dir():
         raise InvalidArgumentError("That is no memory folder: it has no folder memories/.", "Nothing was loaded.")
+    check_whole(home)
     moved = _in_loop(partial(_load_quietly, settings, home))
     if not options.json and moved.left:
         out().say(f"{counted(len(moved.left), 'file')} of the folder stayed there, being none of a memory:")
@@ -138,12 +142,13 @@ def _dump(settings: Settings, options: argparse.Namespace) -> int:
 
 
 async def _dump_whole(settings: Settings, home: Path) -> Moved:
-    from holdfast.store.rows.moving import dump  # noqa: PLC0415 - as above
+    from holdfast.store.rows.moving import check_named, dump  # noqa: PLC0415 - as above
 
     await reach_database(settings)
-    database: Database = open_database(settings)
+    database, tenant = open_database(settings), tenant_key(settings.tenant)
     try:
-        return await anyio.to_thread.run_sync(dump, database, tenant_key(settings.tenant), home)
+        await anyio.to_thread.run_sync(check_named, database, tenant)
+        return await anyio.to_thread.run_sync(dump, database, tenant, home)
     finally:
         await database.aclose()
 

@@ -17,7 +17,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractAsyncContextManager, closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
@@ -172,10 +172,19 @@ def is_whole(rows: Sequence[tuple[int, bytes]], width: int) -> bool:
 class SharedVectors(Protocol):
     """Chunks of vectors by the set and the hash of their text; see `holdfast.store.rows.shared.RowVectors`."""
 
+    @property
+    def elsewhere(self) -> bool: ...
+    def turn(self, vector_set: str) -> AbstractAsyncContextManager[bool]: ...
+    async def made(self, vector_set: str, contents: Sequence[str]) -> frozenset[str]: ...
     async def known(self, vector_set: str, contents: Sequence[str]) -> dict[str, list[bytes]]: ...
     async def keep(self, vector_set: str, made: Mapping[str, Sequence[bytes]]) -> None: ...
     async def drop(self, vector_set: str) -> None: ...
     async def forget(self, texts: Sequence[str]) -> None: ...
+
+
+def content_of(text: str) -> str:
+    """What names a text's vectors."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class SharedEncoder(WrappedProvider):
@@ -197,7 +206,7 @@ class SharedEncoder(WrappedProvider):
             EncoderError: the provider failed, or its model changed while it encoded.
         """
         made_with = await self._identified()
-        keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+        keys = [content_of(text) for text in texts]
         found = await self._vectors.known(made_with.key, keys)
         known = {
             key: chunks for key, chunks in found.items() if is_whole(list(enumerate(chunks)), made_with.dimension * 4)
@@ -249,7 +258,7 @@ class CachedEncoder(WrappedProvider):
         Raises:
             EncoderError: the provider failed, or its model changed while it encoded.
         """
-        keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+        keys = [content_of(text) for text in texts]
         made_with = await self._identified()
         known, state = await self._on_thread(self._look_up, made_with, keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
@@ -432,7 +441,7 @@ async def forget(path: Path, texts: Sequence[str] | None = None) -> None:
 def _forget(path: Path, texts: Sequence[str] | None) -> None:
     if not path.exists():
         return
-    keys = None if texts is None else [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    keys = None if texts is None else [content_of(text) for text in texts]
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             whole = _taken_out(connection, keys)

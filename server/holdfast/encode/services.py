@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from anyio import to_thread
 
-from holdfast.encode.remote import BATCH_SECONDS, LARGEST_ANSWER, Numbers, UnreachableError, failure, is_embedding_model
+from holdfast.encode.builtin import BuiltinEncoder, MultilingualEncoder
+from holdfast.encode.provider import Provider, VectorSet
+from holdfast.encode.remote import (
+    BATCH_SECONDS,
+    LARGEST_ANSWER,
+    Numbers,
+    RemoteEncoder,
+    UnreachableError,
+    failure,
+    is_embedding_model,
+)
 from holdfast.errors import EncoderError
 from holdfast.model.access import THIS_MACHINE, is_in_clear, is_this_machine
+from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     import httpx
@@ -306,3 +317,63 @@ class OpenAIEndpoint:
             return httpx.AsyncClient(headers=headers, timeout=BATCH_SECONDS, follow_redirects=False)
         except (ValueError, httpx.InvalidURL):  # a key that no header can hold
             raise EncoderError(f"{self.name}'s key is none.", f"Check {self._account.service.variable}.") from None
+
+
+def _builtin(settings: Settings) -> BuiltinEncoder:
+    if settings.builtin_model is None:
+        return BuiltinEncoder()
+    return BuiltinEncoder(settings.builtin_model, settings.builtin_model_sha256)
+
+
+def provider_of(settings: Settings) -> Provider | None:
+    """What the settings name."""
+    match settings.encoder:
+        case "none":
+            return None
+        case "auto" | "builtin":
+            return _builtin(settings)
+        case _:
+            return _remote(settings, settings.encoder, settings.encoder_model)
+
+
+def provider_beside(settings: Settings) -> Provider | None:
+    """What the settings want beside that, for other languages."""
+    if settings.encoder == "none" or settings.multilingual == "off":
+        return None
+    if settings.multilingual == "e5":
+        return MultilingualEncoder()
+    model = settings.multilingual.partition(":")[2]
+    return RemoteEncoder(OllamaEndpoint(settings.ollama_host, model or MULTILINGUAL))
+
+
+def _remote(settings: Settings, provider: str, model: str) -> RemoteEncoder:
+    url, dimensions = settings.encoder_url, settings.encoder_dimensions
+    if provider == "ollama":
+        host = url if url and settings.encoder == "ollama" else settings.ollama_host
+        return RemoteEncoder(OllamaEndpoint(host, model or MODEL, dimensions))
+    service = NIM if provider == "nim" else OPENAI
+    key = settings.encoder_key.text or settings.keys.get(service.variable, "")
+    return RemoteEncoder(OpenAIEndpoint(Account(service, url, model, key, dimensions)))
+
+
+def provider_for(settings: Settings, vector_set: VectorSet) -> Provider | None:
+    """An encoder for a set of other settings; it calls nobody but whom these name, and this machine."""
+    provider = vector_set.provider
+    if provider == "builtin":
+        builtin = _builtin(settings)
+        return builtin if builtin.vector_set.key == vector_set.key else None
+    if provider == settings.encoder or (provider == "ollama" and is_this_machine(settings.ollama_host)):
+        return _remote(settings, provider, vector_set.model)
+    return None
+
+
+async def look_around(settings: Settings) -> str:
+    """A sentence, where this machine has a better encoder than the one that is built in."""
+    model = await local_model(settings.ollama_host)
+    if not model:
+        return ""
+    named = "" if model.partition(":")[0] == MODEL else f" and HOLDFAST_ENCODER_MODEL={model}"
+    return (
+        f"Ollama on this machine has {model}, which may find more by meaning than the built-in encoder: "
+        f"HOLDFAST_ENCODER=ollama{named} uses it. This is said once."
+    )

@@ -16,7 +16,7 @@ from typing import Literal
 
 import anyio
 
-from holdfast.encode.provider import VectorSet, read_set
+from holdfast.encode.provider import SharedVectors, VectorSet, content_of, read_set
 from holdfast.encode.remote import TextRefusedError
 from holdfast.engine.ports import Encoder, Ports
 from holdfast.errors import EncoderError, InvalidArgumentError
@@ -200,6 +200,7 @@ PATIENCE_SECONDS = 8.0  # the first call loads the model
 REMOTE_PATIENCE_SECONDS = 1.5  # a loaded model takes a tenth of it, and nobody waits while one is loaded
 DEEP_BACKLOG = 12  # texts; behind these a store does not wait for its vector
 DRAIN_BATCH = 64
+LOOKED_THROUGH = 1024  # of what waits, for what other servers have made
 HOPELESS = 3  # texts that fail one after the other, and none before them that did not
 _HARMLESS = "This sentence can be encoded."
 _ONE_LANGUAGE = "Notes in other languages than the question's are found less well:"
@@ -429,12 +430,41 @@ async def _drain_set(ports: Ports, encoder: Encoder) -> int:
         if queue:
             await _give_up(ports, encoder, own)
         return 0
+    is_rest = len(waiting) < DRAIN_BATCH
+    if ports.fleet is None:
+        return await _drain_batch(ports, encoder, own, waiting, is_rest=is_rest)
+    if others := await _made_elsewhere(ports.fleet.vectors, ports, own, waiting):
+        return await _drain_batch(ports, encoder, own, others, is_rest=False)
+    async with ports.fleet.vectors.turn(own.key) as mine:
+        return await _drain_batch(ports, encoder, own, waiting, is_rest=is_rest) if mine else 0
+
+
+async def _made_elsewhere(
+    shared: SharedVectors, ports: Ports, own: VectorSet, waiting: Sequence[PendingVector]
+) -> Sequence[PendingVector]:
+    """Of what waits a batch that others have encoded; one that stands behind much that nobody has is found too."""
+    found = await _made(shared, own, waiting)
+    if len(found) < len(waiting):
+        found = await _made(shared, own, await ports.index.pending_vectors(own.key, LOOKED_THROUGH))
+    return found[:DRAIN_BATCH]
+
+
+async def _made(shared: SharedVectors, own: VectorSet, waiting: Sequence[PendingVector]) -> list[PendingVector]:
+    contents = {item.id: content_of(text_to_encode(item.title, item.content)) for item in waiting}
+    made = await shared.made(own.key, sorted(contents.values()))
+    return [item for item in waiting if contents[item.id] in made]
+
+
+async def _drain_batch(
+    ports: Ports, encoder: Encoder, own: VectorSet, waiting: Sequence[PendingVector], *, is_rest: bool
+) -> int:
+    """Encode these; `is_rest` is whether nothing else waits."""
     made: list[MadeVectors] = []
     refused: list[PendingVector] = []
     try:
         made = await _encode_each(encoder, waiting, refused)
     finally:
-        if not made and len(waiting) < DRAIN_BATCH:
+        if not made and is_rest:
             await _give_up(ports, encoder, own)
     await ports.index.apply(Update(vectors=made))
     if not refused or not (made or await _works(encoder)):

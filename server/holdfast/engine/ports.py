@@ -19,7 +19,7 @@ import anyio
 from holdfast.backup.export import Exported
 from holdfast.backup.vault import FolderVault
 from holdfast.batching import Batcher
-from holdfast.encode.provider import KeptEncoders, Provider
+from holdfast.encode.provider import KeptEncoders, Provider, SharedVectors
 from holdfast.engine.state import Computing, DueSignal, EventBus, Quota, Refusals, Tips, Uses, Warmth
 from holdfast.importers.files import Source
 from holdfast.index.note_index import NoteIndex
@@ -207,6 +207,27 @@ async def _nothing_kept(_texts: Sequence[str]) -> None:
     """Where no encodings are kept there are none to forget."""
 
 
+class Told(Protocol):
+    """Remembers for all servers of a memory on which day something was said last."""
+
+    async def tell_today(self, what: str, today: str) -> bool: ...
+
+
+class Feed(Protocol):
+    """Tells which of many memories have changed: each has a number that every change raises."""
+
+    async def numbers(self, principals: Sequence[str]) -> Mapping[str, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What several servers of a memory share beside it."""
+
+    vectors: SharedVectors
+    feed: Feed
+    told: Told
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything a verb may use.
@@ -217,6 +238,7 @@ class Ports:
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
     process who want to know what happens. `vault` is None where the storage makes its own backups.
+    `fleet` is None where one server has the memory for itself, or shares all of it as files.
     `beside` encodes into a second set for what `encoder` cannot read; None where the settings ask for none.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
     `moving` is None where the storage is moved in and out of by its own means.
@@ -254,6 +276,7 @@ class Ports:
     )  # pages as they were first seen, until that is recorded
     vault: FolderVault | None = None
     daily_backups: bool = False
+    fleet: Fleet | None = None
     beside: OwnEncoder | None = None
     kept: KeptEncoders | None = None
     moving: Transfers | None = None

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from holdfast.engine.admin.gate import back_up_daily
 from holdfast.engine.encoding import drain, identity, open_own
 from holdfast.engine.omi.integrity import look_over, note_sights
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import Feed, Ports
 from holdfast.engine.state import Stages, Tip
 from holdfast.errors import ConflictError, EncoderError, HoldfastError, StorageError
 from holdfast.index.note_index import IndexLostError, IndexUnopenedError
@@ -102,6 +102,11 @@ class Memory:
     def tell_catching_up(self, told: Callable[[float], None]) -> None:
         """Have this told how many seconds the index took to know all notes, at each request."""
         self._caught_up = told
+
+    @property
+    def feed(self) -> Feed | None:
+        """What tells whether this memory has changed."""
+        return self.ports.fleet.feed if self.ports.fleet is not None else None
 
     def those_open(self) -> Sequence[Memory]:
         """This memory; see `holdfast.engine.tenants` for others."""
@@ -352,6 +357,8 @@ class Memory:
                 self._again = IDLE_SECONDS if mine else ELSEWHERE_SECONDS
                 if mine:
                     await self._drain_all()
+                if ports.fleet is not None and ports.fleet.vectors.elsewhere:
+                    self._again = ELSEWHERE_SECONDS
             self._ailing = ""
         except EncoderError as error:
             self._again = AILING_SECONDS

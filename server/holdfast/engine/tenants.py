@@ -16,7 +16,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import Feed, Ports
 from holdfast.engine.runtime import Memory, kept_going, reason_of
 from holdfast.errors import ServerBusyError, StorageError
 
@@ -59,6 +59,7 @@ class Tenants:
         most_open: how many memories are open at a time.
         idle_seconds: after which one is closed that nobody uses.
         aclose: lets go of what all share, when all are closed.
+        feed: what tells which of the memories have changed, open or not; None where only looking does.
     """
 
     def __init__(
@@ -69,7 +70,9 @@ class Tenants:
         most_open: int,
         idle_seconds: float,
         aclose: Callable[[], Awaitable[None]],
+        feed: Feed | None = None,
     ) -> None:
+        self.feed = feed
         self._build = build
         self._who = who
         self._most_open = most_open

@@ -48,7 +48,7 @@ from holdfast.engine.agent import browse
 from holdfast.engine.agent.browse import AlwaysRelevant, days_logged
 from holdfast.engine.commit import space as space_named
 from holdfast.engine.omi.memories import happenings
-from holdfast.engine.ports import Caller, Ports
+from holdfast.engine.ports import Caller, Feed, Ports
 from holdfast.engine.presence.whisper import brief
 from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import ConflictError, HoldfastError
@@ -278,6 +278,7 @@ def _json(rows: Sequence[Any]) -> str:
 
 TOLD_SECONDS = 0.25  # between two looks; a folder that is not watched is scanned for each,
 SCANNED_SECONDS = 1.0  # so less often
+UNTOLD_SECONDS = 5.0  # where the storage tells of changes, between looks at what changes beside them
 ADMIN_SECONDS = 2.0
 SEND_SECONDS = 2.0  # a client that does not read keeps the others waiting no longer
 MOST_URIS = 256  # of one client
@@ -311,6 +312,9 @@ class _Audience:
     admin_due: float = 0.0
     followed: bool = False
     rest: float = TOLD_SECONDS
+    looked_at: int = -1  # the number of the memory's last change as of the last look, see `Feed`
+    latest: int = -1  # and as it is now
+    moved: anyio.Event = field(default_factory=anyio.Event)
 
 
 @dataclass(slots=True)
@@ -332,6 +336,7 @@ class Subscriptions:
         self._audiences: dict[Caller, _Audience] = {}
         self._clients: dict[Connection, _Client] = {}
         self._somebody = anyio.Event()
+        self._listened = anyio.Event()
 
     async def subscribe(self, context: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
         """resources/subscribe.
@@ -391,6 +396,8 @@ class Subscriptions:
     async def watch(self) -> None:
         """Tell of changes for as long as the server runs; no audience waits for what is slow for another."""
         async with anyio.create_task_group() as tasks:
+            if self._memory.feed is not None:
+                tasks.start_soon(self._poll, self._memory.feed)
             while True:
                 self._somebody = anyio.Event()
                 for audience in self._audiences.values():
@@ -399,18 +406,51 @@ class Subscriptions:
                         tasks.start_soon(self._follow, audience)
                 await self._somebody.wait()
 
+    async def _poll(self, feed: Feed) -> None:
+        """Ask a storage that tells of changes for all memories at once, open or not."""
+        while True:
+            if not self._audiences:
+                self._listened = anyio.Event()
+                await self._listened.wait()
+            try:
+                numbers = await feed.numbers(sorted({caller.principal for caller in self._audiences}))
+            except PASSING as error:
+                log.info("subscriptions_not_looked_at", error=type(error).__name__)
+                numbers = {}
+            for audience in self._audiences.values():
+                audience.latest = numbers.get(audience.caller.principal, audience.latest)
+                if audience.latest != audience.looked_at:
+                    audience.moved.set()
+            await anyio.sleep(TOLD_SECONDS)
+
     async def _follow(self, audience: _Audience) -> None:
         while audience.watched:
-            await anyio.sleep(audience.rest)
+            await self._rest(audience)
+            latest = audience.latest
+            is_told = latest != audience.looked_at  # then a memory that gave way to another is opened for it
+            entered = self._memory.lease if is_told else self._memory.glance
             try:
-                async with self._memory.glance(audience.caller.principal) as memory:
+                async with entered(audience.caller.principal) as memory:
                     changed = [] if memory is None else await self._changes(memory, audience)
             except PASSING as error:
                 log.info("subscriptions_not_looked_at", error=type(error).__name__)
                 continue
+            audience.looked_at = latest
             for uri in changed:
                 await self._tell(audience, uri)
         audience.followed = False
+
+    async def _rest(self, audience: _Audience) -> None:
+        """Wait until it is worth looking."""
+        if self._memory.feed is None or audience.moved.is_set():
+            audience.moved = anyio.Event()
+            await anyio.sleep(audience.rest if self._memory.feed is None else TOLD_SECONDS)
+            return
+        names = {item.kind.name if item.kind is not None else "" for item in audience.watched.values()}
+        untold = TOLD_SECONDS if "events" in names else ADMIN_SECONDS if "" in names else UNTOLD_SECONDS
+        with anyio.move_on_after(untold):
+            await audience.moved.wait()
+        audience.moved = anyio.Event()
 
     async def _changes(self, memory: Memory, audience: _Audience) -> list[str]:
         audience.rest = TOLD_SECONDS if memory.ports.store.watches else SCANNED_SECONDS
@@ -467,6 +507,7 @@ class Subscriptions:
         except PASSING as error:  # as soon as it can be looked at, that is what it was
             log.info("subscriptions_not_looked_at", error=type(error).__name__)
         self._somebody.set()
+        self._listened.set()
         return audience
 
     def _end(self, caller: Caller, uris: Iterable[str]) -> None:

@@ -80,6 +80,8 @@ async def due_notice(ports: Ports) -> str:
     try:
         if not await ports.index.tell_once(f"{MAINTENANCE} {today}"):
             return ""
+        if ports.fleet is not None and not await ports.fleet.told.tell_today(MAINTENANCE, today):
+            return ""
     except StorageError:
         return ""  # no answer fails for that
     many = f"{waiting:,} or more" if waiting == MOST_COUNTED else str(waiting)

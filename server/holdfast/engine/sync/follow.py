@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Protocol
 
@@ -150,12 +150,8 @@ class Follower:
 
     async def _take_what_can_be_reached(self) -> bool:
         """As `_take_news`, without waiting for a storage that is away, nor for a writer that waits for it."""
-        while True:
-            with anyio.move_on_after(_LOOK_SECONDS):
-                await self._followed.lock.acquire()
-                break
-            if self._store.reading_only:
-                return False
+        if not await self._locked():
+            return False
         try:
             with self._store.hurried():
                 return await self._take_news()
@@ -165,6 +161,18 @@ class Follower:
             return False
         finally:
             self._followed.lock.release()
+
+    async def _locked(self) -> bool:
+        """Take the lock, unless the storage is away while somebody else has it; returns whether it was taken."""
+        while True:
+            with suppress(anyio.WouldBlock):
+                self._followed.lock.acquire_nowait()
+                return True
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await self._followed.lock.acquire()
+                return True
+            if self._store.reading_only:
+                return False
 
     async def _hear(self, waiting: Sequence[None]) -> Sequence[None]:
         async with self._followed.lock:

@@ -1,9 +1,4 @@
-"""Connections to PostgreSQL and the transactions on them; a connection that hears nothing any more is given up.
-
-A connection that gives up a database which says nothing any more, though nobody closed the line.
-
-TCP notices that on a line whose other end is gone (see `tcp_user_timeout` where connections are made). It does not
-where something between confirms what arrives and passes nothing on: a proxy, a pooler, a server that stands still.
+"""Transactions on PostgreSQL, and the connections that are kept for them.
 
 Everything here blocks and runs in threads: a request that is cancelled never leaves a connection half read. Each
 transaction names its tenant first, which row-level security holds it to. What fails because the server went away, or
@@ -17,7 +12,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,66 +24,30 @@ import anyio
 import anyio.to_thread
 import psycopg
 import structlog
-from psycopg.abc import PQGen
-from psycopg.waiting import Ready
 
 from holdfast.errors import HoldfastError, StorageError
-from holdfast.store.rows.schema import check_schema
+from holdfast.store.rows.schema import (
+    Connection,
+    HeardConnection,
+    SilentError,
+    answered,
+    check_address,
+    check_schema,
+    connect,
+    message,
+    scope,
+)
 
 Answer = TypeVar("Answer")
 
-UNANSWERED_SECONDS: Final = 15.0  # longer than the database lets a statement wait for a lock, so that it is heard first
-
-
-class SilentError(psycopg.OperationalError):
-    """Nothing came for too long. Whether the last statement was carried out is not known."""
-
-
-class HeardConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that waits only so long without a byte coming or going; it is closed when that was too long."""
-
-    def wait(self, gen: PQGen[Answer], *args: Any, **given: Any) -> Answer:
-        """As in psycopg, which waits here for whatever it has to wait for.
-
-        Raises:
-            SilentError: nothing came for too long.
-        """
-        try:
-            return super().wait(_heard(gen), *args, **given)
-        except SilentError:
-            self.pgconn.finish()  # what comes late is not taken for the answer to something else
-            raise
-
-
-def _heard(gen: PQGen[Answer]) -> PQGen[Answer]:
-    """What psycopg waits for, step by step; it looks up several times a second though nothing came."""
-    last = time.monotonic()
-    try:
-        wanted = next(gen)
-        while True:
-            ready = yield wanted
-            now = time.monotonic()
-            if ready != Ready.NONE:
-                last = now
-            elif now - last >= UNANSWERED_SECONDS:
-                gen.close()
-                raise SilentError("the database says nothing")
-            wanted = gen.send(ready)
-    except StopIteration as end:
-        answer: Answer = end.value
-        return answer
-
-
 Row = tuple[Any, ...]
-Connection = psycopg.Connection[Row]
 
 CONNECTIONS: Final = 10
 PATIENCE_SECONDS: Final = 20.0  # a failover takes some
 HURRIED_SECONDS: Final = 2.0  # of a look that can do without: what the index knows is answered then
-CONNECT_SECONDS: Final = 5
-UNHEARD_MILLISECONDS: Final = 10_000  # after which a database that confirms nothing of what it was sent is away
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
+_IDLE_WHILE_READING: Final = "10min"  # one that holds no locks, and writes files between its statements
 _LOCK_TIMEOUT: Final = "10s"
 _ONE_MOMENT: Final = "REPEATABLE READ READ ONLY"
 _PASSING: Final = (
@@ -104,6 +63,7 @@ _REFUSAL: Final = re.compile(
     r"|permission denied for database"
     r"|no such (?:user|database))|fe_sendauth: no password supplied|password is required"
 )
+_IS_STANDBY: Final = ("session is read-only", "server is in hot standby mode")
 _TOO_LARGE: Final = "54"  # the class of what passes a limit of the program
 
 log = structlog.get_logger()
@@ -196,9 +156,13 @@ class Database:
         url: as libpq has it, with any number of hosts.
         connections: how many are open at the most.
         patience: for how many seconds what fails in passing is tried again.
+
+    Raises:
+        SettingsError: the address asks for a database that cannot be written to.
     """
 
     def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE_SECONDS) -> None:
+        check_address(url)
         self._url = url
         self._patience = patience
         self._limit = anyio.CapacityLimiter(connections)
@@ -244,6 +208,54 @@ class Database:
         """
         return await self._in_thread(partial(self._lasting, partial(self._read, tenant, questions)))
 
+    async def glance(self, tenant: str, question: Question) -> list[Row]:
+        """The rows of one question that is asked all the time, as texts: one message there and one back, in no thread.
+
+        Where that does not go as it should, and where no connection is idle, it is asked as any other.
+
+        Raises:
+            StorageError: the database did not answer in time, or refused.
+        """
+        return await self.glances({tenant: question})
+
+    async def glances(self, asked: Mapping[str, Question]) -> list[Row]:
+        """As `glance`, of several tenants in one message: the rows of all, one after the other.
+
+        Raises:
+            StorageError: the database did not answer in time, or refused.
+        """
+        rows = await self._glanced(asked)
+        if rows is not None:
+            return rows
+        read = [row for tenant, question in asked.items() for row in (await self.read(tenant, question))[0]]
+        return [tuple(None if value is None else str(value) for value in row) for row in read]
+
+    async def _glanced(self, asked: Mapping[str, Question]) -> list[Row] | None:
+        borrower = object()
+        whole = {tenant: (question.statement, question.values) for tenant, question in asked.items()}
+        try:
+            self._limit.acquire_on_behalf_of_nowait(borrower)
+        except anyio.WouldBlock:
+            return None
+        rows, connection = None, self._popped() if self.away_since is None else None
+        limit = anyio.CancelScope(deadline=anyio.current_time() + HURRIED_SECONDS)
+        try:
+            if connection is not None:
+                with limit, suppress(psycopg.Error):
+                    rows = await answered(connection, message(connection, whole))
+        finally:
+            self._limit.release_on_behalf_of(borrower)
+            if connection is not None:
+                self._give_back(connection, whole=rows is not None)
+        if limit.cancelled_caught and _hurried.get():
+            self._is_away()
+            raise _away()
+        return rows
+
+    def _popped(self) -> Connection | None:
+        with self._lock:
+            return self._idle.pop()[0] if self._idle else None
+
     async def check(self) -> None:
         """Return if the database can be worked with now; known within seconds.
 
@@ -279,8 +291,9 @@ class Database:
         return self._lasting(partial(_transacted, partial(_begin, tenant=tenant, flush=flush), work))
 
     def read_whole(self, tenant: str, work: Callable[[Transaction], Answer]) -> Answer:
-        """As `transact`, for work that only reads: all its statements see one moment."""
-        return self._lasting(partial(_transacted, partial(_begin, tenant=tenant, isolation=_ONE_MOMENT), work))
+        """As `transact`, for work that only reads, and takes its time: all its statements see one moment."""
+        begin = partial(_begin, tenant=tenant, isolation=_ONE_MOMENT, idle=_IDLE_WHILE_READING)
+        return self._lasting(partial(_transacted, begin, work))
 
     async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
         if not _hurried.get():
@@ -370,8 +383,7 @@ class Database:
     @contextmanager
     def _lent(self) -> Iterator[tuple[Connection, bool]]:
         """A connection for this thread, and whether it was idle; one that does not work any more is not kept."""
-        with self._lock:
-            idle = self._idle.pop()[0] if self._idle else None
+        idle = self._popped()
         connection = idle or self._connect()
         whole = False
         try:
@@ -405,27 +417,6 @@ class Database:
             connection.close()
             raise
         return connection
-
-
-def connect(url: str, kind: type[Connection] = psycopg.Connection) -> Connection:
-    """A connection whose transactions are begun by hand.
-
-    Raises:
-        StorageError: the address cannot be read.
-    """
-    try:
-        return kind.connect(
-            url,
-            autocommit=True,
-            prepare_threshold=None,  # a pooler between gives each transaction another connection
-            connect_timeout=CONNECT_SECONDS,
-            keepalives_idle=5,  # a database that is cut off is noticed within 11 seconds
-            keepalives_interval=2,
-            keepalives_count=3,
-            tcp_user_timeout=UNHEARD_MILLISECONDS,
-        )
-    except psycopg.ProgrammingError as error:
-        raise StorageError("HOLDFAST_STORE cannot be read as the address of a database.", "Check it.") from error
 
 
 def _away() -> StorageError:
@@ -468,6 +459,11 @@ def refused(error: psycopg.Error) -> StorageError:
             "The database refuses the user of HOLDFAST_STORE.",
             "Check name, password and database there, and pg_hba.conf of the server; its own log says which it was.",
         )
+    if any(sign in str(error) for sign in _IS_STANDBY):
+        return StorageError(
+            "The database of the memory can only be read: HOLDFAST_STORE leads to a standby, and to no primary.",
+            "Name the primary there too, or promote a standby.",
+        )
     if error.sqlstate is None:
         return _away()
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
@@ -484,12 +480,17 @@ def _ping(connection: Connection) -> None:
     connection.execute("SELECT 1")
 
 
-def _begin(transaction: Transaction, tenant: str, *, flush: bool = True, isolation: str = "READ COMMITTED") -> None:
-    if not tenant.isalnum():
-        raise ValueError("a tenant is hexadecimal digits")
+def _begin(
+    transaction: Transaction,
+    tenant: str,
+    *,
+    flush: bool = True,
+    isolation: str = "READ COMMITTED",
+    idle: str = "",
+) -> None:
     transaction.ask(f"BEGIN ISOLATION LEVEL {isolation}")
-    transaction.ask(f"SET LOCAL holdfast.tenant = '{tenant}'")
-    transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_IN_TRANSACTION}'")
+    transaction.ask(scope(tenant))
+    transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{idle or _IDLE_IN_TRANSACTION}'")
     transaction.ask(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     if not flush:
         transaction.ask("SET LOCAL synchronous_commit = off")

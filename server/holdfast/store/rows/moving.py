@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from typing import Final
 from holdfast.errors import StorageError
 from holdfast.model.records import is_page
 from holdfast.store.codec import MalformedError, content_hash, parse
-from holdfast.store.filesystem import FileSystem
+from holdfast.store.filesystem import FILE_MODE, FOLDER_MODE, FileSystem
 from holdfast.store.folder import SUFFIX, Folder, id_in_name
 from holdfast.store.journal import read_line
 from holdfast.store.records import read_record
@@ -21,6 +22,8 @@ from holdfast.store.stored import LARGEST_PAGE
 
 _BATCH: Final = 200
 _MARK: Final = ".dump"  # there until a dump is whole
+_PART: Final = ".part"  # ends the name of a file that is being written
+_DUMPED: Final = {"memories", "history", "trash", "journal"}
 _STAYS: Final = {".holdfast", "locks", "vault", "config.yaml", "exports", "imports", ".DS_Store"}
 
 
@@ -80,9 +83,10 @@ def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, st
         tell: hears how many of how many files are done.
 
     Raises:
-        StorageError: there is a memory already, or the folder's journal cannot be read.
+        StorageError: there is a memory already, the folder is a dump that is not whole, or its journal cannot be read.
         OSError: a file cannot be read.
     """
+    check_whole(folder.home)
     database.transact(tenant, lambda transaction: _begin(transaction, tenant))
     found, left = _files_of(folder)
     fresh = done = 0
@@ -98,18 +102,48 @@ def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, st
     return Moved(total, fresh, lines, left)
 
 
+def check_whole(home: Path) -> None:
+    """Return if a folder is none that a dump has begun and not ended.
+
+    Raises:
+        StorageError: it is.
+    """
+    if (home / _MARK).exists():
+        raise StorageError(
+            "The dump in this folder has not come to its end: some of the memory is missing there.",
+            "Call `holdfast store dump` for it again; nothing was loaded.",
+        )
+
+
+def check_named(database: Database, tenant: str) -> None:
+    """Return if there is a memory of this name, of which something was ever written.
+
+    Raises:
+        StorageError: there is none, or the database does not answer.
+    """
+    if database.read_whole(tenant, lambda transaction: _is_loading(transaction, tenant)) is None:
+        raise StorageError(
+            "There is no memory of this name in the database.", "Check HOLDFAST_TENANT; nothing was written."
+        )
+
+
+def _is_loading(transaction: Transaction, tenant: str) -> bool | None:
+    """Whether a load has begun and not ended; None where there is no such memory."""
+    row = transaction.ask("SELECT loading FROM holdfast.tenants WHERE tenant = %s", tenant).fetchone()
+    return None if row is None else bool(row[0])
+
+
 def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold) -> Moved:
     """Write a memory of the database, as it is at one moment, as a folder: an empty one or one of an interrupted dump.
 
     Raises:
-        StorageError: the folder holds something else, or the database does not answer.
+        StorageError: the folder holds something else, a load of the memory has not ended, or the database does not
+            answer.
         OSError: a file cannot be written.
     """
     mark = home / _MARK
     if home.exists() and any(home.iterdir()) and not mark.exists():
         raise StorageError("The folder for the dump is not empty.", "Name one that does not exist.")
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mark.write_text("a dump of a database that is not whole yet\n", "utf-8")
     moved = database.read_whole(tenant, lambda transaction: _dump(transaction, tenant, home, tell))
     FileSystem().flush_tree(home)
     mark.unlink()
@@ -117,16 +151,82 @@ def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold) -> M
 
 
 def _dump(transaction: Transaction, tenant: str, home: Path, tell: Tell) -> Moved:
-    files = fresh = 0
+    if _is_loading(transaction, tenant):
+        raise StorageError(
+            "The memory is being loaded, and not whole yet.", "Call `holdfast store load` to its end before."
+        )
+    written = _Written(home)
     for kind in KINDS:
-        keys = set[str]()
         for row in _rows(transaction, tenant, kind):
-            keys.add(row[0])
-            fresh += _write(kind.path(home, row[0]), bytes(row[1]), row[2] if kind.dated else None)
-            tell(files + len(keys), 0)
-        files += len(keys)
-        _remove_others(home, kind, keys)
-    return Moved(files, fresh, _dump_journal(transaction, tenant, home))
+            written.write(kind.path(home, row[0]), bytes(row[1]), row[2] if kind.dated else None)
+            tell(len(written.files), 0)
+    files, fresh = len(written.files), written.fresh
+    lines = _dump_journal(transaction, tenant, written)
+    written.remove_others()
+    return Moved(files, fresh, lines)
+
+
+class _Written:
+    """What a dump has written into its folder, which is for its user alone, as the files in it are.
+
+    Args:
+        home: the folder; there is a mark in it before anything else is.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.files: set[Path] = set()
+        self.journal = home / "journal"
+        self.fresh = 0
+        self._home = home
+        self._folders: set[Path] = set()
+        self._disk = FileSystem()
+        self._disk.make_folder(home)
+        if not (home / _MARK).exists():
+            self._disk.create(home / _MARK, b"a dump of a database that is not whole yet\n")
+            self._disk.flush_folder(home)
+        self._make(home / "memories")
+
+    def write(self, path: Path, data: bytes, modified_ns: int | None) -> None:
+        """Write a file, unless it is there as it should be.
+
+        It is not flushed here: that is done once, for all of them.
+        """
+        self._make(path.parent)
+        if not (path.is_file() and path.read_bytes() == data):
+            self.fresh += 1
+            fresh = path.with_name(f".{path.name[-100:]}{_PART}")
+            fresh.unlink(missing_ok=True)
+            with self._disk.begin(fresh) as file:
+                file.write(data)
+            fresh.replace(path)
+        _make_private(path, FILE_MODE)
+        if modified_ns is not None:
+            self._disk.set_time(path, modified_ns)
+        self.files.add(path)
+
+    def _make(self, folder: Path) -> None:
+        if folder in self._folders:
+            return
+        if folder != self._home:
+            self._make(folder.parent)
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        _make_private(folder, FOLDER_MODE)
+        self._folders.add(folder)
+
+    def remove_others(self) -> None:
+        """Take away what an interrupted dump wrote and the database has no more."""
+        for path in list(self._home.rglob("*")):
+            relative = path.relative_to(self._home)
+            ours = relative.parts[0] in _DUMPED or is_page(relative.as_posix()) or path.name.endswith(_PART)
+            if ours and path not in self.files and not path.is_dir():
+                path.unlink()
+
+
+def _make_private(path: Path, mode: int) -> None:
+    """Let nobody else read it, on a disk that knows of such a thing."""
+    if path.stat().st_mode & 0o777 != mode:
+        with suppress(PermissionError):
+            path.chmod(mode)
 
 
 def _begin(transaction: Transaction, tenant: str) -> None:
@@ -211,7 +311,10 @@ def _id_of(path: str, data: bytes) -> str:
 
 def _drop_others(database: Database, tenant: str, kind: Kind, keys: list[str]) -> None:
     """Take out what an interrupted load brought in and the folder has no more."""
-    statement = f"DELETE FROM holdfast.{kind.table} WHERE tenant = %s AND NOT {kind.key} = ANY(%s)"  # noqa: S608 - as above
+    statement = (  # not `NOT key = ANY(...)`, for which PostgreSQL 14 goes through the array again for each row
+        f"DELETE FROM holdfast.{kind.table} AS t WHERE t.tenant = %s"  # noqa: S608 - as above
+        f" AND NOT EXISTS (SELECT 1 FROM unnest(%s::text[]) AS kept (key) WHERE kept.key = t.{kind.key})"
+    )
     database.transact(tenant, lambda transaction: transaction.ask(statement, tenant, keys))
 
 
@@ -285,32 +388,7 @@ def _rows(transaction: Transaction, tenant: str, kind: Kind) -> Iterator[Row]:
         last = rows[-1][0]
 
 
-def _write(path: Path, data: bytes, modified_ns: int | None) -> bool:
-    """Write a file, unless it is there as it should be; returns whether it was not.
-
-    It is not flushed here: who waits for a disk between two statements is given up by the database.
-    """
-    if path.is_file() and path.read_bytes() == data:
-        return False
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name[-100:]}.part")
-    fresh.write_bytes(data)
-    if modified_ns is not None:
-        os.utime(fresh, ns=(modified_ns, modified_ns))
-    fresh.replace(path)
-    return True
-
-
-def _remove_others(home: Path, kind: Kind, keys: Iterable[str]) -> None:
-    """Take away what an interrupted dump wrote and the database has no more."""
-    wanted = {kind.path(home, key) for key in keys}
-    top = home / ("trash" if kind is TRASH else kind.folder)
-    for path in top.rglob("*") if kind is not PAGES else ():
-        if path.is_file() and path not in wanted:
-            path.unlink()
-
-
-def _dump_journal(transaction: Transaction, tenant: str, home: Path) -> int:
+def _dump_journal(transaction: Transaction, tenant: str, written: _Written) -> int:
     months: dict[str, list[bytes]] = {}
     last, month, count = 0, "", 0
     statement = "SELECT seq, month, line FROM holdfast.journal WHERE tenant = %s AND seq > %s ORDER BY seq LIMIT %s"
@@ -319,5 +397,5 @@ def _dump_journal(transaction: Transaction, tenant: str, home: Path) -> int:
             month, last, count = max(month, told), seq, count + 1  # clocks of servers may differ at midnight
             months.setdefault(month, []).append(bytes(line) + b"\n")
     for name, lines in months.items():
-        _write(home / "journal" / f"{name}.jsonl", b"".join(lines), None)
+        written.write(written.journal / f"{name}.jsonl", b"".join(lines), None)
     return count

@@ -1,18 +1,33 @@
-"""The tables, in numbered steps that are each taken once; who may use them, and whether this Holdfast may.
+"""Connections to PostgreSQL, and the tables: who may use them, and whether this Holdfast may.
 
+The tables are made in numbered steps that are each taken once.
 Every key begins with the tenant, no table refers to another, nothing is numbered by the database: so the tables can be
 spread over many machines by tenant. Row-level security holds each transaction to the tenant that it names.
+
+A connection is made to the primary, and given up where nothing is heard any more. TCP notices silence on a line whose
+other end is gone (see `tcp_user_timeout`). It does not where something between confirms what arrives and passes nothing
+on: a proxy, a pooler, a server that stands still.
+
+What is asked before every answer is one message there and one back, waited for in no thread. What else is asked goes
+through threads and psycopg, which takes longer than the database does for this.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import anyio
 import psycopg
 from psycopg import sql
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq.abc import Escaping, PGresult
+from psycopg.waiting import Ready
 
-from holdfast.errors import StorageError
+from holdfast.errors import SettingsError, StorageError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -227,3 +242,144 @@ def _grant(connection: Connection, role: str) -> None:
         connection.execute(
             sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.{} TO {}").format(sql.Identifier(table), name)
         )
+
+
+Answer = TypeVar("Answer")
+
+CONNECT_SECONDS: Final = 5
+UNHEARD_MILLISECONDS: Final = 10_000  # after which a database that confirms nothing of what it was sent is away
+_WRITABLE: Final = "read-write"  # of several hosts the one to ask: a standby hides what was acknowledged a moment ago
+_OF_STANDBYS: Final = {"standby", "prefer-standby", "read-only"}
+UNANSWERED_SECONDS: Final = 15.0  # longer than the database lets a statement wait for a lock, so that it is heard first
+
+
+class SilentError(psycopg.OperationalError):
+    """Nothing came for too long. Whether the last statement was carried out is not known."""
+
+
+class HeardConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that waits only so long without a byte coming or going; it is closed when that was too long."""
+
+    def wait(self, gen: PQGen[Answer], *args: Any, **given: Any) -> Answer:
+        """As in psycopg, which waits here for whatever it has to wait for.
+
+        Raises:
+            SilentError: nothing came for too long.
+        """
+        try:
+            return super().wait(_heard(gen), *args, **given)
+        except SilentError:
+            self.pgconn.finish()  # what comes late is not taken for the answer to something else
+            raise
+
+
+def _heard(gen: PQGen[Answer]) -> PQGen[Answer]:
+    """What psycopg waits for, step by step; it looks up several times a second though nothing came."""
+    last = time.monotonic()
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            now = time.monotonic()
+            if ready != Ready.NONE:
+                last = now
+            elif now - last >= UNANSWERED_SECONDS:
+                gen.close()
+                raise SilentError("the database says nothing")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        answer: Answer = end.value
+        return answer
+
+
+def check_address(url: str) -> None:
+    """Return unless an address asks for a standby; one that cannot be read is told when it is connected to.
+
+    Raises:
+        SettingsError: it does.
+    """
+    try:
+        wanted = conninfo_to_dict(url).get("target_session_attrs")
+    except psycopg.ProgrammingError:
+        return
+    if wanted in _OF_STANDBYS:
+        raise SettingsError(
+            f"HOLDFAST_STORE asks for a standby: target_session_attrs={wanted}.",
+            "Leave that out: of the hosts that it names the one that can be written to is asked.",
+        )
+
+
+def connect(url: str, kind: type[Connection] = psycopg.Connection) -> Connection:
+    """A connection to the one of its hosts that can be written to, whose transactions are begun by hand.
+
+    Raises:
+        StorageError: the address cannot be read.
+        SettingsError: it asks for a standby.
+    """
+    check_address(url)
+    try:
+        return kind.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=None,  # a pooler between gives each transaction another connection
+            target_session_attrs=_WRITABLE,
+            connect_timeout=CONNECT_SECONDS,
+            keepalives_idle=5,  # a database that is cut off is noticed within 11 seconds
+            keepalives_interval=2,
+            keepalives_count=3,
+            tcp_user_timeout=UNHEARD_MILLISECONDS,
+        )
+    except psycopg.ProgrammingError as error:
+        raise StorageError("HOLDFAST_STORE cannot be read as the address of a database.", "Check it.") from error
+
+
+_WENT_WELL: Final = {psycopg.pq.ExecStatus.COMMAND_OK, psycopg.pq.ExecStatus.TUPLES_OK}
+
+
+def scope(tenant: str) -> str:
+    """The statement that holds a transaction to a tenant."""
+    if not tenant.isalnum():
+        raise ValueError("a tenant is hexadecimal digits")
+    return f"SET LOCAL holdfast.tenant = '{tenant}'"
+
+
+def message(connection: Connection, asked: Mapping[str, tuple[str, Sequence[object]]]) -> bytes:
+    """A question of each of these tenants, with its values in it, behind the tenant's scope, in one transaction."""
+    escaping = psycopg.pq.Escaping(connection.pgconn)
+    return "; ".join(f"{scope(tenant)}; {_whole(escaping, *question)}" for tenant, question in asked.items()).encode()
+
+
+def _whole(escaping: Escaping, statement: str, values: Sequence[object]) -> str:
+    literals = tuple(
+        value if isinstance(value, int) else escaping.escape_literal(str(value).encode()).decode() for value in values
+    )
+    return statement % literals
+
+
+async def answered(connection: Connection, message: bytes) -> list[tuple[str | None, ...]] | None:
+    """The rows that the statements of a message find, as texts; None where one was refused.
+
+    Raises:
+        psycopg.OperationalError: the connection is lost.
+    """
+    line = connection.pgconn
+    line.send_query(message)
+    if line.flush():  # so full that a few bytes find no room
+        return None
+    rows: list[tuple[str | None, ...]] = []
+    is_whole = True
+    while True:
+        while line.is_busy():
+            await anyio.wait_readable(line.socket)
+            line.consume_input()
+        result = line.get_result()
+        if result is None:
+            break
+        is_whole = is_whole and result.status in _WENT_WELL
+        rows += (tuple(_text(result, row, at) for at in range(result.nfields)) for row in range(result.ntuples))
+    return rows if is_whole else None
+
+
+def _text(result: PGresult, row: int, column: int) -> str | None:
+    value = result.get_value(row, column)
+    return None if value is None else value.decode()

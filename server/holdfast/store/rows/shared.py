@@ -11,18 +11,23 @@ A token's row has hashes alone: who reads the table can confirm nothing, and lea
 Vectors by content as rows: what one server of a memory encoded, no other needs to encode.
 
 They are kept for each tenant apart: what is stored for one tells nothing to another, and a purge takes all of them.
+
+What was said today, and which of many memories have changed: one question for all of which somebody wants to know.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Final
 
+import anyio
 import structlog
 
 from holdfast.batching import WriteBehind
@@ -30,6 +35,7 @@ from holdfast.errors import StorageError
 from holdfast.model.note import instant
 from holdfast.model.records import RecallEvent
 from holdfast.store.rows.database import Database, Question, Row, TenantRows, Transaction, hurried
+from holdfast.store.rows.upkeep import Lease, give_back, still_mine, take_lease
 
 KEPT_DAYS: Final = 14
 MOST_KEPT: Final = 20_000
@@ -209,16 +215,117 @@ def _take(tenant: str, token: str, about: tuple[str, ...], now: str, transaction
     return row is not None and row[0] == _hash(*about)
 
 
+class RowTold(TenantRows):
+    """See `holdfast.engine.ports.Told`. Days are kept beside the turns, one row for each thing that is said."""
+
+    async def tell_today(self, what: str, today: str) -> bool:
+        """Whether no server said this on this day yet, nor on a later one.
+
+        Raises:
+            StorageError: the database is away.
+        """
+        with hurried():
+            return await self._database.run(self._tenant, partial(_tell_today, self._tenant, what, today), flush=False)
+
+
+def _tell_today(tenant: str, what: str, today: str, transaction: Transaction) -> bool:
+    row = transaction.ask(
+        "INSERT INTO holdfast.leases AS l (tenant, name, holder, fence, until) VALUES (%s, %s, %s, 1, now())"
+        " ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder WHERE l.holder < excluded.holder"
+        " RETURNING holder",
+        tenant, f"told:{what}", today,
+    ).fetchone()  # fmt: skip
+    return row is not None
+
+
 _INSERT_VECTOR: Final = (
     "INSERT INTO holdfast.encodings (tenant, vector_set, content, chunk, vector) VALUES (%s, %s, %s, %s, %s)"
     " ON CONFLICT (tenant, vector_set, content, chunk) DO NOTHING"
 )
 
+ENCODING: Final = "encoding"
+TURN_SECONDS: Final = 6  # after the death of a server that encodes another one takes over
+PROLONG_SECONDS: Final = 2.0
+
 log = structlog.get_logger()
+_turn: ContextVar[Lease | None] = ContextVar("turn", default=None)  # of the task under way, to encode what waits
 
 
 class RowVectors(TenantRows):
     """See `holdfast.encode.provider.SharedVectors`."""
+
+    def __init__(self, database: Database, tenant: str) -> None:
+        super().__init__(database, tenant)
+        self._server = secrets.token_hex(8)
+        self._elsewhere: set[str] = set()  # sets for which another server had the turn when it was last wanted
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another server makes vectors that this one waits for."""
+        return bool(self._elsewhere)
+
+    @asynccontextmanager
+    async def turn(self, vector_set: str) -> AsyncIterator[bool]:
+        """Be the only server that encodes what waits for this set; yields whether it is.
+
+        While the database is away each server encodes for itself: notes that are found by their words alone for as
+        long as that lasts would be the worse thing.
+        """
+        take = partial(take_lease, self._tenant, f"{ENCODING}:{vector_set}", self._server, TURN_SECONDS)
+        try:
+            with hurried():
+                lease = await self._database.run(self._tenant, take, flush=False)
+        except StorageError as error:
+            log.info("encoding_turn_not_asked", reason=str(error))
+            yield True
+            return
+        if lease is None:
+            self._elsewhere.add(vector_set)
+            yield False
+            return
+        self._elsewhere.discard(vector_set)
+        async with self._prolonged(lease):
+            yield True
+
+    @asynccontextmanager
+    async def _prolonged(self, lease: Lease) -> AsyncIterator[None]:
+        """Keep a turn until the block ends, then let others have it."""
+        failed: Exception | None = None
+        token = _turn.set(lease)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._prolong, lease)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised again below, and not in a group of one
+                failed = error
+            finally:
+                _turn.reset(token)
+                tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True), suppress(StorageError), hurried():
+            await self._database.run(self._tenant, partial(give_back, self._tenant, lease), flush=False)
+        if failed is not None:
+            raise failed
+
+    async def _prolong(self, lease: Lease) -> None:
+        while True:
+            await anyio.sleep(PROLONG_SECONDS)
+            with suppress(StorageError), hurried():  # where it is another's by now, what is made is refused
+                await self._database.run(self._tenant, lambda tx: still_mine(tx, self._tenant, lease)(), flush=False)
+
+    async def made(self, vector_set: str, contents: Sequence[str]) -> frozenset[str]:
+        """Which of these contents anybody encoded; none where the database is away."""
+        question = Question(
+            "SELECT content FROM holdfast.encodings WHERE tenant = %s AND vector_set = %s AND content = ANY(%s)"
+            " AND chunk = 0",
+            (self._tenant, vector_set, list(contents)),
+        )
+        try:
+            with hurried():
+                [rows] = await self._database.read(self._tenant, question)
+        except StorageError as error:  # as in `known`
+            log.info("shared_vectors_not_read", reason=str(error))
+            return frozenset()
+        return frozenset(content for (content,) in rows)
 
     async def known(self, vector_set: str, contents: Sequence[str]) -> dict[str, list[bytes]]:
         """The chunks of those of these contents that anybody encoded; none where the database is away."""
@@ -248,7 +355,9 @@ class RowVectors(TenantRows):
         ]
         try:
             with hurried():
-                await self._database.run(self._tenant, lambda tx: tx.each(_INSERT_VECTOR, rows), flush=False)
+                await self._database.run(
+                    self._tenant, partial(_keep_vectors, self._tenant, rows, _turn.get()), flush=False
+                )
         except StorageError as error:  # as above
             log.info("shared_vectors_not_kept", reason=str(error))
 
@@ -258,12 +367,7 @@ class RowVectors(TenantRows):
         Raises:
             StorageError: the database refused.
         """
-        await self._database.run(
-            self._tenant,
-            lambda tx: tx.ask(
-                "DELETE FROM holdfast.encodings WHERE tenant = %s AND vector_set = %s", self._tenant, vector_set
-            ),
-        )
+        await self._database.run(self._tenant, partial(_drop_set, self._tenant, vector_set))
 
     async def forget(self, texts: Sequence[str]) -> None:
         """Take away the vectors of these texts, in every set.
@@ -274,7 +378,56 @@ class RowVectors(TenantRows):
         await self._database.run(self._tenant, partial(forget, self._tenant, texts))
 
 
+def _keep_vectors(tenant: str, rows: Sequence[Sequence[object]], turn: Lease | None, transaction: Transaction) -> None:
+    if turn is not None:
+        still_mine(transaction, tenant, turn)()
+    transaction.each(_INSERT_VECTOR, rows)
+
+
+def _drop_set(tenant: str, vector_set: str, transaction: Transaction) -> None:
+    """Take away a set; a server that is making more of it, as they were, has lost its turn."""
+    transaction.ask(
+        "UPDATE holdfast.leases SET fence = fence + 1, until = now() - interval '1 second'"
+        " WHERE tenant = %s AND name = %s",
+        tenant, f"{ENCODING}:{vector_set}",
+    )  # fmt: skip
+    transaction.ask("DELETE FROM holdfast.encodings WHERE tenant = %s AND vector_set = %s", tenant, vector_set)
+
+
 def forget(tenant: str, texts: Sequence[str], transaction: Transaction) -> None:
     """Take away the vectors of these texts, in a transaction."""
     contents = [sha256(text.encode()).hexdigest() for text in texts]
     transaction.ask("DELETE FROM holdfast.encodings WHERE tenant = %s AND content = ANY(%s)", tenant, contents)
+
+
+TOGETHER: Final = 100  # memories in one message
+_NUMBER: Final = "SELECT tenant, seq FROM holdfast.tenants WHERE tenant = %s"
+
+
+class RowFeed:
+    """See `holdfast.engine.ports.Feed`.
+
+    Args:
+        database: where the memories are.
+        key: the tenant of a principal.
+    """
+
+    def __init__(self, database: Database, key: Callable[[str], str]) -> None:
+        self._database = database
+        self._key = key
+
+    async def numbers(self, principals: Sequence[str]) -> Mapping[str, int]:
+        """The number of the last change of each principal's memory; 0 where nothing was ever written.
+
+        Raises:
+            StorageError: the database does not answer.
+        """
+        keys = {principal: self._key(principal) for principal in principals}
+        tenants = sorted(set(keys.values()))
+        found: dict[str, int] = {}
+        for start in range(0, len(tenants), TOGETHER):
+            part = {tenant: Question(_NUMBER, (tenant,)) for tenant in tenants[start : start + TOGETHER]}
+            with hurried():
+                rows = await self._database.glances(part)
+            found |= {tenant: int(seq) for tenant, seq in rows}
+        return {principal: found.get(tenant, 0) for principal, tenant in keys.items()}

@@ -99,6 +99,8 @@ class RowJournal(TenantRows):
     async def since(self, known: str, most: int) -> Sequence[Told] | None:
         """The next lines behind a place; None where the journal does not go on from there."""
         after = number_of(known)
+        if after and await self._ends_at(known):
+            return ()
         rows = await self._rows(
             "SELECT seq, tag, line FROM holdfast.journal WHERE tenant = %s AND seq >= %s ORDER BY seq LIMIT %s",
             after,
@@ -109,6 +111,14 @@ class RowJournal(TenantRows):
         if not rows or place_of(rows[0][0], rows[0][1]) != known:
             return None
         return await _all_told(rows[1:])
+
+    async def _ends_at(self, known: str) -> bool:
+        """Whether a place is behind the last line: what is asked before every answer."""
+        question = Question(
+            "SELECT seq, tag FROM holdfast.journal WHERE tenant = %s AND seq >= %s ORDER BY seq LIMIT 2",
+            (self._tenant, number_of(known)),
+        )
+        return [place_of(*row) for row in await self._database.glance(self._tenant, question)] == [known]
 
     async def end(self) -> str:
         """The place behind the last line."""

@@ -22,13 +22,21 @@ class _Lock:
     wanted: int = 0
 
 
+JOBS: Final = "jobs"
+JOBS_SECONDS: Final = 600
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A turn among all servers. `fence` is another for each holder: what an earlier one still writes is refused."""
+    """A turn among all servers. `fence` is another for each holder: what an earlier one still writes is refused.
+
+    After the death of its holder others wait so many seconds for their turn.
+    """
 
     name: str
     holder: str
     fence: int
+    seconds: int = JOBS_SECONDS
 
 
 LEASE: ContextVar[Lease | None] = ContextVar("lease", default=None)  # of the task under way
@@ -117,8 +125,6 @@ class KeyLocks:
             del self._locks[key]
 
 
-JOBS: Final = "jobs"
-LEASE_SECONDS: Final = 600  # after the death of its holder others wait so long for their turn
 _SIZED: Final = ("notes", "pages", "texts", "trash")
 _SIZE: Final = "SELECT coalesce(sum(octet_length({})), 0) FROM holdfast.{} WHERE tenant = %s"
 _TRASH: Final = "trash"
@@ -139,18 +145,18 @@ class RowUpkeep(TenantRows):
 
         Whatever the block writes is refused once another server has the turn, see `still_mine`.
         """
-        fence = await self._database.run(self._tenant, partial(_take, self._tenant, self._holder))
-        if fence is None:
+        take = partial(take_lease, self._tenant, JOBS, self._holder, JOBS_SECONDS)
+        lease = await self._database.run(self._tenant, take)
+        if lease is None:
             yield False
             return
-        lease = Lease(JOBS, self._holder, fence)
         token = LEASE.set(lease)
         try:
             yield True
         finally:
             LEASE.reset(token)
             with anyio.CancelScope(shield=True):
-                await self._database.run(self._tenant, partial(_give_back, self._tenant, lease))
+                await self._database.run(self._tenant, partial(give_back, self._tenant, lease))
 
     async def sizes(self) -> dict[str, int]:
         """Bytes of what is kept in each table, before the database packs them."""
@@ -193,16 +199,16 @@ class RowUpkeep(TenantRows):
         """There is nothing to let go of."""
 
 
-def _take(tenant: str, holder: str, transaction: Transaction) -> int | None:
-    """Take the lease, if it is free or ours; returns its fence, a number that grows with each holder."""
+def take_lease(tenant: str, name: str, holder: str, seconds: int, transaction: Transaction) -> Lease | None:
+    """Take a lease for so many seconds, if it is free or ours; its fence grows with each holder."""
     row = transaction.ask(
         "INSERT INTO holdfast.leases AS l (tenant, name, holder, fence, until)"
         " VALUES (%s, %s, %s, 1, now() + make_interval(secs => %s)) ON CONFLICT (tenant, name) DO UPDATE"
         " SET holder = excluded.holder, until = excluded.until, fence = l.fence + (l.holder <> excluded.holder)::int"
         " WHERE l.until < now() OR l.holder = excluded.holder RETURNING fence",
-        tenant, JOBS, holder, LEASE_SECONDS,
+        tenant, name, holder, seconds,
     ).fetchone()  # fmt: skip
-    return None if row is None else int(row[0])
+    return None if row is None else Lease(name, holder, int(row[0]), seconds)
 
 
 def still_mine(transaction: Transaction, tenant: str, lease: Lease) -> Callable[[], None]:
@@ -214,17 +220,20 @@ def still_mine(transaction: Transaction, tenant: str, lease: Lease) -> Callable[
     cursor = transaction.ask(
         "UPDATE holdfast.leases SET until = now() + make_interval(secs => %s)"
         " WHERE tenant = %s AND name = %s AND holder = %s AND fence = %s RETURNING fence",
-        LEASE_SECONDS, tenant, lease.name, lease.holder, lease.fence,
+        lease.seconds, tenant, lease.name, lease.holder, lease.fence,
     )  # fmt: skip
 
     def check() -> None:
         if cursor.fetchone() is None:
-            raise StorageError("Another server has taken over the jobs of this memory.", "Nothing was written.")
+            raise StorageError(
+                f"Another server has taken over the {lease.name.partition(':')[0]} of this memory.",
+                "Nothing was written.",
+            )
 
     return check
 
 
-def _give_back(tenant: str, lease: Lease, transaction: Transaction) -> None:
+def give_back(tenant: str, lease: Lease, transaction: Transaction) -> None:
     transaction.ask(
         "UPDATE holdfast.leases SET until = now() - interval '1 second'"
         " WHERE tenant = %s AND name = %s AND holder = %s AND fence = %s",
