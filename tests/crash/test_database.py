@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import io
 import json
-import socket
 import subprocess
 import tarfile
-import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -31,7 +29,7 @@ from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.model.access import tenant_key
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.texts import record_of
-from network import Between
+from network import cutting
 from processes import environment_in, own_port, stdio
 from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
@@ -111,77 +109,17 @@ async def test_of_two_servers_that_retire_one_note_neither_undoes_the_other(tmp_
     assert_whole(pg.owner, tenant)
 
 
-class CuttingProxy(Between):
-    """Stands between a server and the database; cuts the line when a COMMIT passes, before it or behind it."""
-
-    def __init__(self, port: int, target: int) -> None:
-        super().__init__(port, target)
-        self.cuts: list[str] = []  # what is still to be done with commits, in turn
-        self.done = 0
-
-    def _serve(self, client: socket.socket) -> None:
-        backend = socket.create_connection(("127.0.0.1", self._target))
-        answers = threading.Thread(target=_pump, args=(backend, client), daemon=True)
-        answers.start()
-        with closing(client), closing(backend), cut_off(backend):
-            writes = False  # whether the transaction under way does
-            while data := _received(client):
-                writes = writes or b"INSERT INTO holdfast.journal" in data
-                if self.cuts and writes and b"COMMIT" in data:
-                    how = self.cuts.pop(0)
-                    self.done += 1
-                    if how == "behind":
-                        client.shutdown(socket.SHUT_RDWR)
-                        backend.sendall(data)
-                        answers.join(postgres.PATIENCE)  # it ends with the answer, which leads nowhere
-                    client.close()
-                    return
-                writes = writes and b"COMMIT" not in data
-                backend.sendall(data)
-
-
-@contextmanager
-def cut_off(line: socket.socket) -> Iterator[None]:
-    """Whoever reads from it is told when the block ends."""
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
-
-
-def _received(line: socket.socket) -> bytes:
-    try:
-        return line.recv(1 << 20)
-    except OSError:
-        return b""
-
-
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    while data := _received(source):
-        try:
-            target.sendall(data)
-        except OSError:
-            return
-
-
 async def test_a_line_that_is_cut_at_commit_neither_loses_nor_doubles_a_change(
     tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
 ) -> None:
     pg = postgres.shared()
-    with own_port() as port:
-        proxy = CuttingProxy(port, pg.port)
-        proxy.start()
-        try:
-            url = pg.url.replace(f":{pg.port}", f":{port}")
-            async with server(tmp_path / "one", url, tenant) as memory:
-                await keep(memory, "The first note finds the line whole.")
-                cuts = effort.of(8, 200)
-                for number in range(cuts):
-                    proxy.cuts.append("before" if number % 2 else "behind")
-                    await keep(memory, f"Line {number} was cut.")
-        finally:
-            proxy.close()
+    with cutting(pg) as (proxy, url):
+        async with server(tmp_path / "one", url, tenant) as memory:
+            await keep(memory, "The first note finds the line whole.")
+            cuts = effort.of(8, 200)
+            for number in range(cuts):
+                proxy.cuts.append("before" if number % 2 else "behind")
+                await keep(memory, f"Line {number} was cut.")
     wanted = {f"Line {number} was cut." for number in range(cuts)} | {"The first note finds the line whole."}
     assert texts_in(pg.owner, tenant) == Counter(dict.fromkeys(wanted, 1))
     assert_whole(pg.owner, tenant)
@@ -193,24 +131,18 @@ async def test_a_line_that_is_cut_under_many_writers_neither_loses_nor_doubles_a
     tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
 ) -> None:
     pg, writers, each = postgres.shared(), 8, effort.of(2, 40)
-    with own_port() as port:
-        proxy = CuttingProxy(port, pg.port)
-        proxy.start()
+    with cutting(pg) as (proxy, url):
 
         async def write(memory: Memory, name: int) -> None:
             for number in range(each):
                 proxy.cuts.append("before" if (name + number) % 2 else "behind")
                 await keep(memory, f"Writer {name} met cut {number}.")
 
-        try:
-            url = pg.url.replace(f":{pg.port}", f":{port}")
-            async with server(tmp_path / "one", url, tenant) as memory:
-                await keep(memory, "The first note finds the line whole.")
-                async with anyio.create_task_group() as tasks:
-                    for name in range(writers):
-                        tasks.start_soon(write, memory, name)
-        finally:
-            proxy.close()
+        async with server(tmp_path / "one", url, tenant) as memory:
+            await keep(memory, "The first note finds the line whole.")
+            async with anyio.create_task_group() as tasks:
+                for name in range(writers):
+                    tasks.start_soon(write, memory, name)
     wanted = {f"Writer {name} met cut {number}." for name in range(writers) for number in range(each)}
     assert texts_in(pg.owner, tenant) == Counter(dict.fromkeys(wanted | {"The first note finds the line whole."}, 1))
     assert_whole(pg.owner, tenant)
