@@ -126,16 +126,16 @@ async def test_an_error_at_any_statement_of_a_change_leaves_it_made_once_and_tol
 
 
 def _plans(asked: list[str], effort: Effort) -> list[Plan]:
-    """In the long form every error at every statement, and behind it. In the short form one of the errors at each.
+    """In the long form every error at every statement, and behind it. In the short form one of the errors at each text.
 
-    Behind a statement that is no COMMIT it comes to the same as in place of the next one.
+    And all of them behind the COMMIT of what writes; behind another statement it is the same as in place of the next.
     """
     if effort.long:
         return [Plan(code, at, place) for at in range(len(asked)) for code in CODES for place in PLACES]
     plans, begun = [], 0
     for at, statement in enumerate(asked):
         begun = at if statement.startswith("BEGIN") else begun
-        if not statement.startswith(("BEGIN", "SET LOCAL")):
+        if not statement.startswith(("BEGIN", "SET LOCAL")) and statement not in asked[:at]:
             plans.append(Plan(CODES[at % len(CODES)], at))
         if statement == "COMMIT" and any(_WRITES.match(text) for text in asked[begun:at]):
             plans += [Plan(code, at, "behind") for code in CODES]
