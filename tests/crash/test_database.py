@@ -29,7 +29,7 @@ from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.model.access import tenant_key
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.texts import record_of
-from network import cutting
+from network import CuttingProxy, before
 from processes import environment_in, own_port, stdio
 from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
@@ -113,7 +113,7 @@ async def test_a_line_that_is_cut_at_commit_neither_loses_nor_doubles_a_change(
     tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
 ) -> None:
     pg = postgres.shared()
-    with cutting(pg) as (proxy, url):
+    with before(pg, CuttingProxy) as (proxy, url):
         async with server(tmp_path / "one", url, tenant) as memory:
             await keep(memory, "The first note finds the line whole.")
             cuts = effort.of(8, 200)
@@ -131,7 +131,7 @@ async def test_a_line_that_is_cut_under_many_writers_neither_loses_nor_doubles_a
     tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
 ) -> None:
     pg, writers, each = postgres.shared(), 8, effort.of(2, 40)
-    with cutting(pg) as (proxy, url):
+    with before(pg, CuttingProxy) as (proxy, url):
 
         async def write(memory: Memory, name: int) -> None:
             for number in range(each):

@@ -29,7 +29,7 @@ from holdfast.model.records import PURGE, JournalRecord
 from holdfast.store.rows import database
 from holdfast.store.rows.notes import RowNotes
 from holdfast.store.rows.texts import record_of
-from network import cutting
+from network import CuttingProxy, before
 from raised import CODES, PLACES, Plan, raising, watched
 from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
@@ -277,7 +277,7 @@ async def test_a_purge_whose_line_is_cut_at_commit_is_whole_and_told_as_done(
     tmp_path: Path, effort: Effort, tally: Counter[str]
 ) -> None:
     pg, tenant, cuts = postgres.shared(), str(tmp_path), effort.of(4, 60)
-    with cutting(pg) as (proxy, far):
+    with before(pg, CuttingProxy) as (proxy, far):
         proxy.meant = PURGE.encode()
         async with server(tmp_path / "one", far, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
             for number in range(cuts):
@@ -302,7 +302,7 @@ async def test_a_purge_that_is_not_heard_of_any_more_is_whole_or_not_at_all_and_
     """The line is cut at COMMIT, and the database stays away until the call is given up."""
     pg, tenant, text = postgres.shared(), str(tmp_path), f"The password is {SPOKEN}."
     monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.0))
-    with cutting(pg) as (proxy, far):
+    with before(pg, CuttingProxy) as (proxy, far):
         proxy.meant = PURGE.encode()
         async with server(tmp_path / "one", far, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
             note = (await keep(one, text)).note.id

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from typing import TypeVar
 
 import postgres
 from processes import own_port
@@ -38,6 +39,21 @@ class Between(threading.Thread):
 
     def _serve(self, client: socket.socket) -> None:
         raise NotImplementedError
+
+
+Kind = TypeVar("Kind", bound=Between)
+
+
+@contextmanager
+def before(pg: postgres.Postgres, kind: Callable[[int, int], Kind]) -> Iterator[tuple[Kind, str]]:
+    """What stands before a database, and the address on its other side."""
+    with own_port() as port:
+        between = kind(port, pg.port)
+        between.start()
+        try:
+            yield between, pg.url.replace(f":{pg.port}", f":{port}")
+        finally:
+            between.close()
 
 
 class Forwarder(Between):
@@ -128,18 +144,6 @@ class CuttingProxy(Between):
         for line in self._lines if self._is_down else [client]:
             with suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
-
-
-@contextmanager
-def cutting(pg: postgres.Postgres) -> Iterator[tuple[CuttingProxy, str]]:
-    """Such a proxy before a database, and the address on its other side."""
-    with own_port() as port:
-        proxy = CuttingProxy(port, pg.port)
-        proxy.start()
-        try:
-            yield proxy, pg.url.replace(f":{pg.port}", f":{port}")
-        finally:
-            proxy.close()
 
 
 @contextmanager
