@@ -60,6 +60,10 @@ _OWN, _SECTIONS = "tests/contract/test_own_undo.py::", "tests/contract/test_inge
 _FEEDBACK = "tests/contract/test_submit_feedback.py::"
 _MAINTENANCE = "tests/contract/test_maintenance.py::"
 _COMMITS, _TRACES = "tests/crash/test_fleet_commits.py::", "tests/crash/test_fleet_traces.py::"
+_RAISED = "tests/crash/test_raised_errors.py::"
+RAISED = f"{_RAISED}test_an_error_at_any_statement_of_a_change_leaves_it_made_once_and_told_so"
+NOT_HEARD = "test_a_change_whose_commit_was_not_heard_is_not_called_another_servers_who_took_over_meanwhile"
+TENANTS = "tests/crash/test_other_tenants.py::test_every_statement_reaches_rows_as_the_owner_and_none_as_another_tenant"
 _COMMANDS = "tests/contract/test_command_line.py::"
 _INSTALL = "tests/contract/test_install.py::"
 _DOCTOR = "tests/contract/test_doctor.py::"
@@ -817,6 +821,36 @@ MUTATIONS = (
              "given_up = int(under_way)", "given_up = 1",
              ("tests/crash/test_failover.py::test_a_look_that_never_had_its_turn_keeps_nobody_from_looking_later",)),
     # A memory in a database, and several servers of it.
+    Mutation("filter-forgotten", "fleet", "a statement names no tenant", "store/rows/notes.py",
+             "SELECT path, hash FROM holdfast.notes WHERE tenant = %s AND",
+             "SELECT path, hash FROM holdfast.notes WHERE %s <> '' AND", (TENANTS,)),
+    Mutation("wall-open", "fleet", "row-level security lets everybody read", "store/rows/schema.py",
+             "own ON holdfast.{} USING (tenant = current_setting('holdfast.tenant', true))",
+             "own ON holdfast.{} USING (true)", (TENANTS,)),
+    Mutation("untried-statement", "fleet", "a statement is never tried as another tenant", "store/rows/shared.py",
+             "MOST_OPEN: Final = 100",
+             'UNSENT = "SELECT 1 FROM holdfast.notes WHERE tenant = %s"\nMOST_OPEN: Final = 100',
+             (TENANTS,)),
+    Mutation("made-twice", "fleet", "a change whose COMMIT was not heard is made again", "store/rows/commits.py",
+             "    if wanted.tag not in seen.earlier:\n", "    if True:\n", (f"{RAISED}[remember]",)),
+    Mutation("not-tried-again", "fleet", "two that met are not tried again", "store/rows/database.py",
+             '(error.sqlstate or "")[:2] != _TOO_LARGE', '(error.sqlstate or "")[:2] not in (_TOO_LARGE, "40")',
+             (f"{RAISED}[mark_outdated]",)),
+    Mutation("turn-before-change", "fleet", "a change that was made is called another's", "store/rows/commits.py",
+             "            if earlier is None:\n",
+             "            if check is not None:\n                check()\n            if earlier is None:\n",
+             (f"{_RAISED}{NOT_HEARD}",)),
+    Mutation("purged-twice", "fleet", "a purge whose COMMIT was not heard is told as refused", "store/rows/texts.py",
+             "    if known is not None or number is None:\n", "    if number is None:\n",
+             (f"{_RAISED}test_a_purge_whose_line_is_cut_at_commit_is_whole_and_told_as_done",)),
+    Mutation("newer-refused", "fleet", "tables of a newer schema stop servers that fit them", "store/rows/schema.py",
+             "if version > VERSION and oldest > VERSION:", "if version > VERSION:",
+             (("tests/crash/test_database_servers.py::"
+               "test_tables_of_a_newer_schema_are_worked_with_where_that_says_so_and_left_alone"),)),
+    Mutation("unflushed", "fleet", "a change is acknowledged before it is on a disk", "store/rows/commits.py",
+             "flush=any(each.flush for each in group)", "flush=False",
+             (("tests/crash/test_replicas.py::"
+               "test_a_primary_that_dies_with_one_of_three_servers_loses_nothing_that_they_acknowledged"),)),
     Mutation("group-overlaps", "fleet", "two changes of one note go together", "store/rows/commits.py",
              "(later if rests & changed else led).append(each)", "led.append(each)",
              (f"{_COMMITS}test_of_two_changes_of_one_note_that_come_at_once_the_second_is_refused",)),

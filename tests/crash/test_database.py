@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import io
 import json
-import socket
 import subprocess
 import tarfile
-import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -30,16 +28,14 @@ from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.model.access import tenant_key
-from holdfast.store.rows.database import Asked, Database, Question, Row, Transaction
+from holdfast.store.rows.database import Database, Question
 from holdfast.store.rows.texts import record_of
-from network import Between
+from network import CuttingProxy, before
 from processes import environment_in, own_port, stdio
 from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
-
-FORBIDDEN = ("nextval", "serial", "listen", "notify", "pg_advisory", "jsonb", "create ", "references", "trigger")
 
 
 @pytest.fixture
@@ -114,77 +110,17 @@ async def test_of_two_servers_that_retire_one_note_neither_undoes_the_other(tmp_
     assert_whole(pg.owner, tenant)
 
 
-class CuttingProxy(Between):
-    """Stands between a server and the database; cuts the line when a COMMIT passes, before it or behind it."""
-
-    def __init__(self, port: int, target: int) -> None:
-        super().__init__(port, target)
-        self.cuts: list[str] = []  # what is still to be done with commits, in turn
-        self.done = 0
-
-    def _serve(self, client: socket.socket) -> None:
-        backend = socket.create_connection(("127.0.0.1", self._target))
-        answers = threading.Thread(target=_pump, args=(backend, client), daemon=True)
-        answers.start()
-        with closing(client), closing(backend), cut_off(backend):
-            writes = False  # whether the transaction under way does
-            while data := _received(client):
-                writes = writes or b"INSERT INTO holdfast.journal" in data
-                if self.cuts and writes and b"COMMIT" in data:
-                    how = self.cuts.pop(0)
-                    self.done += 1
-                    if how == "behind":
-                        client.shutdown(socket.SHUT_RDWR)
-                        backend.sendall(data)
-                        answers.join(postgres.PATIENCE)  # it ends with the answer, which leads nowhere
-                    client.close()
-                    return
-                writes = writes and b"COMMIT" not in data
-                backend.sendall(data)
-
-
-@contextmanager
-def cut_off(line: socket.socket) -> Iterator[None]:
-    """Whoever reads from it is told when the block ends."""
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
-
-
-def _received(line: socket.socket) -> bytes:
-    try:
-        return line.recv(1 << 20)
-    except OSError:
-        return b""
-
-
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    while data := _received(source):
-        try:
-            target.sendall(data)
-        except OSError:
-            return
-
-
 async def test_a_line_that_is_cut_at_commit_neither_loses_nor_doubles_a_change(
     tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
 ) -> None:
     pg = postgres.shared()
-    with own_port() as port:
-        proxy = CuttingProxy(port, pg.port)
-        proxy.start()
-        try:
-            url = pg.url.replace(f":{pg.port}", f":{port}")
-            async with server(tmp_path / "one", url, tenant) as memory:
-                await keep(memory, "The first note finds the line whole.")
-                cuts = effort.of(8, 200)
-                for number in range(cuts):
-                    proxy.cuts.append("before" if number % 2 else "behind")
-                    await keep(memory, f"Line {number} was cut.")
-        finally:
-            proxy.close()
+    with before(pg, CuttingProxy) as (proxy, url):
+        async with server(tmp_path / "one", url, tenant) as memory:
+            await keep(memory, "The first note finds the line whole.")
+            cuts = effort.of(8, 200)
+            for number in range(cuts):
+                proxy.cuts.append("before" if number % 2 else "behind")
+                await keep(memory, f"Line {number} was cut.")
     wanted = {f"Line {number} was cut." for number in range(cuts)} | {"The first note finds the line whole."}
     assert texts_in(pg.owner, tenant) == Counter(dict.fromkeys(wanted, 1))
     assert_whole(pg.owner, tenant)
@@ -196,24 +132,18 @@ async def test_a_line_that_is_cut_under_many_writers_neither_loses_nor_doubles_a
     tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
 ) -> None:
     pg, writers, each = postgres.shared(), 8, effort.of(2, 40)
-    with own_port() as port:
-        proxy = CuttingProxy(port, pg.port)
-        proxy.start()
+    with before(pg, CuttingProxy) as (proxy, url):
 
         async def write(memory: Memory, name: int) -> None:
             for number in range(each):
                 proxy.cuts.append("before" if (name + number) % 2 else "behind")
                 await keep(memory, f"Writer {name} met cut {number}.")
 
-        try:
-            url = pg.url.replace(f":{pg.port}", f":{port}")
-            async with server(tmp_path / "one", url, tenant) as memory:
-                await keep(memory, "The first note finds the line whole.")
-                async with anyio.create_task_group() as tasks:
-                    for name in range(writers):
-                        tasks.start_soon(write, memory, name)
-        finally:
-            proxy.close()
+        async with server(tmp_path / "one", url, tenant) as memory:
+            await keep(memory, "The first note finds the line whole.")
+            async with anyio.create_task_group() as tasks:
+                for name in range(writers):
+                    tasks.start_soon(write, memory, name)
     wanted = {f"Writer {name} met cut {number}." for name in range(writers) for number in range(each)}
     assert texts_in(pg.owner, tenant) == Counter(dict.fromkeys(wanted | {"The first note finds the line whole."}, 1))
     assert_whole(pg.owner, tenant)
@@ -287,55 +217,6 @@ def test_a_server_that_is_killed_in_the_middle_loses_nothing_that_it_said(
     assert_whole(pg.owner, tenant)
 
 
-@contextmanager
-def overheard() -> Iterator[list[tuple[str, tuple[object, ...]]]]:
-    """Every statement that is sent meanwhile, with its values."""
-    heard: list[tuple[str, tuple[object, ...]]] = []
-    asking, glancing = Transaction.ask, Database.glance
-
-    def ask_and_tell(self: Transaction, statement: str, *values: object) -> Asked:
-        heard.append((statement, values))
-        return asking(self, statement, *values)
-
-    async def glance_and_tell(self: Database, tenant: str, question: Question) -> list[Row]:
-        heard.append((question.statement, question.values))
-        return await glancing(self, tenant, question)
-
-    patch = pytest.MonkeyPatch()
-    patch.setattr(Transaction, "ask", ask_and_tell)
-    patch.setattr(Database, "glance", glance_and_tell)
-    try:
-        yield heard
-    finally:
-        patch.undo()
-
-
-async def everything(memory: Memory) -> None:
-    """Enough of what a memory does that every statement is sent."""
-    note = await keep(memory, "The pilot boat is moored at berth four.")
-    await keep(memory, "The pilot boat is moored at berth nine.", supersedes=(note.note.id,))
-    await ask(memory, "pilot boat")
-    store = memory.ports.store
-    past = store.past
-    await past.records()
-    deleted = [file for line in await past.records(("remember",)) for file in line.files if file.before]
-    assert deleted
-    await past.replaced(deleted[0])
-    await past.drop(deleted[0])
-    await past.lines([1])
-    await past.remains(note.note.id, ())
-    await store.list_pages("now")
-    await store.page_marks(["NOW.md"])
-    await store.page_records("")
-    await store.drop_page("proposals/none.json")
-    upkeep = memory.ports.upkeep
-    assert upkeep is not None
-    async with upkeep.turn() as mine:
-        assert mine
-    await upkeep.sizes()
-    await upkeep.purge_trash({"chg_none": ["0" * 64]})
-
-
 async def test_whether_there_is_news_is_one_message_to_the_database_and_one_back(tmp_path: Path, tenant: str) -> None:
     with postgres.postgres(*sent.LOGGED) as pg:
         async with server(tmp_path / "one", pg.url, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
@@ -381,29 +262,6 @@ async def test_a_glance_sees_rows_of_its_own_tenant_alone(tmp_path: Path, tenant
     await database.aclose()
 
 
-async def test_no_statement_reaches_another_tenant(tmp_path: Path, tenant: str) -> None:
-    """Each one that was really sent is sent again with its own values, in the name of another tenant."""
-    pg = postgres.shared()
-    with overheard() as heard:
-        async with server(tmp_path / "one", pg.url, tenant) as memory:
-            await everything(memory)
-    told = [(text, values) for text, values in heard if "holdfast." in text and not text.startswith("SET")]
-    assert len({text for text, _ in told}) > 20
-    with psycopg.connect(pg.url, autocommit=True) as connection:
-        for text, values in told:
-            connection.execute("BEGIN")
-            connection.execute(f"SET LOCAL holdfast.tenant = '{tenant_key('somebody else')}'".encode())
-            try:
-                reached = connection.execute(text.encode(), values).rowcount
-                if "sum(" in text:  # an empty sum is one row
-                    reached = 0
-            except psycopg.errors.InsufficientPrivilege:
-                reached = 0
-            connection.execute("ROLLBACK")
-            assert reached == 0, text
-    assert texts_in(pg.owner, tenant)
-
-
 async def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(tmp_path: Path, tenant: str) -> None:
     pg = postgres.shared()
     async with server(tmp_path / "one", pg.url, tenant) as memory:
@@ -414,22 +272,6 @@ async def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(tmp_p
             connection.execute("INSERT INTO holdfast.tenants (tenant) VALUES ('somebody')")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("ALTER TABLE holdfast.notes DISABLE ROW LEVEL SECURITY")
-
-
-async def test_each_statement_names_one_tenant_and_uses_nothing_that_cannot_be_distributed(
-    tmp_path: Path, tenant: str
-) -> None:
-    with overheard() as heard:
-        async with server(tmp_path / "one", postgres.shared().url, tenant) as memory:
-            await everything(memory)
-    statements = {text for text, _ in heard}
-    for text in statements:
-        assert not [word for word in FORBIDDEN if word in text.lower()], text
-        if "holdfast." in text and not text.startswith("SET"):
-            assert "tenant = %s" in text or text.startswith("INSERT INTO holdfast."), text
-        if text.startswith("INSERT"):
-            assert "(tenant, " in text or "(tenant)" in text, text
-            assert "ON CONFLICT (tenant" in text or "journal" in text, text
 
 
 async def test_a_role_above_row_level_security_is_refused(tmp_path: Path, tenant: str) -> None:

@@ -334,6 +334,31 @@ async def test_servers_of_the_schema_before_go_on_beside_newer_ones(
         assert found(await ask(other, "tables")) == ["The tables are new."]
 
 
+async def test_tables_of_a_newer_schema_are_worked_with_where_that_says_so_and_left_alone(
+    tmp_path: Path, tenant: str
+) -> None:
+    """The other half of an upgrade without downtime: these servers are those that are exchanged next time."""
+    pg, name = postgres.shared(), f"newer_{tenant_key(tenant)}"
+    owner, url = (address.replace("/postgres", f"/{name}") for address in (pg.owner, pg.url))
+    with psycopg.connect(pg.owner, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    with psycopg.connect(owner, autocommit=True) as connection:
+        schema.migrate(connection, postgres.ROLE)
+        async with servers(tmp_path, url, tenant) as (one, other):
+            await keep(one, "The tables are of today.")
+            newer = schema.VERSION + 1
+            connection.execute("UPDATE holdfast.meta SET version = %s, compatible_from = %s", (newer, schema.VERSION))
+            for table in schema.TABLES:
+                connection.execute(f"ALTER TABLE holdfast.{table} ADD COLUMN later text".encode())
+            connection.execute("CREATE TABLE holdfast.later (tenant text PRIMARY KEY)")
+            note = (await keep(other, "The tables are of tomorrow.")).note.id
+            await one.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(note, "it is today")))
+            assert (await show(other, note)).note.outdated_reason == "it is today"
+            assert schema.migrate(connection) == (newer, newer)
+        async with servers(tmp_path / "started later", url, tenant, 1) as (again,):
+            assert found(await ask(again, "tables of today")) == ["The tables are of today."]
+
+
 def test_a_server_over_http_is_ready_while_the_database_is_there_and_alive_without_it(tmp_path: Path) -> None:
     with postgres.postgres() as pg:
         given = {"HOLDFAST_STORE": pg.url, "HOLDFAST_TENANT": str(tmp_path), "HOLDFAST_STATELESS": "true"}

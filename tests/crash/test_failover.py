@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -21,8 +20,8 @@ from forked import run
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.store.rows import database, schema
-from network import Forwarder
-from processes import HOLDFAST, environment_in, own_port
+from network import Forwarder, before
+from processes import HOLDFAST, environment_in
 from tables import assert_whole, server, texts_in
 from worlds import ask, found, keep
 
@@ -154,18 +153,6 @@ async def is_there(memory: Memory, text: str) -> None:
             await anyio.sleep(0.05)
 
 
-@contextmanager
-def far_away(pg: postgres.Postgres) -> Iterator[tuple[Forwarder, str]]:
-    """A network before a database, and the address on its other side."""
-    with own_port() as port:
-        network = Forwarder(port, pg.port)
-        network.start()
-        try:
-            yield network, pg.url.replace(f":{pg.port}", f":{port}")
-        finally:
-            network.close()
-
-
 async def test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_nothing(
     tmp_path: Path, effort: Effort, tally: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +161,7 @@ async def test_a_server_that_is_cut_off_reads_on_refuses_writes_and_doubles_noth
         monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 8.0))
         monkeypatch.setattr(schema, "UNANSWERED_SECONDS", 6.0)
     pg, tenant = postgres.shared(), str(tmp_path)
-    with far_away(pg) as (network, far):
+    with before(pg, Forwarder) as (network, far):
         async with server(tmp_path / "far", far, tenant) as cut, server(tmp_path / "near", pg.url, tenant) as near:
             async with anyio.create_task_group() as tasks:
                 load = Load(tasks)
@@ -209,7 +196,7 @@ async def _partition(network: Forwarder, load: Load, cut: Memory) -> None:
 
 async def test_a_look_that_never_had_its_turn_keeps_nobody_from_looking_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "HURRIED_SECONDS", PATIENCE)
-    with far_away(postgres.shared()) as (network, url):
+    with before(postgres.shared(), Forwarder) as (network, url):
         reached = database.Database(url, connections=1)
         assert await reached.answers()
         network.cut()

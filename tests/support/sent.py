@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from holdfast.store import rows
 LOGGED = ("log_statement=all", "log_line_prefix=%u|")
 _LINE = re.compile(r"^(\w*)\|LOG:  (statement|execute ([^:]*)): (.*)$")
 _SOURCE = re.compile(r"^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|BEGIN|SET)\b")
+_CLAUSE = re.compile(r"^\0? *(WHERE|AND) .*%s")
 _HOLE = "\0"
 _SCOPE = re.compile(
     r"^(SET LOCAL holdfast\.tenant = '\w+'); "
@@ -69,7 +71,29 @@ def broken_rules(sent: Sent) -> list[str]:
 
 def in_source() -> dict[str, re.Pattern[str]]:
     """The statements that the module of the servers' storage have, each as a pattern of what is sent."""
+    return {
+        text.replace(_HOLE, "{}"): re.compile(_escaped(text).replace("%s", r"(?:\$\d+|'\w+'|\d+)"))
+        for text in _texts()
+        if _SOURCE.match(text)
+    }
+
+
+def about_tenants() -> dict[str, re.Pattern[str]]:
+    """The statements there about the tables, and the clauses that they go on with, each as a pattern of what is asked.
+
+    A question may go on with a clause, which has a pattern of its own; nothing else may.
+    """
     found = {}
+    for text in _texts():
+        if "holdfast." in text and _SOURCE.match(text) and not text.startswith("SET"):
+            more = r"( (AND|WHERE) .+)?" if text.lstrip().startswith("SELECT") else ""
+            found[text.replace(_HOLE, "{}")] = re.compile(_escaped(text) + more)
+        elif _CLAUSE.match(text):
+            found[text.replace(_HOLE, "{}")] = re.compile(f".+{_escaped(text.replace(_HOLE, ''))}")
+    return found
+
+
+def _texts() -> Iterator[str]:
     for path in sorted(Path(str(rows.__path__[0])).glob("*.py")):
         if path.stem == "schema":
             continue
@@ -77,9 +101,8 @@ def in_source() -> dict[str, re.Pattern[str]]:
         parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
         for node in ast.walk(tree):
             text = _text(node) if id(node) not in parts else None
-            if text is not None and _SOURCE.match(text):
-                found[text.replace(_HOLE, "{}")] = _pattern(text)
-    return found
+            if text is not None:
+                yield text
 
 
 def _text(node: ast.AST) -> str | None:
@@ -90,6 +113,5 @@ def _text(node: ast.AST) -> str | None:
     return None
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    words = re.escape(text.strip()).replace(re.escape(_HOLE), ".+").replace("%s", r"(?:\$\d+|'\w+'|\d+)")
-    return re.compile(words)
+def _escaped(text: str) -> str:
+    return re.escape(text.strip()).replace(re.escape(_HOLE), ".+")

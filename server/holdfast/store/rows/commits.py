@@ -267,10 +267,12 @@ def _write_all(tenant: str, group: Sequence[Wanted], transaction: Transaction) -
     seen, seq = look(), int(taken[0])
     outcomes: list[Outcome] = []
     for wanted, check in zip(group, checks, strict=True):
+        earlier = _earlier(wanted, seen)
         try:
-            if check is not None:
-                check()
-            earlier = _earlier(wanted, seen)
+            if earlier is None:
+                if check is not None:
+                    check()
+                _check_first(wanted, seen)
         except (ConflictError, StorageError) as error:
             outcomes.append(error)
             continue
@@ -324,14 +326,19 @@ def _ask(transaction: Transaction, tenant: str, group: Sequence[Wanted]) -> _Loo
 
 
 def _earlier(wanted: Wanted, seen: _Seen) -> Written | None:
-    """What an earlier try made, whose connection was lost at COMMIT; None where it is to be made now.
+    """What an earlier try made, whose COMMIT was not heard: whatever others did since, it is made."""
+    if wanted.tag not in seen.earlier:
+        return None
+    times = {file: seen.before[file].modified_ns for file in wanted.files if file in seen.before}
+    return Written(seen.earlier[wanted.tag], times)
+
+
+def _check_first(wanted: Wanted, seen: _Seen) -> None:
+    """Make sure that nobody changed what a change rests on.
 
     Raises:
         ConflictError: somebody came first.
     """
-    if wanted.tag in seen.earlier:
-        times = {file: seen.before[file].modified_ns for file in wanted.files if file in seen.before}
-        return Written(seen.earlier[wanted.tag], times)
     base = wanted.held.base
     if base is not None and any(seen.newest.get(key, 0) > base for key in wanted.held.keys):
         raise came_second()
@@ -339,7 +346,6 @@ def _earlier(wanted: Wanted, seen: _Seen) -> Written | None:
         text = seen.before.get(file)
         if (None if text is None else text.hash) != file.before:
             raise came_second()
-    return None
 
 
 def _write(transaction: Transaction, tenant: str, seq: int, wanted: Wanted, seen: _Seen) -> Written:
