@@ -45,6 +45,7 @@ from holdfast.engine.ports import (
     Tokens,
     Transfers,
     Upkeep,
+    Vault,
     new_change_id,
     new_note_id,
     now,
@@ -99,7 +100,7 @@ class Storage:
 
     store: Store
     keeper: MakeKeeper
-    vault: FolderVault | None = None
+    vault: Vault | None = None
     moving: Transfers | None = None
     upkeep: Upkeep | None = None
     recalls: Recalls | None = None
@@ -135,7 +136,8 @@ def build_memory(
         )
     provider = _provider(settings)
     if storage is None and settings.store:
-        storage = row_storage(database or open_database(settings), tenant_key(settings.tenant), Folder(settings.home))
+        connected, days = database or open_database(settings), settings.vault_retention_days
+        storage = row_storage(connected, tenant_key(settings.tenant), Folder(settings.home), days=days)
     return _memory(
         settings, (provider, _beside(settings)), partial(_kept, settings), events, storage=storage, local=local
     )
@@ -174,7 +176,8 @@ def build_tenants(
 
     def build(principal: str) -> Memory:
         its = replace(settings, home=tenant_home(settings.home, principal), tenancy="single")
-        rows = None if database is None else row_storage(database, tenant_key(principal), Folder(its.home), own=False)
+        kept, days = Folder(its.home), its.vault_retention_days
+        rows = None if database is None else row_storage(database, tenant_key(principal), kept, own=False, days=days)
         lending = (None if own is None else Lent(own), None if second is None else Lent(second))
         return _memory(its, lending, lent, computing=computing, storage=rows, alone=False)
 
@@ -348,7 +351,7 @@ async def reach_database(settings: Settings) -> None:
         await database.aclose()
 
 
-def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = True) -> Storage:
+def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = True, days: int = 90) -> Storage:
     """A memory in a database.
 
     Args:
@@ -356,8 +359,10 @@ def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = 
         tenant: see `tenant_key`.
         folder: for what of it lies on this machine.
         own: the database is closed with the memory.
+        days: how long a backup is kept.
     """
-    from holdfast.store.rows.moving import dump  # noqa: PLC0415 - most servers have no driver
+    from holdfast.backup.row_vault import RowVault  # noqa: PLC0415 - most servers have no driver
+    from holdfast.store.rows.moving import dump  # noqa: PLC0415 - as above
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
     from holdfast.store.rows.shared import RowRecalls, RowTokens, RowVectors  # noqa: PLC0415 - as above
     from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
@@ -367,6 +372,7 @@ def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = 
     return Storage(
         store,
         following(store),
+        RowVault(database, tenant, now, new_change_id, days),
         moving=FolderTransfers(folder, files, picturing, now, users_home(folder.home)),
         upkeep=RowUpkeep(database, tenant),
         recalls=RowRecalls(database, tenant),

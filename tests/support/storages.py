@@ -77,10 +77,10 @@ def in_rows(url: str, used: list[Path], settings: Settings, folder: Folder, *, a
     return replace(row_storage(database, tenant, folder), store=store, keeper=following(store))
 
 
-def rows_of(store: RowNotes, statement: str) -> list[tuple[Any, ...]]:
-    """What a statement with the tenant as its one value finds."""
+def rows_of(store: RowNotes, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    """What a statement finds whose first value is the tenant."""
     return store._database.transact(
-        store._tenant, lambda transaction: transaction.ask(statement, store._tenant).fetchall()
+        store._tenant, lambda transaction: transaction.ask(statement, store._tenant, *values).fetchall()
     )
 
 

@@ -197,11 +197,12 @@ def _row_of(tenant: str, kind: Kind, key: str, data: bytes, modified_ns: int, gi
         return tenant, key, data
     hash_ = content_hash(data)
     if kind is NOTES:
-        return tenant, key, _id_of(key, data) or given, hash_, modified_ns, data
+        return tenant, key, id_of(key, data) or given, hash_, modified_ns, data
     return tenant, key, hash_, modified_ns, data
 
 
-def _id_of(path: str, data: bytes) -> str:
+def id_of(path: str, data: bytes) -> str:
+    """The id that a note's file carries, or its name; empty where neither does."""
     try:
         told = parse(data).values.get("id")
     except MalformedError:

@@ -27,11 +27,13 @@ from holdfast.store.folder import Folder
 from holdfast.store.history import Erasure, PastText, Remains, redacted
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.records import as_line, read_record
+from holdfast.store.rows.backups import tell_purge
 from holdfast.store.rows.database import Asked, Database, Question, Row, TenantRows, Transaction
 from holdfast.store.rows.shared import forget
 from holdfast.store.stored import LARGEST_FILE, TOO_LONG, Page, Stored, Unreadable, time_of
 
 START: Final = "0:"
+WHOLE: Final = "*"  # under this key a change was made of which every other one has to know
 _UNREADABLE = JournalRecord()
 
 
@@ -432,6 +434,7 @@ def _erase(tenant: str, tag: str, erasure: Erasure, said: JournalRecord, transac
     if known is not None or number is None:
         transaction.ask("UPDATE holdfast.tenants SET seq = seq - 1 WHERE tenant = %s", tenant)
         return
+    tell_purge(transaction, tenant)
     remains = _remains(tenant, erasure.note, erasure.paths, transaction)
     _delete_all(transaction, tenant, remains)
     _clear_capsules(transaction, tenant, erasure.note)
