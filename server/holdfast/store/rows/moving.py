@@ -60,16 +60,24 @@ class Moved:
     fresh: int
     lines: int
     left: tuple[str, ...] = ()
+    backups: int = 0
 
 
 Tell = Callable[[int, int], None]
+Beside = Callable[[], None]
 
 
 def _untold(_done: int, _total: int) -> None:
     """Nobody watches."""
 
 
-def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, str], tell: Tell) -> Moved:
+def _alone() -> None:
+    """Nothing is moved beside it."""
+
+
+def load(
+    database: Database, tenant: str, folder: Folder, given: Mapping[str, str], tell: Tell, beside: Beside = _alone
+) -> Moved:
     """Bring a folder into the database. The caller sees to it that nobody changes the folder meanwhile.
 
     Args:
@@ -78,6 +86,7 @@ def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, st
         folder: where from.
         given: ids of notes by path that do not carry them.
         tell: hears how many of how many files are done.
+        beside: moves what is no part of the memory itself; called again where it was interrupted.
 
     Raises:
         StorageError: there is a memory already, or the folder's journal cannot be read.
@@ -94,11 +103,12 @@ def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, st
             done += len(part)
             tell(done, total)
         _drop_others(database, tenant, kind, keys)
+    beside()
     lines = _load_journal(database, tenant, folder)
     return Moved(total, fresh, lines, left)
 
 
-def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold) -> Moved:
+def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold, beside: Beside = _alone) -> Moved:
     """Write a memory of the database, as it is at one moment, as a folder: an empty one or one of an interrupted dump.
 
     Raises:
@@ -111,6 +121,7 @@ def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold) -> M
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     mark.write_text("a dump of a database that is not whole yet\n", "utf-8")
     moved = database.read_whole(tenant, lambda transaction: _dump(transaction, tenant, home, tell))
+    beside()
     FileSystem().flush_tree(home)
     mark.unlink()
     return moved
