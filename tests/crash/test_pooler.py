@@ -28,7 +28,7 @@ from holdfast.engine.runtime import Memory
 from holdfast.model.access import tenant_key
 from holdfast.model.records import JournalRecord
 from holdfast.store.folder import Folder
-from holdfast.store.rows.archives import dump_backups, load_backups
+from holdfast.store.rows.backups import dump_backups, load_backups
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.moving import dump, load
 from holdfast.store.rows.shared import RowVectors

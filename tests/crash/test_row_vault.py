@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 import threading
+import time
 import tracemalloc
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,6 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 import psycopg
@@ -25,7 +27,9 @@ from conftest import Effort
 from forked import run
 from holdfast.app import new_change_id, now
 from holdfast.backup import row_vault
+from holdfast.backup.archive import Target
 from holdfast.backup.row_vault import RowVault
+from holdfast.backup.vault import ROUNDS
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.omi.now import NowUpdate, now_update
@@ -37,11 +41,12 @@ from holdfast.model.records import JournalRecord
 from holdfast.store.codec import content_hash
 from holdfast.store.folder import Folder
 from holdfast.store.rows import database as database_module
-from holdfast.store.rows.archives import dump_backups, load_backups
+from holdfast.store.rows.backups import RowFile, dump_backups, load_backups
 from holdfast.store.rows.database import Database, Transaction
 from holdfast.store.rows.moving import dump, load
-from holdfast.store.rows.picture import RowFile
+from holdfast.store.rows.restoring import Exchange
 from holdfast.store.rows.texts import record_of
+from holdfast.store.stored import Packed
 from processes import ROOT, until
 from tables import assert_whole, rows, server, texts_in
 from vaults import fill, opened, tree, wreck
@@ -237,6 +242,29 @@ async def test_a_restore_beside_writers_keeps_whatever_comes_behind_it(tmp_path:
             for memory in (one, other):
                 assert text in found(await ask(memory, text))
     assert_whole(pg.owner, tenant)
+
+
+async def test_a_restore_comes_to_its_end_though_somebody_writes_all_the_time(tmp_path: Path, tenant: str) -> None:
+    written: list[str] = []
+    async with server(tmp_path / "one", postgres.shared().url, tenant) as one, vault_of(tenant) as kept:
+        await keep(one, "The crane lifts forty tonnes.")
+        before = seen_texts(tenant)
+        backup = await kept.back_up("a test")
+        usual = kept._made
+
+        async def and_then_written(plan: Any) -> Any:
+            made = await usual(plan)
+            await keep(one, text := f"The ferry leaves at {len(written)} o'clock.")
+            written.append(text)
+            return made
+
+        with patch.object(kept, "_made", and_then_written):
+            done = await kept.restore(backup.backup_id, JournalRecord())
+        assert seen_texts(tenant) == before
+        assert len(written) == ROUNDS - 1
+        assert await kept.backups() == [done.safety, backup]  # those that somebody wrote behind are gone
+        await kept.restore(done.safety.backup_id, JournalRecord())
+        assert texts_in(postgres.shared().owner, tenant) == Counter(["The crane lifts forty tonnes.", *written])
 
 
 async def test_what_was_decided_before_a_restore_is_decided_again(tmp_path: Path, tenant: str) -> None:
@@ -463,6 +491,27 @@ async def test_a_backup_of_a_folder_is_restored_in_a_database_and_the_other_way(
         wreck(out)
         await store.vault.restore(second.backup_id, JournalRecord())
     assert tree(out) == whole
+
+
+async def test_a_restore_of_what_is_there_as_it_was_is_not_taken_for_one_that_hangs(
+    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database gives up who says nothing for some time, so that a server that hangs holds up nobody."""
+    fill(tmp_path / "home", 12)
+    await loaded(tmp_path / "home", tenant)
+    usual = Exchange.take
+
+    def slow(self: Exchange, path: str, packed: Packed) -> Target | None:
+        time.sleep(0.2)  # as much of it does on a slow machine
+        return usual(self, path, packed)
+
+    async with vault_of(tenant) as kept:
+        backup = await kept.back_up("a test")
+        monkeypatch.setattr(Exchange, "take", slow)
+        monkeypatch.setattr(database_module, "_STAY_SECONDS", 0.0)
+        monkeypatch.setattr(database_module, "_begin", partial(database_module._begin, idle="2s"))
+        await kept.restore(backup.backup_id, JournalRecord())
+    assert_whole(postgres.shared().owner, tenant)
 
 
 async def test_a_harmed_archive_is_refused_and_changes_nothing(tmp_path: Path, tenant: str) -> None:

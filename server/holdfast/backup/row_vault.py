@@ -36,7 +36,9 @@ from holdfast.store.rows.backups import (
     ARCHIVE,
     PartReader,
     PartWriter,
-    check_unpurged,
+    Pieces,
+    RowFile,
+    files_of,
     keep,
     known,
     listed,
@@ -47,7 +49,6 @@ from holdfast.store.rows.backups import (
     take_turn,
 )
 from holdfast.store.rows.database import Database, TenantRows, Transaction
-from holdfast.store.rows.picture import Pieces, RowFile, files_of
 from holdfast.store.rows.restoring import (
     Exchange,
     begin,
@@ -59,6 +60,7 @@ from holdfast.store.rows.restoring import (
     strangers,
     told_before,
 )
+from holdfast.store.rows.texts import check_unpurged
 from holdfast.store.stored import Backup, Manifest
 
 Answer = TypeVar("Answer")
@@ -304,7 +306,7 @@ class RowVault(TenantRows):
         check_sum(archive, manifest)
         with unpacking(archive, manifest, take) as step:
             while step():
-                pass
+                transaction.stay()  # much of it may be as it was, and needs no statement
 
     def _effect(self, backup_id: str, transaction: Transaction) -> Effect:
         manifest = manifest_of(transaction, self._tenant, backup_id)

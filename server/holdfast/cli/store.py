@@ -109,7 +109,7 @@ def _load(settings: Settings, options: argparse.Namespace) -> int:
 
 
 async def _load_quietly(settings: Settings, home: Path) -> Moved:
-    from holdfast.store.rows.archives import load_backups  # noqa: PLC0415 - as above
+    from holdfast.store.rows.backups import load_backups  # noqa: PLC0415 - as above
     from holdfast.store.rows.moving import load  # noqa: PLC0415 - as above
 
     await reach_database(settings)
@@ -145,7 +145,7 @@ def _dump(settings: Settings, options: argparse.Namespace) -> int:
 
 
 async def _dump_whole(settings: Settings, home: Path) -> Moved:
-    from holdfast.store.rows.archives import dump_backups  # noqa: PLC0415 - as above
+    from holdfast.store.rows.backups import dump_backups  # noqa: PLC0415 - as above
     from holdfast.store.rows.moving import dump  # noqa: PLC0415 - as above
 
     await reach_database(settings)

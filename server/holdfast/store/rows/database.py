@@ -89,6 +89,7 @@ CONNECT_SECONDS: Final = 5
 UNHEARD_MILLISECONDS: Final = 10_000  # after which a database that confirms nothing of what it was sent is away
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
+_STAY_SECONDS: Final = 0.5  # after which one that is at work says so
 _IDLE_AT_LENGTH: Final = "1min"  # one that works on all of a memory, and holds up nobody who reads or writes it
 _LOCK_TIMEOUT: Final = "10s"
 _MOST_AT_LENGTH: Final = 5  # tries of work that takes longer than the patience
@@ -170,6 +171,7 @@ class Transaction:
         self._connection = connection
         self._pipeline = pipeline
         self._is_behind = False
+        self._heard = time.monotonic()  # when the server last heard of us, at the latest
 
     def ask(self, statement: str, *values: object) -> Asked:
         """Send a statement."""
@@ -184,6 +186,12 @@ class Transaction:
         if self._is_behind:
             self._pipeline.sync()
             self._is_behind = False
+            self._heard = time.monotonic()
+
+    def stay(self) -> None:
+        """Have the server know that this side is at work, where it did not hear of it for a moment."""
+        if time.monotonic() - self._heard > _STAY_SECONDS:
+            self.ask("SELECT 1").fetchone()
 
     def each(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         """Send a statement once for each of these rows."""

@@ -52,6 +52,36 @@ TRASH: Final = Kind("trash", "aside", "")
 KINDS: Final = (NOTES, PAGES, TEXTS, TRASH)
 
 
+def kind_of(path: str) -> tuple[Kind, str] | None:
+    """The table and the key of a file of a memory folder; None for the journal, and for what no table has."""
+    first, _, rest = path.partition("/")
+    name = path.rpartition("/")[2]
+    if not _is_text(path):
+        return None
+    if first == NOTES.folder and path.endswith(SUFFIX) and not name.startswith("."):
+        return NOTES, rest
+    if is_page(path):
+        return PAGES, path
+    if first == TEXTS.folder and rest.endswith(SUFFIX) and "/" not in rest:
+        return TEXTS, rest.removesuffix(SUFFIX)
+    if first == "trash" and path != "trash/purge.json":
+        return TRASH, path
+    return None
+
+
+def path_of(kind: Kind, key: str) -> str:
+    """The file that a row is in the folder."""
+    name = f"{key}{SUFFIX}" if kind is TEXTS else key
+    return f"{kind.folder}/{name}" if kind.folder else name
+
+
+def _is_text(path: str) -> bool:
+    try:
+        return bool(path.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """How much was moved, of it how much anew, and the files of the folder that are no part of a memory's rows."""
@@ -158,18 +188,12 @@ def _files_of(folder: Folder) -> tuple[dict[Kind, list[str]], tuple[str, ...]]:
         folders[:] = sorted(name for name in folders if Path(place) != folder.home or name not in _STAYS)
         for path in (Path(place) / name for name in sorted(names)):
             relative = path.relative_to(folder.home).as_posix()
-            first, _, rest = relative.partition("/")
+            row = kind_of(relative)
             if path.is_symlink() or path.stat().st_size > LARGEST_PAGE:
                 left.append(relative)
-            elif first == "memories" and relative.endswith(SUFFIX) and not path.name.startswith("."):
-                found[NOTES].append(rest)
-            elif is_page(relative):
-                found[PAGES].append(relative)
-            elif first == "history" and rest.endswith(SUFFIX) and "/" not in rest:
-                found[TEXTS].append(rest.removesuffix(SUFFIX))
-            elif first == "trash" and relative != "trash/purge.json":
-                found[TRASH].append(relative)
-            elif first not in {"journal", *_STAYS}:
+            elif row is not None:
+                found[row[0]].append(row[1])
+            elif relative.partition("/")[0] not in {"journal", *_STAYS}:
                 left.append(relative)
     return found, tuple(left)
 
@@ -182,13 +206,13 @@ def _load(database: Database, tenant: str, home: Path, kind: Kind, keys: list[st
         statement = f"SELECT {kind.key}, hash FROM holdfast.{kind.table} WHERE tenant = %s AND {kind.key} = ANY(%s)"  # noqa: S608 - names of ours
         known: dict[str, str] = dict(transaction.ask(statement, tenant, keys).fetchall()) if kind is not TEXTS else {}
         new = [key for key in keys if known.get(key) != content_hash(read[key][0])]
-        transaction.each(_INSERT[kind], [_row_of(tenant, kind, key, *read[key], given.get(key, "")) for key in new])
+        transaction.each(INSERT[kind], [_row_of(tenant, kind, key, *read[key], given.get(key, "")) for key in new])
         return len(new)
 
     return database.transact(tenant, work)
 
 
-_INSERT: Final = {
+INSERT: Final = {
     NOTES: "INSERT INTO holdfast.notes (tenant, path, note, hash, modified_ns, seq, data)"
     " VALUES (%s, %s, %s, %s, %s, 0, %s) ON CONFLICT (tenant, path) DO UPDATE SET note = excluded.note,"
     " hash = excluded.hash, modified_ns = excluded.modified_ns, data = excluded.data",

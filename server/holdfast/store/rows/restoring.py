@@ -14,9 +14,9 @@ from holdfast.model.records import RESTORE, JournalRecord
 from holdfast.store.codec import content_hash
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.records import read_record
+from holdfast.store.rows.backups import is_month
 from holdfast.store.rows.database import Transaction
-from holdfast.store.rows.moving import NOTES, PAGES, TEXTS, TRASH, Kind, id_of
-from holdfast.store.rows.picture import is_month, kind_of, path_of
+from holdfast.store.rows.moving import INSERT, NOTES, PAGES, TEXTS, TRASH, Kind, id_of, kind_of, path_of
 from holdfast.store.rows.texts import WHOLE, add_numbers, make_tenant, record_of, take_number, touch, write_line
 from holdfast.store.stored import LARGEST_PAGE, Backup, Manifest, Packed
 
@@ -26,15 +26,10 @@ _REPLACED: Final = (NOTES, PAGES)
 _SAFETY: Final = "safety"
 
 _PUT: Final = {
+    **INSERT,
     NOTES: "INSERT INTO holdfast.notes (tenant, path, note, hash, modified_ns, seq, data)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant, path) DO UPDATE SET note = excluded.note,"
     " hash = excluded.hash, modified_ns = excluded.modified_ns, seq = excluded.seq, data = excluded.data",
-    PAGES: "INSERT INTO holdfast.pages (tenant, path, hash, modified_ns, data) VALUES (%s, %s, %s, %s, %s)"
-    " ON CONFLICT (tenant, path) DO UPDATE SET hash = excluded.hash, modified_ns = excluded.modified_ns,"
-    " data = excluded.data",
-    TEXTS: "INSERT INTO holdfast.texts (tenant, hash, data) VALUES (%s, %s, %s) ON CONFLICT (tenant, hash) DO NOTHING",
-    TRASH: "INSERT INTO holdfast.trash (tenant, aside, hash, modified_ns, data) VALUES (%s, %s, %s, %s, %s)"
-    " ON CONFLICT (tenant, aside) DO NOTHING",
 }
 
 
