@@ -32,6 +32,7 @@ from holdfast.backup.row_vault import RowVault
 from holdfast.backup.vault import ROUNDS
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.omi.now import NowUpdate, now_update
 from holdfast.engine.ports import Vault
 from holdfast.engine.runtime import Memory
@@ -215,6 +216,24 @@ def copied(tenant: str, other: str) -> None:
             copy = "INSERT INTO holdfast.{0} (tenant, {1}) SELECT %s, {1} FROM holdfast.{0} WHERE tenant = %s"
             values = tenant_key(other), tenant_key(tenant)
             connection.execute(copy.format(table, names[0]).encode(), values)
+
+
+async def test_every_server_finds_what_a_restore_brought_back_and_no_more_what_it_took_away(
+    tmp_path: Path, tenant: str
+) -> None:
+    pg = postgres.shared()
+    async with server(tmp_path / "one", pg.url, tenant) as one, server(tmp_path / "other", pg.url, tenant) as other:
+        crane = (await keep(one, "The crane lifts forty tonnes.")).note.id
+        backup = await vault(one).back_up("a test")
+        await other.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(crane, "it sank")))
+        await keep(other, "The ferry leaves at noon.")
+        for memory in (one, other):
+            assert not found(await ask(memory, "crane tonnes"))
+            assert found(await ask(memory, "ferry noon"))
+        await vault(one).restore(backup.backup_id, JournalRecord())
+        for memory in (other, one):
+            assert found(await ask(memory, "crane tonnes")) == ["The crane lifts forty tonnes."]
+            assert not found(await ask(memory, "ferry noon"))
 
 
 async def test_a_restore_beside_writers_keeps_whatever_comes_behind_it(tmp_path: Path, tenant: str) -> None:
