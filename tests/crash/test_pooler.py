@@ -6,7 +6,6 @@ And the statements that were really sent, held against what poolers and distribu
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
 from pathlib import Path
 
 import anyio
@@ -16,9 +15,8 @@ import pytest
 import pgbouncer
 import postgres
 import sent
+from backed_up import backed_up, brought_elsewhere
 from conftest import Effort
-from holdfast.app import new_change_id, now
-from holdfast.backup.row_vault import RowVault
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import WouldPurge, purge
 from holdfast.engine.admin.undo import undo
@@ -26,9 +24,7 @@ from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated
 from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
 from holdfast.model.access import tenant_key
-from holdfast.model.records import JournalRecord
 from holdfast.store.folder import Folder
-from holdfast.store.rows.backups import dump_backups, load_backups
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.moving import dump, load
 from holdfast.store.rows.shared import RowVectors
@@ -112,11 +108,7 @@ async def everything(memory: Memory) -> None:
         await keep(memory, "This is written in the turn of the jobs.")
     await upkeep.sizes()
     await upkeep.purge_trash({"chg_none": ["0" * 64]})
-    assert ports.vault is not None
-    backup = await ports.vault.back_up("a test")
-    await keep(memory, "This is taken away by the restore.")
-    await ports.vault.effect(backup.backup_id)
-    await ports.vault.restore(backup.backup_id, JournalRecord())
+    await backed_up(memory)
     tokens = Confirmations()
     asked = await memory.attend(lambda ports: purge(ports, CALLER, tokens, first, None))
     assert isinstance(asked, WouldPurge)
@@ -135,21 +127,8 @@ async def beside(url: str, tenant: str, folder: Path) -> None:
     await anyio.to_thread.run_sync(dump, database, tenant_key(tenant), out, _quiet)
     await anyio.to_thread.run_sync(load, database, tenant_key(f"{tenant} loaded"), Folder(out), {}, _quiet)
     assert await database.answers()
-    await in_an_empty_memory(database, tenant, folder)
+    await brought_elsewhere(database, tenant, f"{tenant} loaded", folder)
     await database.aclose()
-
-
-async def in_an_empty_memory(database: Database, tenant: str, folder: Path) -> None:
-    """Backups leave a memory, and come into one that has nothing else."""
-    vault = Folder(folder / "backups")
-    assert await anyio.to_thread.run_sync(dump_backups, database, tenant_key(tenant), vault) == 2
-    empty = tenant_key(f"{tenant} empty")
-    assert await anyio.to_thread.run_sync(load_backups, database, empty, vault) == (2, ())
-    late = RowVault(database, empty, lambda: now() + timedelta(days=1000), new_change_id)
-    for backup in await late.backups():
-        await late.restore(backup.backup_id, JournalRecord())
-    await late.back_up("a test")
-    assert [each.reason for each in await late.backups()] == ["a test", "before restore", "before restore"]
 
 
 def _quiet(_done: int, _total: int) -> None:
