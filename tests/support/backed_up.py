@@ -37,6 +37,8 @@ async def backed_up(memory: Memory) -> None:
     assert await vault.back_up_when_due(timedelta(0), "daily", 0.0) is not None
     await vault.restore(backup.backup_id, JournalRecord())
     assert await vault.holding(gone, set())
+    assert memory.ports.upkeep is not None
+    assert (await memory.ports.upkeep.sizes())["vault"] > backup.file_size
 
 
 def _lose(tenant: str, paths: list[str], transaction: Transaction) -> None:
