@@ -64,6 +64,7 @@ _RAISED = "tests/crash/test_raised_errors.py::"
 RAISED = f"{_RAISED}test_an_error_at_any_statement_of_a_change_leaves_it_made_once_and_told_so"
 NOT_HEARD = "test_a_change_whose_commit_was_not_heard_is_not_called_another_servers_who_took_over_meanwhile"
 TENANTS = "tests/crash/test_other_tenants.py::test_every_statement_reaches_rows_as_the_owner_and_none_as_another_tenant"
+_ROW_VAULT = "tests/crash/test_row_vault.py::"
 _COMMANDS = "tests/contract/test_command_line.py::"
 _INSTALL = "tests/contract/test_install.py::"
 _DOCTOR = "tests/contract/test_doctor.py::"
@@ -870,6 +871,21 @@ MUTATIONS = (
              'await follow(self.ports, until=int(self._followed.place.partition(":")[0] or 0))',
              "await follow(self.ports)",
              (f"{_TRACES}test_a_server_that_ends_before_it_heard_of_a_purge_hears_of_it_when_it_is_back",)),
+    Mutation("purge-passes-backups", "fleet", "a backup that is being made keeps what a purge erased",
+             "backup/row_vault.py", "        check_unpurged(transaction, self._tenant)\n", "",
+             (f"{_ROW_VAULT}test_a_backup_that_a_purge_comes_between_has_nothing_of_the_note",)),
+    Mutation("backups-together", "fleet", "two servers make a backup at once", "backup/row_vault.py",
+             "work(transaction) if take_turn(transaction, self._tenant) else _Taken()", "work(transaction)",
+             (f"{_ROW_VAULT}test_a_backup_is_of_one_moment_and_holds_up_no_writer",)),
+    Mutation("restore-unheard", "fleet", "other servers go on with what a restore took away", "engine/sync/follow.py",
+             "if any(each.record.op == RESTORE for each in readings):", "if False:",
+             (f"{_ROW_VAULT}test_every_server_finds_what_a_restore_brought_back_and_no_more_what_it_took_away",)),
+    Mutation("restore-overtaken", "fleet", "what was decided before a restore is written behind it",
+             "store/rows/commits.py", "for key in (WHOLE, *wanted.held.keys)", "for key in wanted.held.keys",
+             (f"{_ROW_VAULT}test_what_was_decided_before_a_restore_is_decided_again",)),
+    Mutation("safety-believed", "fleet", "what came behind the safety backup is lost with a restore",
+             "backup/row_vault.py", "if safety is not None and safety.number != number - 1:", "if False:",
+             (f"{_ROW_VAULT}test_a_restore_comes_to_its_end_though_somebody_writes_all_the_time",)),
     Mutation("metrics-open", "fleet", "anybody reads /metrics", "http/metrics.py",
              'return hmac.compare_digest(given.encode("latin-1"), b"Bearer " + self._token)', "return True",
              (("tests/contract/test_metrics.py::"

@@ -37,6 +37,7 @@ from holdfast.engine.ports import (
     Tokens,
     Transfers,
     Upkeep,
+    Vault,
     new_change_id,
     new_note_id,
     now,
@@ -91,7 +92,7 @@ class Storage:
 
     store: Store
     keeper: MakeKeeper
-    vault: FolderVault | None = None
+    vault: Vault | None = None
     moving: Transfers | None = None
     upkeep: Upkeep | None = None
     recalls: Recalls | None = None
@@ -132,7 +133,7 @@ def build_memory(
         )
     provider = _provider(settings)
     if storage is None and settings.store:
-        storage = row_storage(database or open_database(settings), tenant_key(settings.tenant), Folder(settings.home))
+        storage = row_storage(database or open_database(settings), tenant_key(settings.tenant), settings)
     return _memory(
         settings,
         (provider, provider_beside(settings)),
@@ -176,7 +177,7 @@ def build_tenants(
 
     def build(principal: str) -> Memory:
         its = replace(settings, home=tenant_home(settings.home, principal), tenancy="single")
-        rows = None if database is None else row_storage(database, tenant_key(principal), Folder(its.home), own=False)
+        rows = None if database is None else row_storage(database, tenant_key(principal), its, own=False)
         lending = (None if own is None else Lent(own), None if second is None else Lent(second))
         return _memory(its, lending, lent, computing=computing, storage=rows, alone=False)
 
@@ -358,25 +359,27 @@ async def reach_database(settings: Settings) -> None:
         await database.aclose()
 
 
-def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = True) -> Storage:
+def row_storage(database: Database, tenant: str, settings: Settings, *, own: bool = True) -> Storage:
     """A memory in a database.
 
     Args:
         database: which.
         tenant: see `tenant_key`.
-        folder: for what of it lies on this machine.
+        settings: name the folder for what of it lies on this machine.
         own: the database is closed with the memory.
     """
-    from holdfast.store.rows.moving import dump  # noqa: PLC0415 - most servers have no driver
+    from holdfast.backup.row_vault import RowVault  # noqa: PLC0415 - most servers have no driver
+    from holdfast.store.rows.moving import dump  # noqa: PLC0415 - as above
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
     from holdfast.store.rows.shared import RowFeed, RowRecalls, RowTokens, RowTold, RowVectors  # noqa: PLC0415 - as above
     from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
 
-    store, files = RowNotes(database, tenant, now, new_change_id, own=own), FileSystem()
+    store, files, folder = RowNotes(database, tenant, now, new_change_id, own=own), FileSystem(), Folder(settings.home)
     picturing = picturing_written(lambda place: dump(database, tenant, place), files)
     return Storage(
         store,
         following(store),
+        RowVault(database, tenant, now, new_change_id, settings.vault_retention_days),
         moving=FolderTransfers(folder, files, picturing, now, users_home(folder.home)),
         upkeep=RowUpkeep(database, tenant),
         recalls=RowRecalls(database, tenant),
@@ -389,8 +392,7 @@ def row_storage(database: Database, tenant: str, folder: Folder, *, own: bool = 
 
 
 def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Storage:
-    files = FileSystem()
-    store = NoteFiles(folder, files, now, new_change_id)
+    store = NoteFiles(folder, files := FileSystem(), now, new_change_id)
     return Storage(
         store,
         keeping(store),

@@ -41,7 +41,7 @@ WHISPER: Final = "whisper"
 SERVED_BY: Final = "io.modelcontextprotocol/serverInfo"
 _WITH_APPS: Final = (LISTS[0], LISTS[1])  # which have more for clients that show Apps
 DEFINING: Final = (
-    "__init__.py", "app.py", "backup/vault.py",
+    "__init__.py", "app.py",
     "engine/admin/gate.py", "engine/agent/feedback.py", "engine/maintenance/batches.py",
     "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
     "engine/presence/distilling.py", "engine/view/inspect.py", "engine/view/review.py",

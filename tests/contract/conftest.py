@@ -49,7 +49,6 @@ _FILES = "it is about files: edits by hand, what lies in the folder, what comes 
 _WIRE = "it is about what is on the wire, and notes are none of it"
 _NOTHING = "it keeps no notes"
 ON_THE_FOLDER = {
-    "test_admin_vault": "a vault is of folders; a database has its own backups",
     "test_hand_edits": _FILES, "test_saves_in_place": _FILES, "test_watched_folders": _FILES,
     "test_database_folder": "it is about a folder and a database",
     "test_index_deleted": "it deletes what lies beside the notes in a folder, and copies the folder for that",

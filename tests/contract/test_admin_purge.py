@@ -112,7 +112,6 @@ async def test_a_note_whose_file_a_person_removed_leaves_no_history_either(admin
     assert admin.holding("zanzibar", "quixotic") == []
 
 
-@pytest.mark.files("a vault is of folders")
 async def test_backups_from_before_are_named_and_others_not(admin: Admin) -> None:
     without = (await admin.call("admin_backup"))["backup_id"]
     note = await admin.remember("The zanzibar crane.")

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import anyio
-import jsonschema
 import pytest
 from fastmcp import Client
 
-import holdfast.app
 import holdfast.engine.runtime
-from holdfast.app import build_memory, build_server
-from holdfast.settings import load_settings
+from gate import Admin, behind_the_gate
 from processes import HOLDFAST, http, stdio
-from served import ERAS, Clock
+from served import ERAS
 
 pytestmark = pytest.mark.anyio
 
@@ -58,61 +52,15 @@ RESOURCES = [
 ]
 
 
-class Admin:
-    """A client behind the open gate."""
-
-    def __init__(self, client: Client[Any], home: Path, clock: Clock) -> None:
-        self.client, self.home, self.clock = client, home, clock
-
-    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        result = await self.client.call_tool_mcp(tool, arguments)
-        assert not result.is_error, result.content
-        schema = next(each.output_schema for each in await self.client.list_tools() if each.name == tool)
-        jsonschema.Draft202012Validator(schema).validate(result.structured_content)
-        return dict(result.structured_content or {})
-
-    async def refused(self, tool: str, **arguments: Any) -> str:
-        result = await self.client.call_tool_mcp(tool, arguments)
-        assert result.is_error
-        return str(result.content[0].text)
-
-    async def vault(self) -> list[dict[str, Any]]:
-        [content] = await self.client.read_resource("admin://vault")
-        return list(json.loads(content.text))
-
-    async def contents(self, query: str) -> list[str]:
-        return [hit["content"] for hit in (await self.call("recall", query=query))["results"]]
-
-    def journal(self) -> list[dict[str, Any]]:
-        files = sorted((self.home / "journal").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
-
-
-@asynccontextmanager
-async def behind_the_gate(home: Path, era: str, **environment: str) -> AsyncIterator[Admin]:
-    settings = load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_ENCODER": "none", **environment})
-    clock = Clock()
-    with patch.object(holdfast.app, "now", clock):
-        memory = build_memory(settings)
-        async with memory.running(), Client(build_server(settings, memory, admin=True), mode=era) as client:
-            yield Admin(client, home, clock)
-
-
-@pytest.fixture
-async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[Admin]:
-    async with behind_the_gate(tmp_path / "home", era) as asking:
-        yield asking
-
-
 async def test_a_backup_is_made_listed_and_restored(admin: Admin) -> None:
     await admin.call("remember", content="The crane lifts forty tonnes.")
     backup = await admin.call("admin_backup")
     await admin.call("remember", content="The ferry leaves at noon.")
-    shutil.rmtree(admin.home / "memories")
+    admin.lose("memories")
     dry = await admin.call("admin_restore_backup", backup_id=backup["backup_id"])
     assert dry["dry_run"]
     assert dry["effect"]["back"] == 2  # the Self note is the other
-    assert not (admin.home / "memories").exists()
+    assert admin.notes() == {}
     done = await admin.call("admin_restore_backup", backup_id=backup["backup_id"], confirm=dry["confirm"])
     assert not done["dry_run"]
     assert await admin.contents("crane tonnes") == ["The crane lifts forty tonnes."]
@@ -166,8 +114,7 @@ async def test_nothing_is_restored_without_the_token(admin: Admin, wrong: str) -
 async def test_a_harmed_archive_is_refused_by_name(admin: Admin) -> None:
     one = (await admin.call("admin_backup"))["backup_id"]
     token = (await admin.call("admin_restore_backup", backup_id=one))["confirm"]
-    archive = admin.home / "vault" / f"{one}.tar.gz"
-    archive.write_bytes(archive.read_bytes()[:-1])
+    admin.cut_archive(one)
     assert (await admin.refused("admin_restore_backup", backup_id=one)).startswith("IntegrityError")
     assert (await admin.refused("admin_restore_backup", backup_id=one, confirm=token)).startswith("IntegrityError")
 
@@ -199,7 +146,7 @@ async def test_the_daily_backup_is_taken_by_itself_and_not_of_nothing(tmp_path: 
         patch.object(holdfast.engine.runtime, "BACKUP_LOOK_SECONDS", 0.0),
         patch.object(holdfast.engine.runtime, "START_SECONDS", 0.0),
     ):
-        async with behind_the_gate(tmp_path / "home", era) as admin:
+        async with behind_the_gate(tmp_path / "home", era, HOLDFAST_VAULT_ENABLED="true") as admin:
             await admin.contents("crane")
             await anyio.wait_all_tasks_blocked()
             assert await admin.vault() == []
@@ -226,6 +173,7 @@ async def test_the_daily_backup_can_be_switched_off(tmp_path: Path, era: str) ->
             assert len(await admin.vault()) == 1
 
 
+@pytest.mark.files("it edits a page by hand")
 async def test_a_foreign_change_is_reported_until_it_is_accepted(admin: Admin) -> None:
     await admin.call("now_update", current_task="mend the crane", recent_completions=["paint it"])
     assert await admin.call("admin_accept_integrity") == {"accepted": []}
@@ -242,7 +190,7 @@ async def test_a_foreign_change_is_reported_until_it_is_accepted(admin: Admin) -
     assert [line["by"] for line in admin.journal() if line.get("admin") == "admin_accept_integrity"] == ["local"]
 
 
-async def test_a_restore_raises_no_alarm_and_a_change_after_it_does(admin: Admin) -> None:
+async def test_a_restore_raises_no_alarm(admin: Admin) -> None:
     await admin.call("remember", content="The buoy is green.")
     await admin.call("now_update", current_task="mend the crane", recent_completions=["paint it"])
     backup = (await admin.call("admin_backup"))["backup_id"]
@@ -253,6 +201,13 @@ async def test_a_restore_raises_no_alarm_and_a_change_after_it_does(admin: Admin
     assert (await admin.call("integrity_check"))["overall_safe"] is True
     await admin.call("now_update", current_task="go on")
     assert (await admin.call("integrity_check"))["overall_safe"] is True
+
+
+@pytest.mark.files("it edits a page by hand")
+async def test_a_foreign_change_behind_a_restore_raises_an_alarm(admin: Admin) -> None:
+    await admin.call("now_update", current_task="mend the crane")
+    backup = (await admin.call("admin_backup"))["backup_id"]
+    await admin.confirmed("admin_restore_backup", backup_id=backup)
     now = next((admin.home).glob("**/NOW.md"), None) or next((admin.home / "now").iterdir())
     now.write_text("foreign", "utf-8")
     assert (await admin.call("integrity_check"))["now_md"] is False
@@ -264,6 +219,7 @@ async def until_there_are(admin: Admin, count: int) -> None:
             await anyio.sleep(0.02)
 
 
+@pytest.mark.files("it keeps no notes")
 @pytest.mark.parametrize("arguments", [(), ("--admin",)])
 def test_over_stdio_the_namespace_is_there_only_with_the_flag(
     environment: dict[str, str], era: str, arguments: tuple[str, ...]
@@ -292,6 +248,7 @@ def failure(server: Any, uri: str) -> str:
     return json.dumps(server.read()["error"]).replace(uri, "")
 
 
+@pytest.mark.files("it keeps no notes")
 async def test_over_http_the_namespace_is_never_there(environment: dict[str, str], era: str) -> None:
     with http(environment, "--admin") as (_, port):
         async with Client(f"http://127.0.0.1:{port}/mcp", mode=era) as client:
@@ -331,8 +288,7 @@ async def test_what_waits_for_a_person_is_in_a_backup_too(admin: Admin) -> None:
     await admin.call("run_maintenance", results={"merges": [merge]})
     waiting = await admin.call("admin_list_proposals")
     backup = (await admin.call("admin_backup"))["backup_id"]
-    shutil.rmtree(admin.home / "proposals")
-    shutil.rmtree(admin.home / "memories")
+    admin.lose("proposals", "memories")
     dry = await admin.call("admin_restore_backup", backup_id=backup)
     await admin.call("admin_restore_backup", backup_id=backup, confirm=dry["confirm"])
     assert await admin.call("admin_list_proposals") == waiting

@@ -142,7 +142,6 @@ def completed(door: Pipe | Web, template: str) -> dict[str, Any]:
     return door.ask("completion/complete", ref=reference, argument={"name": name, "value": "mem"})
 
 
-@pytest.mark.files("a vault is of folders, and is listed with the rest")
 @pytest.mark.parametrize("name", OPEN)
 def test_behind_the_open_gate_everything_is_there(doors: Any, behind: Behind, era: str, name: str) -> None:
     with doors(name) as door:

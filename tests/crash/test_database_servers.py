@@ -306,8 +306,9 @@ async def test_who_writes_all_the_time_keeps_no_other_server_from_answering_and_
         assert 2 <= looks <= 20
 
 
-async def test_servers_of_the_schema_before_go_on_beside_newer_ones(
-    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("former", range(1, schema.VERSION))
+async def test_servers_of_a_schema_before_go_on_beside_newer_ones(
+    tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch, former: int
 ) -> None:
     """An upgrade without downtime: the tables are migrated first, then one server after the other is exchanged."""
     pg = postgres.shared()
@@ -316,22 +317,29 @@ async def test_servers_of_the_schema_before_go_on_beside_newer_ones(
     with psycopg.connect(pg.owner, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     with monkeypatch.context() as before, psycopg.connect(owner, autocommit=True) as connection:
-        before.setattr(schema, "STEPS", schema.STEPS[:1])
-        before.setattr(schema, "VERSION", 1)
-        before.setattr(schema, "TABLES", schema._FIRST_TABLES)
-        assert schema.migrate(connection, postgres.ROLE) == (0, 1)
+        before.setattr(schema, "STEPS", schema.STEPS[:former])
+        before.setattr(schema, "VERSION", former)
+        before.setattr(schema, "TABLES", sum(schema.TABLES_OF_STEPS[:former], ()))
+        assert schema.migrate(connection, postgres.ROLE) == (0, former)
     async with servers(tmp_path / "early", url, tenant, 1) as (early,):
         with pytest.raises(StorageError, match="holdfast store migrate"):
             await keep(early, "This comes before the tables.")
     with psycopg.connect(owner, autocommit=True) as connection:
-        assert schema.migrate(connection) == (1, schema.VERSION)  # roles that had rights have them on new tables too
+        assert schema.migrate(connection) == (
+            former,
+            schema.VERSION,
+        )  # roles that had rights have them on new ones too
     with monkeypatch.context() as before:
-        before.setattr(schema, "VERSION", 1)
+        before.setattr(schema, "VERSION", former)
         with psycopg.connect(url, autocommit=True) as connection:
             schema.check_schema(connection)
     async with servers(tmp_path, url, tenant) as (one, other):
         await keep(one, "The tables are new.")
         assert found(await ask(other, "tables")) == ["The tables are new."]
+        assert one.ports.vault is not None
+        assert other.ports.vault is not None
+        made = await one.ports.vault.back_up("a test")
+        assert await other.ports.vault.verify(made.backup_id) == made
 
 
 async def test_tables_of_a_newer_schema_are_worked_with_where_that_says_so_and_left_alone(

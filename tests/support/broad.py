@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import anyio
 
+from backed_up import backed_up, brought_elsewhere
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Deleted, WouldDelete, WouldPurge, delete_note, purge
 from holdfast.engine.admin.undo import undo
@@ -38,6 +39,7 @@ async def everything(memory: Memory) -> None:
     await _pages(memory)
     await _past(memory, note)
     await _jobs(memory)
+    await backed_up(memory)
     await _purge(memory, note)
 
 
@@ -149,6 +151,7 @@ async def beside(url: str, tenant: str, folder: Path) -> None:
     assert await shared.RowTold(database, key).tell_today("a hint", NOW[:10])
     assert await shared.RowFeed(database, tenant_key).numbers([tenant])
     await anyio.to_thread.run_sync(_moved, database, tenant, folder / "dumped")
+    await brought_elsewhere(database, tenant, f"{tenant} loaded", folder)
     assert await database.answers()
     await database.aclose()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -91,6 +92,34 @@ class Admin:
             }
         root = self.home / "memories"
         return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+    async def vault(self) -> list[dict[str, Any]]:
+        """Every backup, newest first."""
+        [content] = await self.client.read_resource("admin://vault")
+        return list(json.loads(content.text))
+
+    def lose(self, *tops: str) -> None:
+        """Take notes (`memories`) or the pages of a folder away, past the server."""
+        for top in tops:
+            if not isinstance(store := self.memory.ports.store, RowNotes):
+                shutil.rmtree(self.home / top)
+            elif top == "memories":
+                rows_of(store, "DELETE FROM holdfast.notes WHERE tenant = %s RETURNING path")
+            else:
+                gone = "DELETE FROM holdfast.pages WHERE tenant = %s AND starts_with(path, %s) RETURNING path"
+                assert rows_of(store, gone, f"{top}/")
+
+    def cut_archive(self, backup_id: str) -> None:
+        """Take the last byte of a backup's archive away; there is no other backup."""
+        if isinstance(store := self.memory.ports.store, RowNotes):
+            cut = (
+                "UPDATE holdfast.backup_parts SET data = substr(data, 1, octet_length(data) - 1)"
+                " WHERE tenant = %s AND backup = %s AND file = 'archive' RETURNING part"
+            )
+            assert rows_of(store, cut, backup_id) == [(0,)]
+            return
+        archive = self.home / "vault" / f"{backup_id}.tar.gz"
+        archive.write_bytes(archive.read_bytes()[:-1])
 
     def holding(self, *words: str) -> list[str]:
         """Everything of which some byte is part of one of these words, in whatever case: files and rows."""

@@ -28,7 +28,7 @@ ERROR_NAMES = (
     "InvalidArgumentError", "LimitExceededError", "SecretRefusedError", "MemoryNotFoundError", "AmbiguousIdError",
     "ProtectedNoteError", "ConflictError", "StorageError", "QuarantinedError", "IndexSchemaError", "EncoderError",
     "EventNotFoundError", "ChangeNotFoundError", "UndoConflictError", "IntegrityError", "BatchNotFoundError",
-    "ProposalNotFoundError", "UndoRefusedError",
+    "ProposalNotFoundError", "UndoRefusedError", "BackupNotFoundError",
 )  # fmt: skip
 NAME_WITHIN = 120
 

@@ -69,18 +69,18 @@ def _at(url: str, used: list[Path], home: Path) -> dict[str, str]:
 
 def in_rows(url: str, used: list[Path], settings: Settings, folder: Folder, *, alone: bool) -> Storage:
     """The memory of a folder's name as rows, with all that servers share; each has an index of its own."""
-    del settings, alone
+    del alone
     used.append(folder.home)
     folder.derived.mkdir(parents=True, exist_ok=True)  # of the index, which is a file in any case
     database, tenant = Database(url), tenant_key(str(folder.home))
     store = RowNotes(database, tenant, _now, new_change_id)
-    return replace(row_storage(database, tenant, folder), store=store, keeper=following(store))
+    return replace(row_storage(database, tenant, settings), store=store, keeper=following(store))
 
 
-def rows_of(store: RowNotes, statement: str) -> list[tuple[Any, ...]]:
-    """What a statement with the tenant as its one value finds."""
+def rows_of(store: RowNotes, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    """What a statement finds whose first value is the tenant."""
     return store._database.transact(
-        store._tenant, lambda transaction: transaction.ask(statement, store._tenant).fetchall()
+        store._tenant, lambda transaction: transaction.ask(statement, store._tenant, *values).fetchall()
     )
 
 

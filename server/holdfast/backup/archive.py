@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, Protocol
 
 from holdfast.errors import IntegrityError
 from holdfast.store.filesystem import FILE_MODE, FileSystem
@@ -167,7 +167,21 @@ _OVERHEAD = 16 * 1024  # bytes of headers that one file may have
 _HARM = (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, UnicodeError, ValueError)
 
 
-Taker = Callable[[str, Packed], BinaryIO | None]  # where a file goes: a new one, or None where it is only checked
+class Target(Protocol):
+    """Where bytes go one after the other."""
+
+    def write(self, data: bytes | memoryview, /) -> int: ...
+    def close(self) -> None: ...
+
+
+class Readable(Protocol):
+    """Where an archive is read from; `read` may give fewer bytes than were asked for."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+    def seek(self, at: int, /) -> int: ...
+
+
+Taker = Callable[[str, Packed], Target | None]  # where a file goes, which is closed behind it; None: it is only checked
 
 
 class UnreadableError(Exception):
@@ -177,7 +191,7 @@ class UnreadableError(Exception):
 class _Counted(io.RawIOBase):
     """Writes through, counting and hashing."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Target) -> None:
         self._file = file
         self._hash = hashlib.sha256()
         self.size = 0
@@ -196,10 +210,16 @@ class _Counted(io.RawIOBase):
         return self._hash.hexdigest()
 
 
+class Chunked(Protocol):
+    """What the bytes of one file are read from."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
 class _Exactly(io.RawIOBase):
     """So many bytes of a file, hashed; zeros where somebody has cut it short meanwhile."""
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
+    def __init__(self, file: Chunked, size: int) -> None:
         self._file = file
         self._left = size
         self.hash = hashlib.sha256()
@@ -213,16 +233,56 @@ class _Exactly(io.RawIOBase):
         return data
 
 
-class ArchiveWriter:
-    """An archive that is being written; `files` are those that are in it."""
+class ArchiveStream:
+    """An archive that is being written; `files` are those that are in it.
+
+    Args:
+        target: where its bytes go.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._counted = _Counted(target)
+        self._gzip = gzip.GzipFile("", "wb", LEVEL, self._counted, mtime=0)
+        self._tar = tarfile.TarFile(mode="w", fileobj=self._gzip, format=tarfile.PAX_FORMAT)
+        self.files: dict[str, Packed] = {}
+
+    def add_bytes(self, path: str, data: bytes, modified_ns: int) -> None:
+        """Add a file of these bytes."""
+        self._add(path, data, modified_ns)
+        self.files[path] = Packed(hashlib.sha256(data).hexdigest(), len(data), modified_ns)
+
+    def add_read(self, path: str, source: Chunked, size: int, modified_ns: int) -> None:
+        """Add a file that is read meanwhile: so many bytes of it."""
+        reader = _Exactly(source, size)
+        self._tar.addfile(_member(path, size, modified_ns), reader)
+        self._forget_members()
+        self.files[path] = Packed(reader.hash.hexdigest(), size, modified_ns)
+
+    def add_first(self, path: str, data: bytes) -> None:
+        """Add what tells of the other files, and is none of them."""
+        self._add(path, data, 0)
+
+    def end(self) -> tuple[str, int]:
+        """Write what is left; the archive's SHA-256 and size."""
+        self._tar.close()
+        self._gzip.close()
+        return self._counted.checksum, self._counted.size
+
+    def _add(self, path: str, data: bytes, modified_ns: int) -> None:
+        self._tar.addfile(_member(path, len(data), modified_ns), io.BytesIO(data))
+        self._forget_members()
+
+    def _forget_members(self) -> None:
+        self._tar.members = []  # type: ignore[attr-defined] # it would keep them all
+
+
+class ArchiveWriter(ArchiveStream):
+    """An archive that is being written into a file, of files."""
 
     def __init__(self, disk: FileSystem, path: Path) -> None:
         self._disk = disk
         self._file = disk.begin(path)
-        self._counted = _Counted(self._file)
-        self._gzip = gzip.GzipFile("", "wb", LEVEL, self._counted, mtime=0)
-        self._tar = tarfile.TarFile(mode="w", fileobj=self._gzip, format=tarfile.PAX_FORMAT)
-        self.files: dict[str, Packed] = {}
+        super().__init__(self._file)
 
     def add(self, path: str, source: Path, most: int | None = None) -> None:
         """Add a file, or its first `most` bytes.
@@ -235,11 +295,9 @@ class ArchiveWriter:
             status = os.fstat(file.fileno())
             size = status.st_size if most is None else min(most, status.st_size)
             if size <= CHUNK:  # most files: whole, or not at all, whoever is cutting it short
-                self._add_bytes(path, _read(file, size), status.st_mtime_ns)
+                self.add_bytes(path, _read(file, size), status.st_mtime_ns)
             else:
-                reader = _Exactly(file, size)
-                self._tar.addfile(_member(path, size, status.st_mtime_ns), reader)
-                self.files[path] = Packed(reader.hash.hexdigest(), size, status.st_mtime_ns)
+                self.add_read(path, file, size, status.st_mtime_ns)
 
     def add_changed(self, path: str, source: Path, change: Callable[[bytes], bytes]) -> bool:
         """Add a small file as `change` makes it, or not at all where that is nothing; whether it was changed.
@@ -252,24 +310,15 @@ class ArchiveWriter:
             data = _read(file, CHUNK)
             changed = change(data)
             if changed:
-                self._add_bytes(path, changed, os.fstat(file.fileno()).st_mtime_ns)
+                self.add_bytes(path, changed, os.fstat(file.fileno()).st_mtime_ns)
         return changed != data
-
-    def add_first(self, path: str, data: bytes) -> None:
-        """Add what tells of the other files, and is none of them."""
-        self._tar.addfile(_member(path, len(data), 0), io.BytesIO(data))
-
-    def _add_bytes(self, path: str, data: bytes, modified_ns: int) -> None:
-        self._tar.addfile(_member(path, len(data), modified_ns), io.BytesIO(data))
-        self.files[path] = Packed(hashlib.sha256(data).hexdigest(), len(data), modified_ns)
 
     def finish(self) -> tuple[str, int]:
         """Flush everything to the disk; the archive's SHA-256 and size."""
-        self._tar.close()
-        self._gzip.close()
+        written = self.end()
         self._disk.flush_file(self._file)
         self._file.close()
-        return self._counted.checksum, self._counted.size
+        return written
 
     def abandon(self) -> None:
         """Let go of the file, finished or not: an unfinished one is not wanted, so it need not come to the disk."""
@@ -315,7 +364,7 @@ class _Bounded(io.RawIOBase):
         return data
 
 
-def check_sum(file: BinaryIO, manifest: Manifest) -> None:
+def check_sum(file: Readable, manifest: Manifest) -> None:
     """Compare the archive with the checksum in its manifest.
 
     Raises:
@@ -331,7 +380,7 @@ def check_sum(file: BinaryIO, manifest: Manifest) -> None:
 
 
 @contextmanager
-def unpacking(file: BinaryIO, manifest: Manifest, take: Taker, *, embedded: int = -1) -> Iterator[Callable[[], bool]]:
+def unpacking(file: Readable, manifest: Manifest, take: Taker, *, embedded: int = -1) -> Iterator[Callable[[], bool]]:
     """Read an archive file by file; the block calls what it is given until that says that there is no more.
 
     Args:
@@ -400,7 +449,7 @@ def _is_plain(member: tarfile.TarInfo) -> bool:
         return False
 
 
-def _copied(source: IO[bytes], target: BinaryIO | None) -> str:
+def _copied(source: IO[bytes], target: Target | None) -> str:
     """Copy to the end; the SHA-256 of what was copied."""
     total = hashlib.sha256()
     try:

@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -120,10 +120,9 @@ class BackupFolder:
     def holds(self, backup_id: str, name: str, hashes: Collection[str]) -> bool:
         """Whether a file of a backup has `name` in its own, or one of these hashes; or nobody can tell."""
         try:
-            files = self.manifest(backup_id).files
+            return has_file(self.manifest(backup_id), name, hashes)
         except IntegrityError:
             return True
-        return any(name in path or packed.sha256 in hashes for path, packed in files.items())
 
     def prune(self, oldest: str) -> None:
         """Remove backups that are older than an instant; the newest always stays."""
@@ -161,6 +160,11 @@ class BackupFolder:
         return self._folder.vault / f"{backup_id}.json"
 
 
+def has_file(manifest: Manifest, name: str, hashes: Collection[str]) -> bool:
+    """Whether a file of a backup has `name` in its own, or one of these SHA-256 sums."""
+    return any(name in path or packed.sha256 in hashes for path, packed in manifest.files.items())
+
+
 Answer = TypeVar("Answer")
 
 log = structlog.get_logger()
@@ -179,6 +183,7 @@ class Effect:
     changed: int
     gone: int  # there now, and not in the backup
     same: int
+    strange: int = 0  # files of a folder in the backup that a database has no place for
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +421,7 @@ class FolderVault:
 
     async def _make(self, reason: str, pause: float, *, is_quiet: bool = False) -> tuple[Backup, FolderSnapshot]:
         now = self._clock()
-        backup_id = f"omi_backup_full_{now:%Y%m%d_%H%M%S_%f}_{secrets.token_hex(4)}"
+        backup_id = new_backup_id(now)
         staging = self._folder.vault / f".{backup_id}.tmp"
         await _on_disk(self._files.make_folder, staging)
         try:
@@ -493,8 +498,17 @@ class FolderVault:
         return True
 
     async def _is_due(self, every: timedelta) -> bool:
-        now = self._clock()
-        return not any(abs(now - moment(backup.created_at)) < every for backup in await self.backups())
+        return is_due(await self.backups(), self._clock(), every)
+
+
+def new_backup_id(now: datetime) -> str:
+    """An id that no other backup has."""
+    return f"omi_backup_full_{now:%Y%m%d_%H%M%S_%f}_{secrets.token_hex(4)}"
+
+
+def is_due(backups: Iterable[Backup], now: datetime, every: timedelta) -> bool:
+    """Whether none of these is younger than `every`, nor as far in the future."""
+    return not any(abs(now - moment(backup.created_at)) < every for backup in backups)
 
 
 def _hash_of(disk: FileSystem, path: Path) -> str | None:

@@ -364,21 +364,16 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[CheckResult]:
     yield from _pages(looked.report)
     yield from _files(looked)
     yield _vectors(looked.vectors)
-    if not settings.store:  # a database knows no change without an outcome, and makes backups by its own means
-        yield from _of_the_folder(looked, settings)
+    if not settings.store:  # a database knows no change without an outcome
+        yield from _left_open(looked.open_changes, settings.home)
+    if settings.vault_enabled and looked.numbers.notes and looked.numbers.last_backup is None:
+        yield CheckResult("backup", "warn", "there is none yet", "A running server makes one each day.")
     if looked.damaged:
         places = ", ".join(f"journal/{place}" for place in looked.damaged_at)
         more = " and more" if looked.damaged > len(looked.damaged_at) else ""
         yield CheckResult("journal lines", "warn", f"{looked.damaged:,} cannot be read: {places}{more}", DAMAGED_REMEDY)
     else:
         yield CheckResult("journal lines", "ok", "every line can be read")
-
-
-def _of_the_folder(looked: _Looked, settings: Settings) -> Iterator[CheckResult]:
-    """What only a folder has."""
-    yield from _left_open(looked.open_changes, settings.home)
-    if settings.vault_enabled and looked.numbers.notes and looked.numbers.last_backup is None:
-        yield CheckResult("backup", "warn", "there is none yet", "A running server makes one each day.")
 
 
 async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:

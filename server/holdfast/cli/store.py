@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -113,14 +113,20 @@ def _load(settings: Settings, options: argparse.Namespace) -> int:
 
 
 async def _load_quietly(settings: Settings, home: Path) -> Moved:
+    from holdfast.store.rows.backups import load_backups  # noqa: PLC0415 - as above
     from holdfast.store.rows.moving import load  # noqa: PLC0415 - as above
 
     await reach_database(settings)
-    database, screen = open_database(settings), err()
+    database, tenant, screen = open_database(settings), tenant_key(settings.tenant), err()
+    backups, harmed = 0, tuple[str, ...]()
     store = NoteFiles(Folder(home), FileSystem(), now, new_change_id)
 
     def tell(done: int, total: int) -> None:
         screen.progress(done, total, "files")
+
+    def beside() -> None:
+        nonlocal backups, harmed
+        backups, harmed = load_backups(database, tenant, Folder(home))
 
     try:
         await store.open()
@@ -128,8 +134,9 @@ async def _load_quietly(settings: Settings, home: Path) -> Moved:
             await stack.enter_async_context(store.alone())
             await stack.enter_async_context(store.quiet())
             given = given_ids(await store.past.records())
-            work = partial(load, database, tenant_key(settings.tenant), Folder(home), given, tell)
-            return await anyio.to_thread.run_sync(work)
+            work = partial(load, database, tenant, Folder(home), given, tell, beside)
+            moved = await anyio.to_thread.run_sync(work)
+            return replace(moved, left=(*moved.left, *harmed), backups=backups)
     finally:
         screen.clear()
         await store.aclose()
@@ -142,13 +149,20 @@ def _dump(settings: Settings, options: argparse.Namespace) -> int:
 
 
 async def _dump_whole(settings: Settings, home: Path) -> Moved:
+    from holdfast.store.rows.backups import dump_backups  # noqa: PLC0415 - as above
     from holdfast.store.rows.moving import check_named, dump  # noqa: PLC0415 - as above
 
     await reach_database(settings)
-    database, tenant = open_database(settings), tenant_key(settings.tenant)
+    database, tenant, backups = open_database(settings), tenant_key(settings.tenant), 0
+
+    def beside() -> None:
+        nonlocal backups
+        backups = dump_backups(database, tenant, Folder(home))
+
     try:
         await anyio.to_thread.run_sync(check_named, database, tenant)
-        return await anyio.to_thread.run_sync(dump, database, tenant, home)
+        moved = await anyio.to_thread.run_sync(partial(dump, database, tenant, home, beside=beside))
+        return replace(moved, backups=backups)
     finally:
         await database.aclose()
 
@@ -173,6 +187,6 @@ def _tell(moved: Moved, options: argparse.Namespace, verb: str) -> int:
     else:
         out().say(
             f"{counted(moved.files, 'file')} and {counted(moved.lines, 'line')} of the journal {verb}; "
-            f"{moved.fresh:,} of the files were not there yet."
+            f"{moved.fresh:,} of the files were not there yet. {counted(moved.backups, 'backup')} went along."
         )
     return DONE

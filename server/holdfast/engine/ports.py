@@ -10,14 +10,14 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from secrets import randbits
 from typing import Any, Protocol, TypeVar
 
 import anyio
 
 from holdfast.backup.export import Exported
-from holdfast.backup.vault import FolderVault
+from holdfast.backup.vault import Effect, Restored
 from holdfast.batching import Batcher
 from holdfast.encode.provider import KeptEncoders, Provider, SharedVectors
 from holdfast.engine.state import Computing, DueSignal, EventBus, Quota, Refusals, Tips, Uses, Warmth
@@ -30,7 +30,7 @@ from holdfast.model.records import FileChange, JournalRecord, RecallEvent
 from holdfast.model.secrets import Redaction
 from holdfast.settings import SecretsMode
 from holdfast.store.history import Erasure, PastText, Remains
-from holdfast.store.stored import Change, Committed, Mark, Page, PageChange, Stored, Unreadable
+from holdfast.store.stored import Backup, Change, Committed, Mark, Page, PageChange, Stored, Unreadable
 from holdfast.store.transcripts.queue import TranscriptQueue
 
 Answer = TypeVar("Answer")
@@ -173,6 +173,23 @@ class Upkeep(Protocol):
     def close(self) -> None: ...
 
 
+class Vault(Protocol):
+    """Backups of the whole memory; see `holdfast.backup.vault.FolderVault` and `holdfast.backup.row_vault.RowVault`.
+
+    While a purge is `resting`, no backup that is made counts before that is done, or it lacks what was purged.
+    """
+
+    async def back_up(self, reason: str, *, pause: float = 0.0) -> Backup: ...
+    async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None: ...
+    async def backups(self) -> list[Backup]: ...
+    async def verify(self, backup_id: str) -> Backup: ...
+    async def effect(self, backup_id: str) -> Effect: ...
+    async def restore(self, backup_id: str, said: JournalRecord) -> Restored: ...
+    def resting(self) -> AbstractAsyncContextManager[None]: ...
+    async def holding(self, name: str, hashes: Collection[str]) -> list[str]: ...
+    def close(self) -> None: ...
+
+
 class Transfers(Protocol):
     """Moving in and out; see `holdfast.importers.open.FolderTransfers`."""
 
@@ -237,7 +254,7 @@ class Ports:
     `encoder` is None where the settings ask for none. `redact` replaces secrets in a text that is to be stored.
     `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
     where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
-    process who want to know what happens. `vault` is None where the storage makes its own backups.
+    process who want to know what happens. `vault` is None where the storage keeps no backups.
     `fleet` is None where one server has the memory for itself, or shares all of it as files.
     `beside` encodes into a second set for what `encoder` cannot read; None where the settings ask for none.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
@@ -274,7 +291,7 @@ class Ports:
     first_seen: dict[str, Baseline] = field(
         default_factory=dict
     )  # pages as they were first seen, until that is recorded
-    vault: FolderVault | None = None
+    vault: Vault | None = None
     daily_backups: bool = False
     fleet: Fleet | None = None
     beside: OwnEncoder | None = None

@@ -209,7 +209,7 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
     if values["enable_consensus"]:
         yield "security.enable_consensus does nothing here."
     if values["vault_provider"] != "local":
-        yield "vault.provider r2 is not there: backups stay in the folder vault/ on this machine; copy them elsewhere."
+        yield "vault.provider r2 is not there: backups stay in the memory's own vault; copy them elsewhere."
     variable = _KEYED.get(values["encoder"])
     if variable and (values["encoder_key"].text or values["keys"][variable]) and is_in_clear(values["encoder_url"]):
         yield (
@@ -217,7 +217,7 @@ def remarks_on(values: Mapping[str, Any]) -> Iterator[str]:
             "Use https or a tunnel to this machine; where no key is needed, give none."
         )
     if values["store"]:
-        yield "HOLDFAST_STORE: edits by hand, the vault and HOLDFAST_WATCH are not there."
+        yield "HOLDFAST_STORE: edits by hand and HOLDFAST_WATCH are not there."
     if short := [str(number) for number, token in enumerate(values["auth_tokens"], 1) if token.is_short]:
         yield (
             f"HOLDFAST_AUTH_TOKENS has tokens of fewer than {SHORTEST_TOKEN} characters, which can be guessed: entry "

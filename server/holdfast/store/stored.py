@@ -118,6 +118,12 @@ def read_manifest(data: bytes) -> Manifest:
     return Manifest(backup, files)
 
 
+def head_of(manifest: bytes) -> bytes:
+    """The beginning of a rendered manifest, which tells of the backup and names no file."""
+    head, found, _ = manifest.partition(_FILES)
+    return head + found
+
+
 def read_head(data: bytes) -> Backup | None:
     """The backup that the beginning of a manifest tells of; None where it is none."""
     head, found, _ = data.partition(_FILES)

@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
-from holdfast.backup.vault import Effect, FolderVault, Restored
-from holdfast.engine.ports import Attending, Caller, Ports
+from holdfast.backup.vault import Effect, Restored
+from holdfast.engine.ports import Attending, Caller, Ports, Vault
 from holdfast.engine.sync.replay import look_back
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, StorageError
 from holdfast.index.journal import LineRow, LinesWanted
@@ -317,7 +317,7 @@ def _as_record(answer: object) -> dict[str, str]:
             return {}
 
 
-def _vault(ports: Ports) -> FolderVault:
+def _vault(ports: Ports) -> Vault:
     if ports.vault is None:
-        raise StorageError("This storage keeps no backups of its own.", "Back up the database that it is in.")
+        raise StorageError("This storage keeps no backups.", "It is gone with the process that holds it.")
     return ports.vault

@@ -17,10 +17,12 @@ from holdfast.engine.sync.replay import deletions
 from holdfast.errors import (
     AmbiguousIdError,
     ConflictError,
+    HoldfastError,
     IntegrityError,
     InvalidArgumentError,
     MemoryNotFoundError,
     ProtectedNoteError,
+    StorageError,
     UndoConflictError,
 )
 from holdfast.index.projection import text_to_encode
@@ -301,9 +303,9 @@ class NoteTraces:
     history: int
     trash: int
     journal_lines: int
-    backups: tuple[str, ...]
     told_by: tuple[str, ...]
     waiting_turns: int = 0
+    backups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +342,8 @@ async def purge(
     repeated = await _repeated(ports, remains, None)  # which may take long: under the locks only what came since
     if confirm is None:
         token = await give_token(ports, tokens, _about(caller, note_id, remains))
-        return WouldPurge(await _kept(ports, note_id, remains, repeated), token)
+        kept = await _kept(ports, note_id, remains, repeated)
+        return WouldPurge(replace(kept, backups=await _backups_with(ports, note_id, remains)), token)
     async with AsyncExitStack() as stack:
         if ports.vault is not None:
             await stack.enter_async_context(ports.vault.resting())
@@ -362,7 +365,7 @@ async def purge(
         await ports.index.erase()
         said = JournalRecord(by=caller.principal, source=caller.source, admin=PURGE)
         await ports.store.past.erase(Erasure(note_id, paths, said, encoded))
-    return Purged(kept)
+        return Purged(replace(kept, backups=await _backups_still_with(ports, note_id, remains)))
 
 
 async def _target(ports: Ports, node_id: str) -> str:
@@ -397,7 +400,6 @@ async def _repeated(ports: Ports, remains: Remains, before: Repeated | None) -> 
 
 
 async def _kept(ports: Ports, note_id: str, remains: Remains, repeated: Repeated | None) -> NoteTraces:
-    backups = await ports.vault.holding(note_id, remains.hashes) if ports.vault is not None else []
     heirs = {each for each, _ in await ports.index.matching(note_id, _SHOWN)}
     links = await ports.index.links([note_id])
     heirs |= {link.source for link in links if link.type == "derived_from" and link.target == note_id}
@@ -407,10 +409,28 @@ async def _kept(ports: Ports, note_id: str, remains: Remains, repeated: Repeated
         history=len(remains.past),
         trash=len(remains.trash),
         journal_lines=remains.lines,
-        backups=tuple(backups),
         told_by=tuple(sorted(heirs - {note_id})),
         waiting_turns=len(repeated.turns) if repeated is not None else 0,
     )
+
+
+async def _backups_with(ports: Ports, note_id: str, remains: Remains) -> tuple[str, ...]:
+    return () if ports.vault is None else tuple(await ports.vault.holding(note_id, remains.hashes))
+
+
+async def _backups_still_with(ports: Ports, note_id: str, remains: Remains) -> tuple[str, ...]:
+    """The same behind the erasing: from then on none is made that has the note.
+
+    Raises:
+        StorageError: the note is erased, and the backups could not be read.
+    """
+    try:
+        return await _backups_with(ports, note_id, remains)
+    except HoldfastError as error:
+        raise StorageError(
+            f"The note is erased; which older backups hold it could not be read: {error.sentence}",
+            "See admin://vault for those there are; look before you repeat it.",
+        ) from error
 
 
 def _about(caller: Caller, note_id: str, remains: Remains) -> tuple[str, ...]:

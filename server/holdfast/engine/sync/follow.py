@@ -20,7 +20,7 @@ from holdfast.index.journal import Advance
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import NoteRow, Update, text_to_encode
 from holdfast.index.rows import FileRow
-from holdfast.model.records import OPERATIONS, PURGE
+from holdfast.model.records import OPERATIONS, PURGE, RESTORE
 from holdfast.store.folder import id_in_name
 from holdfast.store.stored import Followed, Stored, Unreadable
 
@@ -232,19 +232,21 @@ class Follower:
         return False
 
     async def _take_all(self) -> None:
-        """Bring in every note whose version is another than the index knows."""
+        """Bring in every note whose version is another than the index knows, and know the journal up to here."""
         place = await self._store.journal_end()
+        await self._compare_all()
+        self._followed.place = place
+
+    async def _compare_all(self) -> None:
         known = await self.ports.index.files()
         if not known:
             await self._fill()
-            self._followed.place = place
             return
         marks = await self._store.every()
         paths = sorted(path for path, mark in marks.items() if not _is_known(known.get(path), mark))
         for start in range(0, len(paths), _BATCH):
             await self._take(paths[start : start + _BATCH])
         await self._take(sorted(known.keys() - marks.keys()))
-        self._followed.place = place
 
     async def _fill(self) -> None:
         """Bring every note into an index that has none: while one page of them is written, the next is read."""
@@ -276,6 +278,8 @@ class Follower:
             paths = {file.path for each in readings for file in each.record.files if not file.is_page}
             paths |= await self._of_void([change for each in readings for change in each.record.void])
             await self._take(sorted(paths | await self._of_purged(readings)))
+            if any(each.record.op == RESTORE for each in readings):  # a backup took the place of all that was there
+                await self._compare_all()
             self._followed.place = readings[-1].place
             if len(readings) < SLICE:
                 break

@@ -20,6 +20,7 @@ from holdfast.errors import ConflictError, StorageError
 from holdfast.model.records import FileChange, JournalRecord
 from holdfast.store.rows.database import Asked, Database, Transaction, is_of_one
 from holdfast.store.rows.texts import (
+    WHOLE,
     Text,
     add_numbers,
     delete,
@@ -319,7 +320,7 @@ def _ask(transaction: Transaction, tenant: str, group: Sequence[Wanted]) -> _Loo
     )  # fmt: skip
     newest = transaction.ask(
         "SELECT key, seq FROM holdfast.touched WHERE tenant = %s AND key = ANY(%s)",
-        tenant, sorted({key for each in group for key in each.held.keys}),
+        tenant, sorted({WHOLE, *(key for each in group for key in each.held.keys)}),
     )  # fmt: skip
     notes, pages = (transaction.ask(each.statement, *each.values) if each else None for each in questions)
     return _Look(group, lines, newest, notes, pages)
@@ -340,7 +341,7 @@ def _check_first(wanted: Wanted, seen: _Seen) -> None:
         ConflictError: somebody came first.
     """
     base = wanted.held.base
-    if base is not None and any(seen.newest.get(key, 0) > base for key in wanted.held.keys):
+    if base is not None and any(seen.newest.get(key, 0) > base for key in (WHOLE, *wanted.held.keys)):
         raise came_second()
     for file in wanted.files:
         text = seen.before.get(file)

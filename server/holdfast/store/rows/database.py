@@ -48,7 +48,10 @@ HURRIED_SECONDS: Final = 2.0  # of a look that can do without: what the index kn
 _PAUSES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # between tries, each drawn anew up to twice as long
 _IDLE_IN_TRANSACTION: Final = "5s"  # a server that hangs in the middle keeps the others waiting so long
 _IDLE_WHILE_READING: Final = "10min"  # one that holds no locks, and writes files between its statements
+_STAY_SECONDS: Final = 0.5  # after which one that is at work says so
+_IDLE_AT_LENGTH: Final = "1min"  # one that works on all of a memory, and holds up nobody who reads or writes it
 _LOCK_TIMEOUT: Final = "10s"
+_MOST_AT_LENGTH: Final = 5  # tries of work that takes longer than the patience
 _ONE_MOMENT: Final = "REPEATABLE READ READ ONLY"
 _PASSING: Final = (
     psycopg.OperationalError,
@@ -128,6 +131,7 @@ class Transaction:
         self._connection = connection
         self._pipeline = pipeline
         self._is_behind = False
+        self._heard = time.monotonic()  # when the server last heard of us, at the latest
 
     def ask(self, statement: str, *values: object) -> Asked:
         """Send a statement."""
@@ -142,6 +146,12 @@ class Transaction:
         if self._is_behind:
             self._pipeline.sync()
             self._is_behind = False
+            self._heard = time.monotonic()
+
+    def stay(self) -> None:
+        """Have the server know that this side is at work, where it did not hear of it for a moment."""
+        if time.monotonic() - self._heard > _STAY_SECONDS:
+            self.ask("SELECT 1").fetchone()
 
     def each(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         """Send a statement once for each of these rows."""
@@ -199,6 +209,15 @@ class Database:
             StorageError: the database did not answer in time, or refused.
         """
         return await self._in_thread(partial(self.transact, tenant, work, flush=flush))
+
+    async def at_one_moment(self, tenant: str, work: Callable[[Transaction], Answer]) -> Answer:
+        """As `run`, for work that takes its time: whatever it reads is of one moment, and it is to hold up no writer.
+
+        Raises:
+            StorageError: the database did not answer in time, or refused.
+        """
+        begin = partial(_begin, tenant=tenant, isolation="REPEATABLE READ", idle=_IDLE_AT_LENGTH)
+        return await self._in_thread(partial(self._lasting, partial(_transacted, begin, work)))
 
     async def read(self, tenant: str, *questions: Question) -> list[list[Row]]:
         """The rows of each of these questions, all of one moment apart from each other; one trip to the server.
@@ -349,7 +368,10 @@ class Database:
                     answer = work(connection)
                 self._is_there()
             except psycopg.Error as error:
-                lasted = time.monotonic() - began
+                ended = time.monotonic()
+                if ended - tried > patience and tries < _MOST_AT_LENGTH:
+                    began = ended  # it was at work until then, on a whole memory: only from here on it waits
+                lasted = ended - began
                 if _is_absence(error):  # whatever cut this one off has done so with the others
                     self._let_go(math.inf if isinstance(error, SilentError) else tried)
                 is_stale = was_idle and not tries and _is_absence(error) and lasted < HURRIED_SECONDS
@@ -486,11 +508,11 @@ def _begin(
     *,
     flush: bool = True,
     isolation: str = "READ COMMITTED",
-    idle: str = "",
+    idle: str = _IDLE_IN_TRANSACTION,
 ) -> None:
     transaction.ask(f"BEGIN ISOLATION LEVEL {isolation}")
     transaction.ask(scope(tenant))
-    transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{idle or _IDLE_IN_TRANSACTION}'")
+    transaction.ask(f"SET LOCAL idle_in_transaction_session_timeout = '{idle}'")
     transaction.ask(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     if not flush:
         transaction.ask("SET LOCAL synchronous_commit = off")

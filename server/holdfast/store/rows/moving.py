@@ -55,6 +55,36 @@ TRASH: Final = Kind("trash", "aside", "")
 KINDS: Final = (NOTES, PAGES, TEXTS, TRASH)
 
 
+def kind_of(path: str) -> tuple[Kind, str] | None:
+    """The table and the key of a file of a memory folder; None for the journal, and for what no table has."""
+    first, _, rest = path.partition("/")
+    name = path.rpartition("/")[2]
+    if not _is_text(path):
+        return None
+    if first == NOTES.folder and path.endswith(SUFFIX) and not name.startswith("."):
+        return NOTES, rest
+    if is_page(path):
+        return PAGES, path
+    if first == TEXTS.folder and rest.endswith(SUFFIX) and "/" not in rest:
+        return TEXTS, rest.removesuffix(SUFFIX)
+    if first == "trash" and path != "trash/purge.json":
+        return TRASH, path
+    return None
+
+
+def path_of(kind: Kind, key: str) -> str:
+    """The file that a row is in the folder."""
+    name = f"{key}{SUFFIX}" if kind is TEXTS else key
+    return f"{kind.folder}/{name}" if kind.folder else name
+
+
+def _is_text(path: str) -> bool:
+    try:
+        return bool(path.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """How much was moved, of it how much anew, and the files of the folder that are no part of a memory's rows."""
@@ -63,16 +93,24 @@ class Moved:
     fresh: int
     lines: int
     left: tuple[str, ...] = ()
+    backups: int = 0
 
 
 Tell = Callable[[int, int], None]
+Beside = Callable[[], None]
 
 
 def _untold(_done: int, _total: int) -> None:
     """Nobody watches."""
 
 
-def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, str], tell: Tell) -> Moved:
+def _alone() -> None:
+    """Nothing is moved beside it."""
+
+
+def load(
+    database: Database, tenant: str, folder: Folder, given: Mapping[str, str], tell: Tell, beside: Beside = _alone
+) -> Moved:
     """Bring a folder into the database. The caller sees to it that nobody changes the folder meanwhile.
 
     Args:
@@ -81,6 +119,7 @@ def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, st
         folder: where from.
         given: ids of notes by path that do not carry them.
         tell: hears how many of how many files are done.
+        beside: moves what is no part of the memory itself; called again where it was interrupted.
 
     Raises:
         StorageError: there is a memory already, the folder is a dump that is not whole, or its journal cannot be read.
@@ -98,6 +137,7 @@ def load(database: Database, tenant: str, folder: Folder, given: Mapping[str, st
             done += len(part)
             tell(done, total)
         _drop_others(database, tenant, kind, keys)
+    beside()
     lines = _load_journal(database, tenant, folder)
     return Moved(total, fresh, lines, left)
 
@@ -133,7 +173,7 @@ def _is_loading(transaction: Transaction, tenant: str) -> bool | None:
     return None if row is None else bool(row[0])
 
 
-def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold) -> Moved:
+def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold, beside: Beside = _alone) -> Moved:
     """Write a memory of the database, as it is at one moment, as a folder: an empty one or one of an interrupted dump.
 
     Raises:
@@ -145,6 +185,7 @@ def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold) -> M
     if home.exists() and any(home.iterdir()) and not mark.exists():
         raise StorageError("The folder for the dump is not empty.", "Name one that does not exist.")
     moved = database.read_whole(tenant, lambda transaction: _dump(transaction, tenant, home, tell))
+    beside()
     FileSystem().flush_tree(home)
     mark.unlink()
     return moved
@@ -247,18 +288,12 @@ def _files_of(folder: Folder) -> tuple[dict[Kind, list[str]], tuple[str, ...]]:
         folders[:] = sorted(name for name in folders if Path(place) != folder.home or name not in _STAYS)
         for path in (Path(place) / name for name in sorted(names)):
             relative = path.relative_to(folder.home).as_posix()
-            first, _, rest = relative.partition("/")
+            row = kind_of(relative)
             if path.is_symlink() or path.stat().st_size > LARGEST_PAGE:
                 left.append(relative)
-            elif first == "memories" and relative.endswith(SUFFIX) and not path.name.startswith("."):
-                found[NOTES].append(rest)
-            elif is_page(relative):
-                found[PAGES].append(relative)
-            elif first == "history" and rest.endswith(SUFFIX) and "/" not in rest:
-                found[TEXTS].append(rest.removesuffix(SUFFIX))
-            elif first == "trash" and relative != "trash/purge.json":
-                found[TRASH].append(relative)
-            elif first not in {"journal", *_STAYS}:
+            elif row is not None:
+                found[row[0]].append(row[1])
+            elif relative.partition("/")[0] not in {"journal", *_STAYS}:
                 left.append(relative)
     return found, tuple(left)
 
@@ -271,13 +306,13 @@ def _load(database: Database, tenant: str, home: Path, kind: Kind, keys: list[st
         statement = f"SELECT {kind.key}, hash FROM holdfast.{kind.table} WHERE tenant = %s AND {kind.key} = ANY(%s)"  # noqa: S608 - names of ours
         known: dict[str, str] = dict(transaction.ask(statement, tenant, keys).fetchall()) if kind is not TEXTS else {}
         new = [key for key in keys if known.get(key) != content_hash(read[key][0])]
-        transaction.each(_INSERT[kind], [_row_of(tenant, kind, key, *read[key], given.get(key, "")) for key in new])
+        transaction.each(INSERT[kind], [_row_of(tenant, kind, key, *read[key], given.get(key, "")) for key in new])
         return len(new)
 
     return database.transact(tenant, work)
 
 
-_INSERT: Final = {
+INSERT: Final = {
     NOTES: "INSERT INTO holdfast.notes (tenant, path, note, hash, modified_ns, seq, data)"
     " VALUES (%s, %s, %s, %s, %s, 0, %s) ON CONFLICT (tenant, path) DO UPDATE SET note = excluded.note,"
     " hash = excluded.hash, modified_ns = excluded.modified_ns, data = excluded.data",
@@ -297,11 +332,12 @@ def _row_of(tenant: str, kind: Kind, key: str, data: bytes, modified_ns: int, gi
         return tenant, key, data
     hash_ = content_hash(data)
     if kind is NOTES:
-        return tenant, key, _id_of(key, data) or given, hash_, modified_ns, data
+        return tenant, key, id_of(key, data) or given, hash_, modified_ns, data
     return tenant, key, hash_, modified_ns, data
 
 
-def _id_of(path: str, data: bytes) -> str:
+def id_of(path: str, data: bytes) -> str:
+    """The id that a note's file carries, or its name; empty where neither does."""
     try:
         told = parse(data).values.get("id")
     except MalformedError:

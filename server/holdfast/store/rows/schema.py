@@ -33,7 +33,9 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 _FIRST_TABLES: Final = ("tenants", "notes", "pages", "journal", "touched", "texts", "trash", "leases")
 _SECOND_TABLES: Final = ("tokens", "recalls", "encodings")
-TABLES: Final = _FIRST_TABLES + _SECOND_TABLES
+_THIRD_TABLES: Final = ("backups", "backup_parts")
+TABLES_OF_STEPS: Final = (_FIRST_TABLES, _SECOND_TABLES, _THIRD_TABLES)
+TABLES: Final = _FIRST_TABLES + _SECOND_TABLES + _THIRD_TABLES
 COMPATIBLE_FROM: Final = 1  # the oldest schema whose servers may go on beside this one
 _LOCK: Final = 0x686F6C64  # of those who change the tables
 
@@ -95,9 +97,22 @@ _SECOND: Final = (
     )""",
     *(statement.format(table) for table in _SECOND_TABLES for statement in _WALL),
 )
+_THIRD: Final = (
+    """CREATE TABLE holdfast.backups (
+        tenant text NOT NULL, backup text NOT NULL, created text NOT NULL, head bytea NOT NULL,
+        PRIMARY KEY (tenant, backup)
+    )""",
+    """CREATE TABLE holdfast.backup_parts (
+        tenant text NOT NULL, backup text NOT NULL, file text NOT NULL, part int NOT NULL, data bytea NOT NULL,
+        PRIMARY KEY (tenant, backup, file, part)
+    )""",
+    "ALTER TABLE holdfast.backup_parts ALTER COLUMN data SET STORAGE EXTERNAL",  # they are compressed as they come
+    *(statement.format(table) for table in _THIRD_TABLES for statement in _WALL),
+)
 STEPS: Final[tuple[tuple[str, ...], ...]] = (
     _FIRST,
     _SECOND,
+    _THIRD,
 )  # the first makes schema 1, and so on; a step is never changed
 VERSION: Final = len(STEPS)
 

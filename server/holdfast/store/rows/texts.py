@@ -32,6 +32,8 @@ from holdfast.store.rows.shared import forget
 from holdfast.store.stored import LARGEST_FILE, TOO_LONG, Page, Stored, Unreadable, time_of
 
 START: Final = "0:"
+PURGES: Final = "purges"  # the row of `leases` that each purge changes
+WHOLE: Final = "*"  # under this key a change was made of which every other one has to know
 _UNREADABLE = JournalRecord()
 
 
@@ -72,6 +74,20 @@ def add_numbers(transaction: Transaction, tenant: str, more: int) -> None:
 def make_tenant(transaction: Transaction, tenant: str) -> None:
     """Begin the journal of a tenant; several may do so at once."""
     transaction.ask("INSERT INTO holdfast.tenants (tenant) VALUES (%s) ON CONFLICT (tenant) DO NOTHING", tenant)
+
+
+def tell_purge(transaction: Transaction, tenant: str) -> None:
+    """Have every backup that is being made begin anew, for what it has seen is not to be kept any more."""
+    transaction.ask(
+        "INSERT INTO holdfast.leases AS l (tenant, name, holder, fence, until) VALUES (%s, %s, '', 0, now())"
+        " ON CONFLICT (tenant, name) DO UPDATE SET fence = l.fence + 1",
+        tenant, PURGES,
+    )  # fmt: skip
+
+
+def check_unpurged(transaction: Transaction, tenant: str) -> None:
+    """Have the database refuse this transaction if a purge has ended since the moment that it sees."""
+    transaction.ask("UPDATE holdfast.leases SET until = now() WHERE tenant = %s AND name = %s", tenant, PURGES)
 
 
 def write_line(transaction: Transaction, tenant: str, tag: str, record: JournalRecord) -> JournalRecord:
@@ -442,6 +458,7 @@ def _erase(tenant: str, tag: str, erasure: Erasure, said: JournalRecord, transac
     if known is not None or number is None:
         transaction.ask("UPDATE holdfast.tenants SET seq = seq - 1 WHERE tenant = %s", tenant)
         return
+    tell_purge(transaction, tenant)
     remains = _remains(tenant, erasure.note, erasure.paths, transaction)
     _delete_all(transaction, tenant, remains)
     _clear_capsules(transaction, tenant, erasure.note)

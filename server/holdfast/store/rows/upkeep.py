@@ -160,9 +160,11 @@ class RowUpkeep(TenantRows):
 
     async def sizes(self) -> dict[str, int]:
         """Bytes of what is kept in each table, before the database packs them."""
-        statements = [_SIZE.format("data", table) for table in _SIZED] + [_SIZE.format("line", "journal")]
+        columns = {table: ("data", table) for table in _SIZED}
+        columns |= {"journal": ("line", "journal"), "vault": ("data", "backup_parts")}
+        statements = [_SIZE.format(*columns[name]) for name in sorted(columns)]
         rows = await self._database.read(self._tenant, *(Question(each, (self._tenant,)) for each in statements))
-        return dict(sorted(zip((*_SIZED, "journal"), (int(row[0][0]) for row in rows), strict=True)))
+        return dict(zip(sorted(columns), (int(row[0][0]) for row in rows), strict=True))
 
     async def free_bytes(self) -> int | None:
         """How much room the database has is for its own tools to say."""

@@ -309,18 +309,24 @@ def _add_accept_integrity(server: FastMCP[Any], served: ServedMemory) -> None:
 
 def _would(outcome: DryRun) -> ToolResult:
     effect, backup = outcome.effect, outcome.backup
-    return said(
+    strange = f"Left where they are, in the backup: {counted(effect.strange, 'file')} that a database has no place for."
+    notices = [strange] if effect.strange else []
+    told = (
         f"Nothing was changed yet. {backup.backup_id} of {backup.created_at} is whole. Restoring it brings back "
         f"{counted(effect.back, 'file')}, changes {effect.changed:,}, takes away {effect.gone:,} and leaves "
-        f"{effect.same:,} as they are. To do it, call again within five minutes with confirm={outcome.confirm}.",
+        f"{effect.same:,} as they are. To do it, call again within five minutes with confirm={outcome.confirm}."
+    )
+    return said(
+        " ".join([told, *notices]),
         filled(
             RestoreResult,
             outcome,
             backup_id=backup.backup_id,
             dry_run=True,
+            effect=filled(EffectOfRestore, effect),
             safety_backup_id=None,
             files=backup.file_count,
-            notices=[],
+            notices=notices,
         ),
     )
 
