@@ -8,6 +8,14 @@ from statistics import mean
 
 from rs_bpe import openai
 
+from holdfast.engine.agent.answer import Hit, budget_of
+from holdfast.engine.agent.matters import bare
+from holdfast.engine.agent.recall import Recalled
+from holdfast.engine.ports import Caller
+from holdfast.model.note import Note
+from holdfast.model.passages import Passage
+from holdfast.model.ranking import Ranked
+from holdfast.tools import render
 from served import Agent
 
 TOKENIZER = openai.o200k_base()
@@ -159,3 +167,12 @@ async def test_a_long_note_leaves_room_for_others_at_the_start_of_a_session(agen
     assert long["id"] in text
     assert other["id"] in text
     assert "more characters: recall_node" in text
+
+
+def test_no_weak_match_reads_as_if_it_reached_the_line_of_a_strong_one() -> None:
+    caller = Caller("harbour", "here", "test")
+    note = Note("mem_01aaaaaaaaaaaaaa", "A crane.", "A crane.", "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z")
+    for relevance, shown in ((0.6999, ".69"), (0.7, ".70"), (0.996, "1"), (0.65, ".65")):
+        hit = Hit(note, Ranked(bare(note), 0.5, relevance), shown=Passage("A crane."))
+        found = Recalled((hit,), (), (), budget_of(None), None, None, "evt_1", ())
+        assert f" fact 2026-03-01 {shown}" in render.text_of(found, caller)

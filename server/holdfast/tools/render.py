@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
@@ -52,7 +53,7 @@ DOUBTFUL_TOKENS = 20  # of one that stands for a weak hit in the structure, wher
 MOST_RELATED = 3  # neighbours that the text shows
 TITLE_TOKENS = 300  # of any single text of a hit in the structure but its passage
 DETAILED_TOKENS = 600  # of all hits, up to which everything is told of each in the structure
-DIGITS = 3  # of a number in the structure: a fourth is a token more
+DIGITS = 4  # of a number in the structure, as memory_recall has them
 NAME_TOKENS = 22  # of an id
 NAMES_SHARE = 5  # of the budget, one part at most is names of what was left out
 WHOLE = "recall_node shows a note whole."
@@ -238,7 +239,11 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
-    relevance = f"{hit.ranked.relevance:.2f}".removesuffix(".00").removeprefix("0") or "0"
+    worth = hit.ranked.relevance
+    worth = (
+        floor(100 * worth) / 100 if hit.ranked.weak else worth
+    )  # what is weak does not read as if it reached the line
+    relevance = f"{worth:.2f}".removesuffix(".00").removeprefix("0") or "0"
     how = "listed" if hit.listed else relevance
     later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
     told = (hit.ranked.doubt, hit.belief, later)

@@ -64,6 +64,7 @@ from holdfast.model.ranking import (
     rank,
 )
 from holdfast.model.tokens import most_tokens
+from holdfast.model.words import query_terms
 
 Passing: TypeAlias = Callable[[Ranked], bool]
 
@@ -324,7 +325,9 @@ def _era(asking: Asking) -> Era:
     """The time in the past that the question means."""
     window, before = asking.window, asking.question.before
     after_it = window is not None and window.event is not None and window.before is not None
-    return Era(before, asking.time is not None and asking.time.first, window.event if window and after_it else None)
+    turn = query_terms(asking.time.event) if asking.time and asking.time.event else ()
+    is_first = asking.time is not None and asking.time.first
+    return Era(before, is_first, window.event if window and after_it else None, frozenset(turn))
 
 
 def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
