@@ -121,7 +121,7 @@ def recalled(screen: Screen, shape: Shape) -> None:
         screen.say(screen.paint(told, "dim"))
     if shape["total"] is not None:
         screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
-    elif not shape["results"]:
+    elif not shape["results"] and not shape["omitted"]["count"]:
         screen.say("Nothing relevant is stored.")
     for hit in shape["results"]:
         screen.say(_heading(screen, hit))
