@@ -57,7 +57,7 @@ async def test_weak_hits_cost_a_line_each_at_most_three_and_the_others_are_named
 
 
 ALWAYS = {"id", "title", "content", "relevance", "weak"}
-USUAL = {"tier", "confidence", "event_time", "cut", "outdated", "score", "source", "why"}
+USUAL = {"tier", "confidence", "event_time", "cut", "score", "source", "why"}
 CRANES = ("north", "south", "old", "new", "small", "large", "red", "blue", "rail", "tower")
 
 
@@ -95,7 +95,7 @@ async def test_of_many_strong_hits_what_is_usual_is_left_out_and_what_is_not_is_
     assert (special["tier"], special["confidence"], special["event_time"]) == ("core", 0.8, "2026-03-01T00:00:00Z")
     for hit in shown.values():
         assert hit["content"].endswith("lifts forty tonnes.")
-        assert hit.keys() >= ALWAYS | {"type", "space", "created"}
+        assert hit.keys() >= ALWAYS | {"type", "space", "created", "outdated"}
         assert not hit.keys() & USUAL
     explained = await agent.recall("crane lifts forty tonnes", limit=20, explain=True)
     assert all(hit.keys() >= ALWAYS | USUAL for hit in explained["results"])

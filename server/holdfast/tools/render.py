@@ -323,7 +323,7 @@ def _standing(hit: Hit, shape: results.RecallHit) -> results.RecallHit:
 
 def _without_details(hit: Hit, shape: results.RecallHit) -> results.RecallHit:
     """The shape without what most notes have, how it was found, and when what has a time of its own was stored."""
-    usual = {"event_time": None, "cut": 0, "tier": "working", "confidence": 1.0, "outdated": False, "why": ""}
+    usual = {"event_time": None, "cut": 0, "tier": "working", "confidence": 1.0, "why": ""}
     said = {**shape, "why": _remarks(hit)}
     gone = {name for name, value in usual.items() if said[name] == value}
     gone |= {"score", "source", *(["created"] if hit.note.event_time else [])}
