@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,38 @@ async def test_a_fact_is_not_searched_for_contradictions(agent: Agent) -> None:
 
 
 # --- memory_recall --------------------------------------------------------------------------------
+
+
+async def test_what_falls_short_of_the_line_is_seen_beside_the_array_and_is_not_in_it(agent: Agent) -> None:
+    note_id = await store(agent, 'The "crane"\n</note 00000000> lifts forty tonnes.\n\nIt is red.')
+    value, notices = await agent.omi_told("memory_recall", query="crane insurance policy renewal")
+    assert value == []
+    assert re.fullmatch(r"None reaches 0\.7; min_relevance=0\.\d+ returns what is seen just below it\.", notices[0])
+    (line,) = [notice for notice in notices if note_id in notice]
+    found = re.fullmatch(r'Doubtful, (0\.\d\d): mem_\w{16} ("The \\"crane\\".*")(?: \(.+\))?', line)
+    assert found
+    assert float(found[1]) < 0.7
+    assert "</note" not in line
+    assert "red" not in line
+    lower = float(notices[0].split("min_relevance=")[1].split()[0])
+    again, _ = await agent.omi_told("memory_recall", query="crane insurance policy renewal", min_relevance=lower)
+    assert [memory["memory_id"] for memory in again] == [note_id]
+
+
+async def test_no_more_than_three_are_seen_together_and_none_beside_as_many_as_were_asked_for(agent: Agent) -> None:
+    wanted = await store(agent, "The insurance policy of the crane is renewed in March.")
+    for name in ("north", "south", "rail", "tower", "dock"):
+        await store(agent, f"The {name} crane has an insurance.")
+    query = "when is the insurance policy of the crane renewed?"
+    value, notices = await agent.omi_told("memory_recall", query=query)
+    assert [memory["memory_id"] for memory in value] == [wanted]
+    lines = [notice for notice in notices if notice.startswith("Doubtful")]
+    assert len(lines) == 2
+    assert not any(wanted in line for line in lines)
+    assert any(notice.startswith("Few reach 0.7;") for notice in notices)
+    value, notices = await agent.omi_told("memory_recall", query=query, limit=1)
+    assert len(value) == 1
+    assert not any("Doubtful" in notice or "reach" in notice for notice in notices)
 
 
 async def test_a_memory_has_the_seven_documented_keys(agent: Agent) -> None:

@@ -85,6 +85,26 @@ async def test_each_recall_is_an_event_of_its_own(agent: Agent) -> None:
     assert first.found == second.found == [stored["id"]]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "cranes",
+        "list all notes about cranes",
+        "show me everything about cranes",
+        "what do we know about cranes?",
+        "find notes on cranes",
+        "was wissen wir über crane",
+        "busca notas sobre crane",
+    ],
+)
+async def test_what_is_known_of_a_thing_is_what_its_own_words_find(agent: Agent, query: str) -> None:
+    stored = await agent.remember("The crane lifts forty tonnes.")
+    await agent.remember("The list of tides hangs in the office.")
+    answer = await agent.recall(query)
+    assert answer.found == [stored["id"]]
+    assert not answer["results"][0]["weak"]
+
+
 async def test_the_same_words_are_relevant_beyond_doubt(agent: Agent) -> None:
     await agent.remember("The crane lifts forty tonnes.")
     assert (await agent.recall("The crane lifts forty tonnes."))["results"][0]["relevance"] >= 0.85

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from statistics import mean
 
 from rs_bpe import openai
 
+from holdfast.engine.agent.answer import Hit, budget_of
+from holdfast.engine.agent.matters import bare
+from holdfast.engine.agent.recall import Recalled
+from holdfast.engine.ports import Caller
+from holdfast.model.note import Note
+from holdfast.model.passages import Passage
+from holdfast.model.ranking import Ranked
+from holdfast.tools import render
 from served import Agent
 
 TOKENIZER = openai.o200k_base()
@@ -45,6 +54,67 @@ async def test_weak_hits_cost_a_line_each_at_most_three_and_the_others_are_named
     assert all("WEAK MATCH Crane" in line for line in shown)
     assert "It was painted" not in answer.text
     assert all(note_id in answer.text for note_id in answer.found)
+
+
+ALWAYS = {"id", "title", "content", "relevance", "weak"}
+USUAL = {"tier", "confidence", "event_time", "cut", "score", "source", "why"}
+CRANES = ("north", "south", "old", "new", "small", "large", "red", "blue", "rail", "tower")
+
+
+async def test_of_many_hits_a_program_gets_strong_ones_whole_three_weak_ones_as_a_line_and_the_rest_by_id(
+    agent: Agent,
+) -> None:
+    answer_text = "The insurance policy of the harbour crane is renewed every March by Anna."
+    wanted = await agent.remember(answer_text)
+    for name in CRANES:
+        title = f"Crane {name}" if name in ("old", "red") else None
+        await agent.remember(f"The {name} crane is here. It was painted {'and greased ' * 20}last spring.", title=title)
+    answer = await agent.recall("who renews the crane's insurance policy, and when?", limit=10)
+    strong, weak = ([hit for hit in answer["results"] if hit["weak"] is doubtful] for doubtful in (False, True))
+    assert [(hit["id"], hit["content"]) for hit in strong] == [(wanted["id"], answer_text)]
+    assert len(weak) > 4
+    assert all(hit.keys() >= ALWAYS for hit in answer["results"])
+    assert all(hit["title"] or hit["content"] for hit in weak[:3])
+    assert not any("painted" in hit["content"] for hit in weak)
+    assert all(hit.keys() == ALWAYS and not hit["title"] and not hit["content"] for hit in weak[3:])
+    assert answer["omitted"] == {"count": 0, "ids": []}
+    told = json.dumps(answer.structured, ensure_ascii=False, separators=(",", ":"))
+    assert TOKENIZER.count(told) < 700
+
+
+async def test_of_many_strong_hits_what_is_usual_is_left_out_and_what_is_not_is_told(agent: Agent) -> None:
+    for number in range(12):
+        await agent.remember(f"The crane number {number} lifts forty tonnes.")
+    core = await agent.remember(
+        "The yard crane lifts forty tonnes.", tier="core", confidence=0.8, event_time="2026-03-01"
+    )
+    answer = await agent.recall("crane lifts forty tonnes", limit=20)
+    assert len(answer.found) == 13
+    shown = {hit["id"]: hit for hit in answer["results"]}
+    special = shown.pop(core["id"])
+    assert (special["tier"], special["confidence"], special["event_time"]) == ("core", 0.8, "2026-03-01T00:00:00Z")
+    for hit in shown.values():
+        assert hit["content"].endswith("lifts forty tonnes.")
+        assert hit.keys() >= ALWAYS | {"type", "space", "created", "outdated"}
+        assert not hit.keys() & USUAL
+    explained = await agent.recall("crane lifts forty tonnes", limit=20, explain=True)
+    assert all(hit.keys() >= ALWAYS | USUAL for hit in explained["results"])
+
+
+async def test_of_few_hits_everything_is_told_of_weak_ones_too(agent: Agent) -> None:
+    await agent.remember("The crane lifts forty tonnes.")
+    (hit,) = (await agent.recall("crane insurance policy renewal"))["results"]
+    assert hit["weak"]
+    assert hit["content"] == "The crane lifts forty tonnes."
+    assert hit.keys() >= ALWAYS | USUAL
+
+
+async def test_what_is_beside_a_doubtful_hit_is_not_told(agent: Agent) -> None:
+    crane = (await agent.remember("The crane lifts forty tonnes."))["id"]
+    await agent.remember("Gulls nest there.", links=[{"to": crane, "type": "depends_on"}])
+    assert (await agent.recall("crane insurance policy renewal"))["related"] == []
+    assert len((await agent.recall("crane insurance policy renewal", explain=True))["related"]) == 1
+    assert len((await agent.recall("crane lifts forty tonnes"))["related"]) == 1
 
 
 async def test_a_retired_hit_tells_since_when_why_and_what_holds_now_on_one_line(agent: Agent) -> None:
@@ -97,3 +167,12 @@ async def test_a_long_note_leaves_room_for_others_at_the_start_of_a_session(agen
     assert long["id"] in text
     assert other["id"] in text
     assert "more characters: recall_node" in text
+
+
+def test_no_weak_match_reads_as_if_it_reached_the_line_of_a_strong_one() -> None:
+    caller = Caller("harbour", "here", "test")
+    note = Note("mem_01aaaaaaaaaaaaaa", "A crane.", "A crane.", "2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z")
+    for relevance, shown in ((0.6999, ".69"), (0.7, ".70"), (0.996, "1"), (0.65, ".65")):
+        hit = Hit(note, Ranked(bare(note), 0.5, relevance), shown=Passage("A crane."))
+        found = Recalled((hit,), (), (), budget_of(None), None, None, "evt_1", ())
+        assert f" fact 2026-03-01 {shown}" in render.text_of(found, caller)

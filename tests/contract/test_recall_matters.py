@@ -302,6 +302,37 @@ async def test_remember_proposes_nothing_where_the_values_are_the_same(agent: Ag
     assert not [notice for notice in stored["notices"] if "Says something else" in notice]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Backups run every night at 03:00.", "Backups run each night at 3 am."),
+        ("Swimming of the kids is on Tuesday at 17:30.", "Swimming of the kids is on Tuesday at 5:30 pm."),
+        ("Anna is our contact at the bank.", "Our contact at the bank is Anna."),
+    ],
+)
+async def test_remember_proposes_nothing_where_only_the_words_are_put_otherwise(
+    agent: Agent, one: str, other: str
+) -> None:
+    await told(agent, (OLD, one))
+    stored = await agent.remember(other, event_time=NEW)
+    assert not [notice for notice in stored["notices"] if "Says something else" in notice]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The harbour office opens on Tuesdays at 09:00.", "The harbour office now opens on Tuesdays at 9 pm."),
+        ("The key of the shed is with Anna.", "The key of the shed is not with Anna."),
+    ],
+)
+async def test_remember_still_proposes_where_a_value_is_another_or_is_denied(
+    agent: Agent, one: str, other: str
+) -> None:
+    await told(agent, (OLD, one))
+    stored = await agent.remember(other, event_time=NEW)
+    assert [notice for notice in stored["notices"] if "Says something else" in notice or "Contradicts" in notice]
+
+
 async def test_a_note_that_says_more_is_not_proposed_to_be_replaced_as_a_whole(agent: Agent) -> None:
     (old,) = await told(agent, (OLD, "Backups of the harbour wiki run at 2 am and are kept for 30 days."))
     stored = await agent.remember("Backups of the harbour wiki now run at 4 am.", event_time=NEW)

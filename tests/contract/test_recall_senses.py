@@ -88,6 +88,16 @@ async def test_an_answer_says_why_it_is_in_doubt(memory: Memory) -> None:
         assert why in first.ranked.why
 
 
+def test_may_that_asks_for_leave_is_no_month() -> None:
+    for question in ("May I deploy on Friday?", "May we retry the webhook?"):
+        asked = sought(question)
+        assert asked is None or not asked.months
+    for question in ("What did we pay in May?", "In May we moved the office: where to?", "May bill of Hetzner?"):
+        asked = sought(question)
+        assert asked is not None
+        assert asked.months == {5}
+
+
 async def test_the_text_tells_the_reason_behind_the_weak_match(memory: Memory) -> None:
     answer = await ask(memory, "How much did Hetzner cost in September?")
     assert " WEAK MATCH (October, not September)" in text_of(answer, CALLER)

@@ -267,6 +267,31 @@ async def test_a_question_about_the_past_finds_what_was_true_then_and_marks_it(a
     assert " OUTDATED since " in line
 
 
+RATES = (
+    ("2026-03-02", "The API rate limit is 100 requests per minute."),
+    ("2026-07-02", "We raised the API rate limit to 300 requests per minute."),
+    ("2026-10-02", "The API rate limit is 800 requests per minute now."),
+)
+SHIFTS = (("2026-01-06", "Paula runs the night shift."), ("2026-05-06", "Omar runs the night shift since Paula left."))
+
+
+@pytest.mark.parametrize(
+    ("notes", "query", "first"),
+    [
+        (RATES, "what was the API rate limit before we raised it?", 0),
+        (RATES, "what was the API rate limit before the change?", 1),
+        (RATES, "what is the API rate limit?", 2),
+        (SHIFTS, "who ran the night shift before Paula left?", 0),
+        (SHIFTS, "who runs the night shift?", 1),
+    ],
+)
+async def test_what_was_before_a_change_is_what_was_so_before_the_note_that_tells_of_that_change(
+    agent: Agent, notes: tuple[tuple[str, str], ...], query: str, first: int
+) -> None:
+    ids = [str((await agent.remember(text, event_time=day))["id"]) for day, text in notes]
+    assert (await agent.recall(query)).found[0] == ids[first]
+
+
 async def test_the_same_question_about_today_finds_only_what_is_true_now(agent: Agent) -> None:
     old = await agent.remember("The crane hangs on hemp rope.", event_time="2026-03-10")
     new = await agent.remember("The crane hangs on steel cable.", event_time="2026-06-10", supersedes=[old["id"]])

@@ -42,6 +42,7 @@ CALLS: tuple[tuple[str, dict[str, Any], int, int], ...] = (
     ("recall", {"query": "crane", "include_outdated": True, "budget": 600}, 600, 600),
     ("recall", {"query": "crane", "budget": 1500}, 1500, 1500),
     ("recall", {"query": "crane", "budget": 1}, 100, 150),
+    ("memory_recall", {"query": "crane insurance policy", "min_relevance": 0.99}, 600, 100),
     ("memory_recall", {"query": "crane", "min_relevance": 0.0}, STRUCTURED_TOKENS + 300, STRUCTURED_TOKENS),
     ("memory_recall", {"query": "crane", "min_relevance": 0.0, "limit": 100}, 16_000, 16_000),
     ("remember", {"content": "The crane again. " * 200, "title": "Crane " * 80}, 3000, 3000),

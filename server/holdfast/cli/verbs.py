@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -121,7 +121,7 @@ def recalled(screen: Screen, shape: Shape) -> None:
         screen.say(screen.paint(told, "dim"))
     if shape["total"] is not None:
         screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
-    elif not shape["results"]:
+    elif not shape["results"] and not shape["omitted"]["count"]:
         screen.say("Nothing relevant is stored.")
     for hit in shape["results"]:
         screen.say(_heading(screen, hit))
@@ -255,7 +255,8 @@ def run_recall(options: argparse.Namespace) -> int:
     settings = settings_here()
     who = caller_in(settings)
     outcome = run(settings, _asking(lambda ports: recall(ports, who, request)))
-    _tell(options, render.recalled(outcome, who).structured, recalled)
+    whole = replace(outcome, explained=True)  # a person pays for no tokens
+    _tell(options, render.recalled(whole, who).structured, recalled)
     return DONE if outcome.hits else NOTHING
 
 

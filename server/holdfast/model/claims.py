@@ -425,6 +425,10 @@ def _are_forms(one: str, other: str) -> bool:
     return same == len(shorter) or (same > _PREFIX and same >= 0.6 * len(longer))
 
 
+_CLOCK_TIME = re.compile(
+    r"(?<![\w:.])(?P<hour>\d{1,2})(?=:|\s?[ap]\.?m\b)(?::(?P<minute>[0-5]\d))?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?![\w:])",
+    re.IGNORECASE,
+)
 # --- what differs ---------------------------------------------------------------------------------
 
 
@@ -451,11 +455,31 @@ def parts_that_differ(one: str, other: str) -> tuple[str, str] | None:
 def say_the_same(one: str, other: str) -> bool:
     """Whether two statements name the same values and the same names, and both deny it or neither does.
 
-    The name of what they speak of is none of these: of one thing they may say different things without any.
+    The name of what they speak of is none of these: of one thing they may say different things without any. Where all
+    words are the same about an "is", in another order ("Anna is our contact", "Our contact is Anna"), they do too.
     """
+    one, other = _with_clocks(one), _with_clocks(other)
     mine, its = statement(one), statement(other)
+    if mine.negated != its.negated:
+        return False
     tells = any(word.kind != "word" and not word.subject for word in (*mine.words, *its.words))
-    return tells and (mine.values | mine.names) == (its.values | its.names) and mine.negated == its.negated
+    if tells and (mine.values | mine.names) == (its.values | its.names):
+        return True
+    words, others = ({folded(token.written) for token in _tokens(text)} for text in (one, other))
+    return words == others and not mine.values and not words.isdisjoint(COPULAS)
+
+
+def _with_clocks(text: str) -> str:
+    """The text with its times of the day written in one way: "3 am" and "3:00" as "03:00"."""
+    return _CLOCK_TIME.sub(_clock_time, text)
+
+
+def _clock_time(found: re.Match[str]) -> str:
+    hour, half = int(found["hour"]), (found["half"] or "")[:1].lower()
+    if hour > (12 if half else 23):
+        return found.group()
+    hour = hour % 12 + (12 if half == "p" else 0) if half else hour
+    return f"{hour:02}:{found['minute'] or '00'}"
 
 
 def says_more(older: str, newer: str) -> bool:

@@ -109,7 +109,9 @@ _TIMES = (
     )
 )
 _NAMED_MONTH = re.compile(rf"\b(?:{any_of(_MONTHS)})\b")
-_CAPITAL_MONTH = re.compile(r"\b(?:May|March|Mars|Mai|Mayo|März|Marzo)\b")
+_CAPITAL_MONTH = re.compile(
+    r"\b(?:(?<=\w\s)May|May(?! (?:I|we|you|he|she|it|they|one|our|my|the)\b)|March|Mars|Mai|Mayo|März|Marzo)\b"
+)
 _UNSURE = frozenset({"may", "march", "mars"})  # words of another sense, where no capital says that they are months
 _YEAR = re.compile(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
 _COUNTED = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded
+from holdfast.model.words import OPEN_WORDS, STOP_WORDS, asks_openly, folded
 
 
 def _words(text: str) -> frozenset[str]:
@@ -224,6 +224,18 @@ NO_NAME = _words(
 )
 
 
+# --- what is known of a thing ---------------------------------------------------------------------
+
+OF_A_THING = re.compile(r"\b(?:about|on|regarding|concerning|über|zu|zum|zur|sur|sobre|acerca de)\b", re.IGNORECASE)
+ASKED_FOR = _words(
+    "anything everything something all note notes memory memories know known remember stored saved list show give "
+    "find search look recall tell info information details "
+    "alles etwas notiz notizen wissen weißt wir zeig zeige zeigen such suche finde liste alle "
+    "tout notes souvenirs savons sais montre cherche trouve liste toutes "
+    "todo todas notas recuerdos sabemos sabes muestra busca lista que qué was"
+)
+
+
 Kind = Literal["list", "self", "person"]
 
 _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter in characters
@@ -276,6 +288,17 @@ def intent_of(text: str) -> Intent | None:
     if not line or len(line.split()) > _MOST_WORDS:
         return None
     return _about_self(line) or _person(line) or _list(line)
+
+
+def asked_about(text: str) -> str:
+    """What is asked about, where all before it only asks for what is stored: "list all notes about cranes"."""
+    for found in OF_A_THING.finditer(text):
+        before = [folded(word) for word in _WORD.findall(text[: found.start()])]
+        if not all(word in ASKED_FOR or word in STOP_WORDS for word in before):
+            return text
+        if any(word in ASKED_FOR for word in before) and not asks_openly(text[found.end() :]):
+            return text[found.end() :]
+    return text
 
 
 def is_recency(words: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import takewhile
+from math import floor
 from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
@@ -18,6 +19,7 @@ from mcp_types import ContentBlock, TextContent
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
+from holdfast.engine.agent.answer import Hit
 from holdfast.engine.omi import now
 from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update
 from holdfast.engine.omi.memories import (
@@ -44,7 +46,7 @@ from holdfast.tools.fitting import (
     notice_lines,
     trust_rule,
 )
-from holdfast.tools.render import LINE_TOKENS, retired_line, undo_hint
+from holdfast.tools.render import LINE_TOKENS, line_of, retired_line, undo_hint
 from holdfast.tools.results import MAKES, READS, NowResult, schema_of, tool
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
@@ -221,7 +223,8 @@ def _add_memory_recall(server: FastMCP, served: ServedMemory) -> None:
         who = served.caller(context)
         found = await answered(served.memory.attend(lambda ports: memory_recall(ports, who, request)))
         shapes, notices = _shapes(found)
-        return omi_value(shapes, (*notices, *found.notices), stored=True, event_id=found.event_id)
+        told = (*notices, *found.notices[:1], *map(below_line, found.below), *found.notices[1:])
+        return omi_value(shapes, told, stored=True, event_id=found.event_id)
 
 
 def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:
@@ -238,6 +241,14 @@ def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:
         shapes.append(shape)
     left = [item.note.id for item in found.memories[len(shapes) :]]
     return shapes, [f"Left out for length: {named(left, Room(LONGEST_NOTICE - LINE_TOKENS))}."] if left else []
+
+
+def below_line(hit: Hit) -> str:
+    """What falls short of the line, so that it is seen: in quotes, and never as if it were served."""
+    relevance = floor(100 * hit.ranked.relevance) / 100
+    doubt = f" ({hit.ranked.doubt})" if hit.ranked.doubt else ""
+    words = json.dumps(line_of(hit.note), ensure_ascii=False)
+    return f"Doubtful, {relevance:.2f}: {hit.note.id} {words}{doubt}"
 
 
 def _content(item: RecalledMemory) -> str:

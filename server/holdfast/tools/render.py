@@ -12,8 +12,9 @@ The command line shows the same answers: nothing of the framework is imported he
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
@@ -26,7 +27,7 @@ from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import Duplicate, Outcome, Remember
 from holdfast.engine.ports import Caller
 from holdfast.model.note import GLOBAL_SPACE, SHOWN, Note, title_of
-from holdfast.model.passages import Passage, first_sentence
+from holdfast.model.passages import first_sentence
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted
 from holdfast.tools.fitting import (
@@ -47,9 +48,12 @@ if TYPE_CHECKING:
     from holdfast.tools import results
 
 MOST_WEAK = 3  # weak hits that the text shows; the others are named
-MOST_RELATED = 3  # neighbours that the text shows
 LINE_TOKENS = 25  # of a title or a sentence that stands for a note
+DOUBTFUL_TOKENS = 20  # of one that stands for a weak hit in the structure, where a hit costs more beside it
+MOST_RELATED = 3  # neighbours that the text shows
 TITLE_TOKENS = 300  # of any single text of a hit in the structure but its passage
+DETAILED_TOKENS = 600  # of all hits, up to which everything is told of each in the structure
+DIGITS = 4  # of a number in the structure, as memory_recall has them
 NAME_TOKENS = 22  # of an id
 NAMES_SHARE = 5  # of the budget, one part at most is names of what was left out
 WHOLE = "recall_node shows a note whole."
@@ -88,25 +92,25 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
     room.need_json(frame)
     frame["notices"] = fitting_notices(outcome.notices, room.left // NOTICES_SHARE)
     room.need_json(frame["notices"])
-    left = _fill(outcome, frame, Room(room.left))
+    left = _fill(outcome, caller, frame, Room(room.left))
     if left:  # then room is needed for their names
         names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
-        left = _fill(outcome, frame, Room(room.left - names.left))
+        left = _fill(outcome, caller, frame, Room(room.left - names.left))
         kept = [note_id for note_id in left if names.take_json(note_id)]
         frame["omitted"] = {"count": len(left), "ids": kept}
     return frame
 
 
-def _fill(outcome: Recalled, frame: results.RecallResult, room: Room) -> list[str]:
+def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: Room) -> list[str]:
     """Put into the frame what there is room for; the ids of the notes that there is none for."""
     left: list[str] = []
     frame["results"], frame["tensions"], frame["related"] = [], [], []
-    for hit in outcome.hits:
-        shape = None if left else _fitting(hit_shape(hit), room)  # nothing stands before what it should stand behind
-        if shape is None:
+    for hit, shape in _shapes(outcome, caller):
+        fitting = None if left else _fitting(hit, shape, room)  # nothing stands before what it should stand behind
+        if fitting is None:
             left.append(hit.note.id)
         else:
-            frame["results"].append(shape)
+            frame["results"].append(fitting)
     for pair in outcome.tensions:
         tension: results.TensionPair = {
             "a": pair.first,
@@ -122,6 +126,25 @@ def _fill(outcome: Recalled, frame: results.RecallResult, room: Room) -> list[st
         else:
             left.append(item.note.id)
     return left
+
+
+def _shapes(outcome: Recalled, caller: Caller) -> Iterator[tuple[Hit, results.RecallHit]]:
+    """Each hit as it is shown where there is room: strong ones whole, three weak ones as a line, the rest by id.
+
+    Where hits are few, and where it is asked for, everything is told of each. Where they are many, a strong one leaves
+    out what is usual, and how it was found: all that would cost more than what it says.
+    """
+    details = {hit.note.id: hit_shape(hit) for hit in outcome.hits}
+    everything = outcome.explained or json_tokens(list(details.values())) <= DETAILED_TOKENS
+    lines = 0
+    for hit in outcome.hits:
+        if everything:
+            yield hit, details[hit.note.id]
+        elif not hit.ranked.weak:
+            yield hit, _without_details(hit, details[hit.note.id])
+        else:
+            lines += 1
+            yield hit, _line_shape(hit, caller) if lines <= MOST_WEAK else _named_shape(hit)
 
 
 def heading_of(outcome: Recalled, caller: Caller) -> str:
@@ -216,7 +239,11 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
-    relevance = f"{hit.ranked.relevance:.2f}".removesuffix(".00").removeprefix("0") or "0"
+    worth = hit.ranked.relevance
+    worth = (
+        floor(100 * worth) / 100 if hit.ranked.weak else worth
+    )  # what is weak does not read as if it reached the line
+    relevance = f"{worth:.2f}".removesuffix(".00").removeprefix("0") or "0"
     how = "listed" if hit.listed else relevance
     later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
     told = (hit.ranked.doubt, hit.belief, later)
@@ -260,7 +287,7 @@ def _frame(outcome: Recalled, caller: Caller) -> results.RecallResult:
 
 
 def hit_shape(hit: Hit) -> results.RecallHit:
-    """The fields of its place among other notes of the same matter are left out where it has none."""
+    """All that is known of a hit; its place among other notes of the same matter is left out where it has none."""
     note = hit.note
     shape: results.RecallHit = {
         "id": note.id,
@@ -272,16 +299,21 @@ def hit_shape(hit: Hit) -> results.RecallHit:
         "event_time": note.event_time,
         "content": hit.shown.text,
         "cut": hit.shown.cut,
-        "relevance": round(hit.ranked.relevance, 4),
-        "score": round(hit.ranked.score, 4),
+        "relevance": round(hit.ranked.relevance, DIGITS),
+        "score": round(hit.ranked.score, DIGITS),
         "source": beginning(note.source, LINE_TOKENS),
         "confidence": note.confidence,
         "outdated": note.is_outdated,
         "weak": hit.ranked.weak,
         "why": "; ".join(filter(None, [retired_line(note), beginning(hit.ranked.why, LINE_TOKENS * 2)])),
     }
+    return _standing(hit, shape)
+
+
+def _standing(hit: Hit, shape: results.RecallHit) -> results.RecallHit:
+    """The shape with what is said of it beside other notes of the same matter, and of a belief."""
     if hit.earlier:
-        shape["earlier"] = [earlier_line(item, note).removeprefix("earlier: ") for item in hit.earlier]
+        shape["earlier"] = [earlier_line(item, hit.note).removeprefix("earlier: ") for item in hit.earlier]
     if hit.belief:
         shape["belief"] = hit.belief
     if hit.later_since:
@@ -289,14 +321,54 @@ def hit_shape(hit: Hit) -> results.RecallHit:
     return shape
 
 
-def _fitting(shape: results.RecallHit, room: Room) -> results.RecallHit | None:
+def _without_details(hit: Hit, shape: results.RecallHit) -> results.RecallHit:
+    """The shape without what most notes have, how it was found, and when what has a time of its own was stored."""
+    usual = {"event_time": None, "cut": 0, "tier": "working", "confidence": 1.0, "why": ""}
+    said = {**shape, "why": _remarks(hit)}
+    gone = {name for name, value in usual.items() if said[name] == value}
+    gone |= {"score", "source", *(["created"] if hit.note.event_time else [])}
+    return cast("results.RecallHit", {name: value for name, value in said.items() if name not in gone})
+
+
+def _remarks(hit: Hit) -> str:
+    """What is to be known of a hit beside how it was found: that it is retired, why it is doubtful or stands here."""
+    told = (retired_line(hit.note), *hit.ranked.also, hit.ranked.doubt)
+    return "; ".join(filter(None, (beginning(each, LINE_TOKENS * 2) for each in told)))
+
+
+def _line_shape(hit: Hit, caller: Caller) -> results.RecallHit:
+    """A weak hit as the text shows it on one line: its title, or what it begins with where it has none of its own."""
+    note, own = hit.note, own_title(hit.note)
+    shape = _named_shape(hit)
+    shape["title"] = short(own, DOUBTFUL_TOKENS)
+    shape["content"] = "" if own else short(first_sentence(note.content, DOUBTFUL_TOKENS), DOUBTFUL_TOKENS)
+    if note.space not in (caller.space, GLOBAL_SPACE):
+        shape["space"] = note.space
+    if note.is_outdated:
+        shape["outdated"] = True
+    told = filter(None, (retired_line(note), beginning(hit.ranked.doubt, LINE_TOKENS)))
+    if why := "; ".join(told):
+        shape["why"] = why
+    return _standing(hit, shape)
+
+
+def _named_shape(hit: Hit) -> results.RecallHit:
+    """A weak hit by its id alone."""
+    relevance = round(hit.ranked.relevance, DIGITS)
+    return {"id": hit.note.id, "title": "", "content": "", "relevance": relevance, "weak": hit.ranked.weak}
+
+
+def _fitting(hit: Hit, shape: results.RecallHit, room: Room) -> results.RecallHit | None:
     """A hit with as much of its text as there is room for; None where there is no room for anything of it."""
     if room.take_json(shape):
         return shape
+    if "cut" not in shape and hit.ranked.weak:
+        named = _named_shape(hit)
+        return named if room.take_json(named) else None
     rest, whole = json_tokens({**shape, "content": ""}), shape["content"]
     for share in (1.25, 2, 4):  # a text costs more as JSON
         text = beginning(whole, int(max(0, room.left - rest) / share))
-        less: results.RecallHit = {**shape, "content": text, "cut": shape["cut"] + len(whole) - len(text)}
+        less: results.RecallHit = {**shape, "content": text, "cut": hit.shown.cut + len(whole) - len(text)}
         if text and room.take_json(less):
             return less
     return None
@@ -304,13 +376,12 @@ def _fitting(shape: results.RecallHit, room: Room) -> results.RecallHit | None:
 
 def _neighbour(item: Neighbour) -> results.RelatedNote:
     note = item.note
-    shown = Passage(first_sentence(note.content, LINE_TOKENS * 2))
     return {
         "id": note.id,
-        "title": beginning(note.title, LINE_TOKENS * 2),
+        "title": beginning(note.title, LINE_TOKENS),
         "type": note.type,
         "space": note.space,
-        "content": shown.text,
+        "content": first_sentence(note.content, LINE_TOKENS),
         "outdated": note.is_outdated,
         "via": item.via,
         "edge": item.edge,

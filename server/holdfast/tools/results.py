@@ -65,22 +65,24 @@ class RememberResult(TypedDict):
 
 
 class RecallHit(TypedDict):
+    """What is always told of a hit, and what is left out where it says nothing, or there is no room for it."""
+
     id: str
     title: str
-    type: str
-    tier: str
-    space: str
-    created: str
-    event_time: str | None
     content: str
-    cut: int
     relevance: float
-    score: float
-    source: str
-    confidence: float
-    outdated: bool
     weak: bool
-    why: str
+    type: NotRequired[str]
+    tier: NotRequired[str]
+    space: NotRequired[str]
+    created: NotRequired[str]
+    event_time: NotRequired[str | None]
+    cut: NotRequired[int]
+    score: NotRequired[float]
+    source: NotRequired[str]
+    confidence: NotRequired[float]
+    outdated: NotRequired[bool]
+    why: NotRequired[str]
     belief: NotRequired[str]
     earlier: NotRequired[list[str]]
     later_since: NotRequired[str]

@@ -65,6 +65,7 @@ from holdfast.model.ranking import (
     rank,
 )
 from holdfast.model.tokens import most_tokens
+from holdfast.model.words import query_terms
 
 Passing: TypeAlias = Callable[[Ranked], bool]
 
@@ -163,7 +164,8 @@ def answer(
     hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))  # what is only newer goes before no person
     hits = hits[offset:most]
     told = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
-    around, tensions = _around(view, hits, told, found.wanted, min(limit, MOST_RELATED))
+    seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
+    around, tensions = _around(view, hits, seeds, told, found.wanted, min(limit, MOST_RELATED))
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
     elsewhen = found.elsewhen and bool(hits)
     window = None if elsewhen else _claimed(asking, hits)
@@ -250,7 +252,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     is_chronicle = told is not None and told.after is not None and told.after < asking.wanted.now  # each did happen
     if passing is None and not is_chronicle and (asking.question.past or not asking.wanted.include_outdated):
         kept = _folded(view, asking, kept)
-    _, tensions = _around(view, kept, [hit.note.id for hit in kept], asking.wanted, 0)
+    _, tensions = _around(view, kept, (), [hit.note.id for hit in kept], asking.wanted, 0)
     window = told if told and any(told.holds(hit.note.happened) for hit in kept) else None
     return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
 
@@ -337,7 +339,9 @@ def _era(asking: Asking) -> Era:
     """The time in the past that the question means."""
     window, before = asking.window, asking.question.before
     after_it = window is not None and window.event is not None and window.before is not None
-    return Era(before, asking.time is not None and asking.time.first, window.event if window and after_it else None)
+    turn = query_terms(asking.time.event) if asking.time and asking.time.event else ()
+    is_first = asking.time is not None and asking.time.first
+    return Era(before, is_first, window.event if window and after_it else None, frozenset(turn))
 
 
 def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
@@ -443,15 +447,15 @@ def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
 
 
 def _around(
-    view: IndexView, kept: Sequence[Hit], found: Sequence[str], wanted: Filter, most: int
+    view: IndexView, kept: Sequence[Hit], seeds: Sequence[str], found: Sequence[str], wanted: Filter, most: int
 ) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
     """Notes next to the best hits that pass the same filter, what contradicts them first; and all contradictions.
 
-    `found` are the ids of all hits and of what stands behind them: they are no neighbours.
+    `seeds` are the ids of the hits whose neighbours are looked for; `found` those of all hits and of what stands behind
+    them: they are no neighbours.
     """
-    ids = [hit.note.id for hit in kept]
-    links = view.links(ids)
-    ways = _ways(links, ids[:SEEDS], found)
+    links = view.links([hit.note.id for hit in kept])
+    ways = _ways(links, seeds[:SEEDS], found)
     notes = {end: item for end, item in view.notes(ways).items() if passes(item, wanted)}
     related = tuple(
         Neighbour(notes[end].note, link.source if link.target == end else link.target, link.type)

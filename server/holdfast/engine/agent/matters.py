@@ -231,12 +231,14 @@ class Era:
     """The time that a question about the past means.
 
     `before` is its end; None where the question does not say when: then it means what was replaced last, or with
-    `first` what was so at the very first. `event` is the id of a note: what that tells came only afterwards.
+    `first` what was so at the very first. `event` is the id of a note: what that tells came only afterwards. `turn` are
+    words for a change: what was so before the note that has one of them is meant.
     """
 
     before: str | None
     first: bool = False
     event: str | None = None
+    turn: frozenset[str] = frozenset()
 
 
 def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: Matters, era: Era) -> list[Led]:
@@ -255,7 +257,7 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         if len(group) == 1:
             led.append(Led(item))
             continue
-        then = _held_then(group, matters, era)
+        then = _held_then(group, matters, era) if era.before or era.first else group[: _turn(group, looked, era.turn)]
         if then:
             open_ones = [end for end in then[-2::-1] if not looked[end].candidate.outdated]
             led.append(Led(_lifted(looked[then[-1]], item), tuple(open_ones)))
@@ -266,10 +268,17 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
     return led
 
 
+def _turn(group: Sequence[str], looked: Mapping[str, Ranked], words: frozenset[str]) -> int:
+    """The place of the note that tells of the change, by words that not all of one matter have; else the newest's."""
+    held = [words.intersection(looked[end].candidate.matched) for end in group]
+    telling = frozenset.union(*held) - frozenset.intersection(*held)
+    return next((place for place in range(len(group) - 1, 0, -1) if held[place] & telling), len(group) - 1)
+
+
 def _held_then(group: Sequence[str], matters: Matters, era: Era) -> Sequence[str]:
     """Those of one matter, the oldest first, that were said by the time that is meant."""
     if era.before is None:
-        return group[:1] if era.first else group[:-1]
+        return group[:1]
     then = [end for end in group if matters.said[end] <= era.before]
     return then[: then.index(era.event)] if era.event in then else then
 

@@ -23,7 +23,7 @@ from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.identifiers import corrected, is_formed, may_be_slips
-from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, intent_of, is_recency
+from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
 from holdfast.model.prompts import Idle, asks_something, idle
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
@@ -189,7 +189,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
     time = read_time(query, ports.asked_at or ports.clock())
     text = without_time(query, time) if time else query
-    intent, lapsed = intent_of(text), None
+    intent, lapsed, text = intent_of(text), None, asked_about(text)
     if time and time.coming and _asks_for_a_list(text, intent):
         time, lapsed = looking_ahead(time), time
     if time and (intent is WHAT_COMES or _is_nothing_but_time(query, time)):  # "what is due" equals it, and is not it

@@ -209,7 +209,7 @@ class Recalled:
     """The answer as it was found; what is told of it fits `budget`.
 
     `after` and `before` are the time that it was looked for in, None where that was open. `listing` says what the hits
-    are some of, where a list was asked for.
+    are some of, where a list was asked for. With `explained` all that is known of each hit is wanted.
     """
 
     hits: tuple[Hit, ...]
@@ -221,6 +221,7 @@ class Recalled:
     event_id: str
     notices: tuple[str, ...]
     listing: Listing | None = None
+    explained: bool = False
 
 
 async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
@@ -258,7 +259,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     told = (*reading_of(asking, found), notice, *standing, unrated, tip, due)
     notices = tuple(text for text in told if text)
     after, before = _span(wanted, found.window)
-    return Recalled(hits, found.related, found.tensions, budget, after, before, event, notices, found.listing)
+    beside, pairs, listing = found.related, found.tensions, found.listing
+    return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, request.explain)
 
 
 async def asked(

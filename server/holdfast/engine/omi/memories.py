@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from holdfast.engine.agent.answer import MOST_TERMS, Answer, Budget, answer, budget_of, most_of_each
+from holdfast.engine.agent.answer import MOST_TERMS, Answer, Budget, Hit, answer, budget_of, most_of_each
 from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices
 from holdfast.engine.agent.remember import Remember, remember
@@ -47,7 +47,7 @@ from holdfast.store.stored import Stored
 
 LARGEST_LIMIT = 100
 MOST_RELATED = 10
-MOST_NEAREST = 3  # that are named where none is relevant enough
+MOST_NEAREST = 3  # that are seen at the least, where there are so many: what is served, then what is just below
 SHAPE_TOKENS = 150  # what a memory costs beside its content
 EVERYTHING = 1000  # more than a search finds: the line decides what is shown, and the limit only once it is in order
 RELEVANCE_DIGITS = 4  # the final score and the line follow from what is told
@@ -123,12 +123,16 @@ class RecalledMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoriesRecalled:
-    """The answer, best first. `event_id` names it for submit_feedback."""
+    """The answer, best first. `event_id` names it for submit_feedback.
+
+    `below` are notes that fall short of `min_relevance`, where few reach it: doubtful, and no part of the answer.
+    """
 
     memories: tuple[RecalledMemory, ...]
     event_id: str
     notices: tuple[str, ...]
     budget: Budget
+    below: tuple[Hit, ...] = ()
 
 
 async def memory_store(ports: Ports, caller: Caller, request: MemoryStore) -> MemoryStored:
@@ -173,16 +177,17 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     def passing(item: Ranked) -> bool:
         return _relevance(item) >= request.min_relevance
 
-    def read(view: IndexView) -> tuple[Answer, list[RecalledMemory], list[str]]:
+    def read(view: IndexView) -> tuple[Answer, list[RecalledMemory], tuple[Hit, ...], list[str]]:
         found = answer(view, asking, EVERYTHING, explain=False, passing=passing)
         best = _in_order(ports, found)[: request.limit]
         return (
             found,
             _with_passages(_with_neighbours(view, best), query_terms(asking.text), budget),
-            [*_nearest(view, asking, best, request.min_relevance), *standing_notices(view, ports, asking.vector)],
+            _below(view, asking, best, request),
+            standing_notices(view, ports, asking.vector),
         )
 
-    found, memories, standing = await ports.index.read(read)
+    found, memories, below, standing = await ports.index.read(read)
     stages.ended("search")
     event_id, unrated = await kept_event(ports, caller, asking, [(item.note.id, item.relevance) for item in memories])
     stages.ended("keep")
@@ -190,8 +195,8 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     beliefs = await standings(ports, [item.note for item in memories])
     memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
     stances = [f"{note_id} is a belief, {told}." for note_id, told in beliefs.items()]
-    told = (*reading_of(asking, found), notice, *stances, *standing, unrated)
-    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget)
+    told = (_line_told(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
+    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget, below)
 
 
 def check_memory_type(given: str) -> None:
@@ -215,14 +220,23 @@ def _relevance(item: Ranked) -> float:
     return round(item.relevance, RELEVANCE_DIGITS)
 
 
-def _nearest(view: IndexView, asking: Asking, best: Sequence[RecalledMemory], line: float) -> list[str]:
-    """Where no note reaches the line, which stand just below it: those that `recall` would show as weak."""
-    below = () if best else answer(view, asking, MOST_NEAREST, explain=False).hits
+def _below(view: IndexView, asking: Asking, best: Sequence[RecalledMemory], request: MemoryRecall) -> tuple[Hit, ...]:
+    """Where few notes reach the line, those that `recall` would show as weak behind them, three in all at most."""
+    if len(best) >= min(MOST_NEAREST, request.limit):
+        return ()
+    served = {item.note.id for item in best}
+    near = answer(view, asking, MOST_NEAREST, explain=False).hits
+    short = (hit for hit in near if hit.note.id not in served and _relevance(hit.ranked) < request.min_relevance)
+    return tuple(short)[: MOST_NEAREST - len(best)]
+
+
+def _line_told(memories: Sequence[RecalledMemory], below: Sequence[Hit], request: MemoryRecall) -> str:
+    """How to have what is below the line served too; empty where nothing is seen below it."""
     if not below:
-        return []
-    named = ", ".join(f"{hit.note.id} {hit.ranked.relevance:.2f}" for hit in below)
+        return ""
     lower = math.floor(100 * min(_relevance(hit.ranked) for hit in below)) / 100
-    return [f"None reaches {line:g}; below it are {named}: min_relevance={lower:g} returns them."]
+    many = "Few reach" if memories else "None reaches"
+    return f"{many} {request.min_relevance:g}; min_relevance={lower:g} returns what is seen just below it."
 
 
 def _in_order(ports: Ports, found: Answer) -> list[RecalledMemory]:

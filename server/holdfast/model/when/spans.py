@@ -323,6 +323,7 @@ UNSPACED_PAST_MARKS = "以前|之前|从前|從前|过去|過去|曾经|曾經|�
 PAST_VERBS = (
     r"did|was|were|had|have|has|been|happened|changed|decided|learn(?:ed|t)|done|fixed|deployed|shipped|merged|released|"
     r"added|removed|broke|went|said|told|made|got|wrote|discussed|agreed|found|worked|met|used|"
+    r"ran|took|gave|chose|came|knew|began|drove|spoke|(?<=who )(?:(?!need|feed)\w{2,}ed|led|held|kept|paid|sent|built)|"
     r"war|waren|haben|hat|hatten?|wurden?|avons|avait|hemos|fue|hicimos"
 )
 
