@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.index.search.finder import FeedbackIndex, Finder
 
 
-MOST_KEPT = 500  # notes, while one request reads
+MOST_KEPT, LONGEST_KEPT = 1000, 4000  # notes that stay in memory, and characters of one of them
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
@@ -41,6 +41,26 @@ def _asked(query: Callable[Concatenate[sqlite3.Connection, P], Answer]) -> Calla
         return query(view._connection, *arguments, **options)  # noqa: SLF001 - a method of it
 
     return method
+
+
+class KeptNotes:
+    """Notes that were read lately, in one state of an index; shared by all connections."""
+
+    def __init__(self) -> None:
+        self._state: tuple[int, dict[str, IndexedNote]] = (-1, {})  # exchanged whole: other threads look into it
+
+    def of(self, seen: int) -> dict[str, IndexedNote]:
+        """What is kept of the state with this change number."""
+        known, notes = self._state
+        if seen > known:
+            self._state = (seen, {})
+        return notes if seen == known else {}
+
+    def keep(self, seen: int, notes: Iterable[IndexedNote]) -> None:
+        known, kept = self._state
+        fresh = {item.note.id: item for item in notes if len(item.note.content) <= LONGEST_KEPT}
+        if seen == known and len(fresh) <= MOST_KEPT:
+            self._state = (seen, {**kept, **fresh} if len(kept) + len(fresh) <= MOST_KEPT else fresh)
 
 
 class IndexView:
@@ -105,12 +125,16 @@ class IndexView:
     known_journal = _asked(known_journal)
 
     def __init__(
-        self, connection: sqlite3.Connection, finder: Callable[[], Finder], feedback: Callable[[], FeedbackIndex]
+        self,
+        connection: sqlite3.Connection,
+        finder: Callable[[], Finder],
+        feedback: Callable[[], FeedbackIndex],
+        kept: KeptNotes,
     ) -> None:
         self._connection = connection
         self._finder = finder
         self._feedback = feedback
-        self._read: dict[str, IndexedNote | None] = {}
+        self._kept = kept
 
     def search(
         self,
@@ -135,6 +159,10 @@ class IndexView:
         """See `holdfast.index.search.finder.Finder.by_time`."""
         return self._finder().by_time(self._connection, wanted, most, offset, soonest=soonest)
 
+    def hides(self, wanted: Filter) -> bool:
+        """See `holdfast.index.search.finder.Finder.hides`."""
+        return self._finder().hides(self._connection, wanted)
+
     def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
         """See `holdfast.index.search.finder.FeedbackIndex.affinities`."""
         return self._feedback().affinities(self._connection, ids, query, vector, now)
@@ -152,14 +180,16 @@ class IndexView:
         return self._finder().subjects(self._connection, words)
 
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
-        """Notes by id; unknown ids are left out. Their connections are told by `links`. What is few is read once."""
+        """Notes by id; unknown ids are left out. Their connections are told by `links`."""
         wanted = list(dict.fromkeys(ids))
-        missing = [note_id for note_id in wanted if note_id not in self._read]
-        read = note_rows(self._connection, missing) if missing else {}
-        if len(self._read) + len(missing) <= MOST_KEPT:
-            self._read |= dict.fromkeys(missing) | read
-        found = ((note_id, read.get(note_id) or self._read.get(note_id)) for note_id in wanted)
-        return {note_id: item for note_id, item in found if item is not None}
+        seen = self.change_number()
+        kept = self._kept.of(seen)
+        found = {note_id: item for note_id in wanted if (item := kept.get(note_id))}
+        if missing := [note_id for note_id in wanted if note_id not in found]:
+            read = note_rows(self._connection, missing)
+            self._kept.keep(seen, read.values())
+            found = {note_id: item for note_id in wanted if (item := found.get(note_id) or read.get(note_id))}
+        return found
 
     def likenesses(self, vectors: Mapping[str, bytes]) -> dict[str, dict[str, float]]:
         """See `holdfast.index.search.vectors.likenesses`."""

@@ -250,7 +250,7 @@ def most_tokens(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    return ceil(sum([_cost(part) if len(part) <= _LONGEST_WORD else _cost_of(part) for part in _PART.findall(text)]))
+    return ceil(sum([_known(part) if len(part) <= _LONGEST_WORD else _cost(part) for part in _PART.findall(text)]))
 
 
 _SHORT = 1000  # characters
@@ -272,9 +272,10 @@ def _end(text: str, most: float) -> int:
     """How many of the first characters cost at most so many tokens."""
     left = most
     for found in _PART.finditer(text):
-        cost = _cost_of(found.group())
+        part = found.group()
+        cost = _known(part) if len(part) <= _LONGEST_WORD else _cost(part)
         if cost > left:
-            return found.start() + _fitting(found.group(), cost, left)
+            return found.start() + _fitting(part, cost, left)
         left -= cost
     return len(text)
 
@@ -287,7 +288,7 @@ def _fitting(part: str, cost: float, left: float) -> int:
     return int(len(part) * max(0.0, left - 1) / cost)
 
 
-def _cost_of(part: str) -> float:
+def _cost(part: str) -> float:
     if _is_other(part):
         return _JOINED * sum(map(_character, part))
     if part[0].isalpha():
@@ -301,7 +302,7 @@ def _cost_of(part: str) -> float:
     return 1.0 if part in SIGNS else max(1.0, _SIGN * len(part) + _SIGNS)
 
 
-_cost = lru_cache(8192)(_cost_of)  # texts share most of their parts
+_known = lru_cache(8192)(_cost)  # texts share most of their parts
 
 
 def _is_other(part: str) -> bool:

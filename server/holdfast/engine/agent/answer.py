@@ -131,25 +131,37 @@ class Answer:
     window: TimeWindow | None = None
 
 
+NOTHING_FOUND: Final = Answer((), (), (), elsewhen=False)
+
+
 def answer(
-    view: IndexView, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None, offset: int = 0
+    view: IndexView,
+    asking: Asking,
+    limit: int,
+    *,
+    explain: bool,
+    passing: Passing | None = None,
+    offset: int = 0,
+    only_strong: bool = False,
 ) -> Answer:
     """Find the best notes, nothing that falls short of the lines, `limit` behind the first `offset`.
 
     A list that is asked for is one. What is asked for by its time is looked for there first; where nothing there fits,
     or only badly, everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller
     says what is `passing`, that alone decides. Nothing is looked for where the question names nothing, unless with
-    `explain`.
+    `explain`. With `only_strong` nothing is told where words and meaning find only weak hits.
     """
     lists = listed(view, asking, limit, offset)
     if lists is not None:
         return _of_list(view, asking, lists, limit, passing)
     if asking.idle == "empty" and not explain:
-        return Answer((), (), (), elsewhen=False)
+        return NOTHING_FOUND
     if asking.idle == "order":
         limit = min(limit, MOST_OF_AN_ORDER)
     most = limit + offset
     found = _searched(view, asking, most, passing)
+    if only_strong and asking.intent is None and all(item.weak for item in found.best):
+        return NOTHING_FOUND
     if passing is None and asking.asks_back and all(item.weak for item in found.best):
         found = _retired(view, asking, most) or found
     best = _persons_first(view, asking, found.best, passing)
@@ -167,11 +179,6 @@ def answer(
     elsewhen = found.elsewhen and bool(hits)
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window)
-
-
-def finds_strong(view: IndexView, asking: Asking) -> bool:
-    """Whether an answer may have a strong hit, at less cost than the answer; where something is listed it may."""
-    return asking.intent is not None or any(not item.weak for item in _searched(view, asking, 1, None).best)
 
 
 @dataclass(frozen=True, slots=True)
