@@ -289,7 +289,7 @@ def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], pass
     missing = view.notes(end for end in ids if end not in found)
     found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}
     most = max((item.relevance for item in best), default=0.0)
-    leading = [replace(found[end], relevance=max(most, NAMED), also=_ABOUT) for end in ids]
+    leading = [found[end]._replace(relevance=max(most, NAMED), also=_ABOUT) for end in ids]
     leading = [item for item in leading if passing is None or passing(item)]
     return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
@@ -406,7 +406,7 @@ def _newest_first(
         for new in later.get(note_id, ()):
             place(found[new], max(score, item.score), note_id)
         if score > item.score:
-            item = replace(item, score=score, also=(*item.also, f"newer than {older}"))
+            item = item._replace(score=score, also=(*item.also, f"newer than {older}"))
         placed[note_id] = item
 
     for item in ranked:
@@ -432,7 +432,7 @@ def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
         return heir
     worth = max(heir.relevance, INHERITED * item.relevance)
     also = (*heir.also, f"replaces {item.candidate.id} ({item.why})")
-    return replace(heir, score=item.score, relevance=worth, also=also)
+    return heir._replace(score=item.score, relevance=worth, also=also)
 
 
 def _around(

@@ -7,7 +7,7 @@ way is named. Of a question about the past, what was valid then comes first, and
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
 
@@ -396,12 +396,12 @@ def _lifted(head: Ranked, item: Ranked) -> Ranked:
     if head is item or (head.score >= item.score and head.relevance >= item.relevance):
         return head
     also = (*head.also, f"newer than {item.candidate.id}")
-    return replace(head, score=max(head.score, item.score), relevance=max(head.relevance, item.relevance), also=also)
+    return head._replace(score=max(head.score, item.score), relevance=max(head.relevance, item.relevance), also=also)
 
 
 def _beside(other: Ranked, item: Ranked) -> Ranked:
     """In the place behind the one that it belongs to."""
-    return replace(other, score=item.score)
+    return other._replace(score=item.score)
 
 
 def _may_be_versions(older: Note, newer: Note) -> bool:
