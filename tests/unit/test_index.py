@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import shutil
 import sqlite3
 import threading
@@ -227,11 +228,18 @@ async def test_while_one_request_reads_a_few_notes_each_is_read_once(index: Note
 
 
 def test_cosines_of_many_are_those_of_each_pair_to_four_places() -> None:
-    vectors = dict(zip("abcdefg", random_units(7, 3), strict=True))
+    vectors = random_units(7, 3)
     found = likenesses(vectors)
-    for one, other in itertools.product(vectors, repeat=2):
+    for one, other in itertools.product(range(7), repeat=2):
         assert found[one][other] == pytest.approx(cosine(vectors[one], vectors[other]), abs=6e-5)
-        assert found[one][other] == likenesses({one: vectors[one], other: vectors[other]})[one][other]
+        assert found[one][other] == likenesses([vectors[one], vectors[other]])[0][1]
+
+
+def test_the_cosine_of_a_note_without_a_vector_is_unknown() -> None:
+    one, other = random_units(2, 3)
+    found = likenesses([one, None, other])
+    assert found[0][2] == likenesses([one, other])[0][1]
+    assert all(math.isnan(each) for each in (*found[1], found[0][1], found[2][1]))
 
 
 # Context columns

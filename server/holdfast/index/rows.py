@@ -13,7 +13,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.index.current import CURRENT
 from holdfast.model.note import FIELDS, OCCURRENCES, SELF_ID, Note, same_text
@@ -144,8 +144,7 @@ class IndexedNote:
     encoded_by: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
+class LinkRow(NamedTuple):
     """An edge between two notes that are there."""
 
     source: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from holdfast.index import current, journal, maintenance, queries
 from holdfast.index.journal import known_journal
 from holdfast.index.recalls import RatedQuestion, feedback_of
 from holdfast.index.rows import (
     IndexedNote,
+    LinkRow,
     aliases_of,
     count_lacking,
     count_pending,
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 
 MOST_KEPT, LONGEST_KEPT = 1000, 4000  # notes that stay in memory, and characters of one of them
+MOST_LINKS = 50  # of a note whose links stay in memory
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
+Row = TypeVar("Row")
 
 
 def _asked(query: Callable[Concatenate[sqlite3.Connection, P], Answer]) -> Callable[Concatenate[IndexView, P], Answer]:
@@ -43,24 +46,31 @@ def _asked(query: Callable[Concatenate[sqlite3.Connection, P], Answer]) -> Calla
     return method
 
 
-class KeptNotes:
-    """Notes that were read lately, in one state of an index; shared by all connections."""
+class KeptRows(Generic[Row]):
+    """What was read lately by the id of a note, in one state of an index; shared by all connections."""
 
     def __init__(self) -> None:
-        self._state: tuple[int, dict[str, IndexedNote]] = (-1, {})  # exchanged whole: other threads look into it
+        self._state: tuple[int, dict[str, Row]] = (-1, {})  # exchanged whole: other threads look into it
 
-    def of(self, seen: int) -> dict[str, IndexedNote]:
+    def of(self, seen: int) -> dict[str, Row]:
         """What is kept of the state with this change number."""
-        known, notes = self._state
+        known, rows = self._state
         if seen > known:
             self._state = (seen, {})
-        return notes if seen == known else {}
+        return rows if seen == known else {}
 
-    def keep(self, seen: int, notes: Iterable[IndexedNote]) -> None:
-        known, kept = self._state
-        fresh = {item.note.id: item for item in notes if len(item.note.content) <= LONGEST_KEPT}
+    def keep(self, seen: int, fresh: Mapping[str, Row]) -> None:
+        known, rows = self._state
         if seen == known and len(fresh) <= MOST_KEPT:
-            self._state = (seen, {**kept, **fresh} if len(kept) + len(fresh) <= MOST_KEPT else fresh)
+            self._state = (seen, {**rows, **fresh} if len(rows) + len(fresh) <= MOST_KEPT else dict(fresh))
+
+
+class Kept:
+    """What stays in memory between requests."""
+
+    def __init__(self) -> None:
+        self.notes: KeptRows[IndexedNote | None] = KeptRows()  # None where there is none
+        self.links: KeptRows[list[LinkRow]] = KeptRows()
 
 
 class IndexView:
@@ -69,7 +79,6 @@ class IndexView:
     # Queries of one connection, each described where it is written.
     feedback = _asked(feedback_of)
     same_note = _asked(same_note)
-    links = _asked(links_of)
     aliases = _asked(aliases_of)
     short_ids = _asked(current.short_ids)
     standing = _asked(current.standing)
@@ -129,7 +138,7 @@ class IndexView:
         connection: sqlite3.Connection,
         finder: Callable[[], Finder],
         feedback: Callable[[], FeedbackIndex],
-        kept: KeptNotes,
+        kept: Kept,
     ) -> None:
         self._connection = connection
         self._finder = finder
@@ -183,18 +192,40 @@ class IndexView:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""
         wanted = list(dict.fromkeys(ids))
         seen = self.change_number()
-        kept = self._kept.of(seen)
-        found = {note_id: item for note_id in wanted if (item := kept.get(note_id))}
+        kept = self._kept.notes.of(seen)
+        found = {note_id: kept[note_id] for note_id in wanted if note_id in kept}
         if missing := [note_id for note_id in wanted if note_id not in found]:
-            read = note_rows(self._connection, missing)
-            self._kept.keep(seen, read.values())
-            found = {note_id: item for note_id in wanted if (item := found.get(note_id) or read.get(note_id))}
-        return found
+            read = dict.fromkeys(missing) | note_rows(self._connection, missing)
+            short = {
+                note_id: item for note_id, item in read.items() if not item or len(item.note.content) <= LONGEST_KEPT
+            }
+            self._kept.notes.keep(seen, short)
+            found |= read
+        return {note_id: item for note_id in wanted if (item := found[note_id])}
 
-    def likenesses(self, vectors: Mapping[str, bytes]) -> dict[str, dict[str, float]]:
-        """See `holdfast.index.search.vectors.likenesses`."""
-        if not vectors:
-            return {}
+    def links(self, ids: Sequence[str]) -> list[LinkRow]:
+        """Edges that leave or reach these notes and whose both ends are there, those of most weight first."""
+        seen = self.change_number()
+        kept = self._kept.links.of(seen)
+        found = {note_id: kept[note_id] for note_id in ids if note_id in kept}
+        if missing := [note_id for note_id in ids if note_id not in found]:
+            read = links_of(self._connection, missing)
+            mine: dict[str, list[LinkRow]] = {note_id: [] for note_id in missing}
+            for link in read:
+                if link.source not in mine and link.target not in mine:  # another id of a note was given
+                    return links_of(self._connection, ids)
+                for end in mine.keys() & {link.source, link.target}:
+                    mine[end].append(link)
+            few = {note_id: links for note_id, links in mine.items() if len(links) <= MOST_LINKS}
+            self._kept.links.keep(seen, few)
+            found |= mine
+        links = {link for each in found.values() for link in each}
+        return sorted(links, key=lambda link: (-link.weight, link.type, link[:2], link.reason))
+
+    def likenesses(self, vectors: Sequence[bytes | None]) -> list[list[float]]:
+        """See `holdfast.index.search.vectors.likenesses`; empty where there are no vectors."""
+        if not any(vectors):
+            return []
         from holdfast.index.search import vectors as surroundings  # noqa: PLC0415 - numpy: start-up stays light
 
         return surroundings.likenesses(vectors)

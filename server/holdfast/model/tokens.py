@@ -339,4 +339,3 @@ def _piece_at(word: str, at: int) -> int:
 @lru_cache(maxsize=8192)
 def _character(letter: str) -> int:
     return 1 if letter in SINGLE else _COSTS[bisect_left(_ENDS, ord(letter))]
-

@@ -6,6 +6,7 @@ way is named. Of a question about the past, what was valid then comes first, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -93,13 +94,13 @@ def compared(
     """
     tied = {frozenset((link.source, link.target)) for link in links if link.type not in _IN_TIME}
     vectors = view.first_vectors(key, list(notes)) if key else {}
-    alike = view.likenesses(vectors)
     texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
     found: dict[tuple[str, str], float] = {}
     ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
-    for one, other, is_same in _near_pairs(ordered, alike):
+    cosines = view.likenesses([vectors.get(note.id) for note in ordered])
+    for one, other, is_same, likeness in _near_pairs(ordered, cosines):
         if is_same and one.space == other.space and SELF_ID not in (one.id, other.id):  # two files of one text, say
             likely[one.id, other.id] = 1.0
             continue
@@ -108,7 +109,7 @@ def compared(
         if not _may_be_versions(one, other):
             continue
         older, newer = in_time(one, other)
-        worth = _likelihood(older.content, newer.content, alike.get(one.id, {}).get(other.id))
+        worth = _likelihood(older.content, newer.content, likeness)
         if worth >= LED and _at_once(older, newer, worth):
             unclear += [(newer.id, older.id)] if worth >= FOLDED else []
             worth = LED if worth >= FOLDED else 0.0
@@ -118,14 +119,16 @@ def compared(
     return Matters(said, one_each(likely), tuple(unclear), found.keys(), vectors, texts)
 
 
-def _near_pairs(notes: Sequence[Note], alike: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[Note, Note, bool]]:
-    """The pairs that may be two versions of one fact, as far as their vectors tell; and whether their texts are one."""
+def _near_pairs(
+    notes: Sequence[Note], cosines: Sequence[Sequence[float]]
+) -> Iterator[tuple[Note, Note, bool, float | None]]:
+    """The pairs that may be two versions of one fact: whether their texts are one, and their cosine if it is known."""
     texts = [note.content.strip() for note in notes]
-    for place, (one, mine) in enumerate(zip(notes, texts, strict=True), 1):
-        likeness = alike.get(one.id, {})
-        for other, its in zip(notes[place:], texts[place:], strict=True):
-            if mine == its or likeness.get(other.id, FAR) >= FAR:
-                yield one, other, mine == its
+    for place, mine in enumerate(texts):
+        row = cosines[place] if cosines else [math.nan] * len(notes)
+        for at in range(place + 1, len(notes)):
+            if not row[at] < FAR or mine == texts[at]:
+                yield notes[place], notes[at], mine == texts[at], None if math.isnan(row[at]) else row[at]
 
 
 def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
