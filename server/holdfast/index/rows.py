@@ -211,6 +211,12 @@ def _retired(connection: sqlite3.Connection, note: Note) -> str | None:
     return found[0] if found else None
 
 
+def change_number(connection: sqlite3.Connection) -> int:
+    """Another one after each change of the index."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
+    return int(found[0]) if found else 0
+
+
 def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, IndexedNote]:
     rows = connection.execute(
         f"SELECT {', '.join(_COLUMNS)} FROM notes WHERE id IN (SELECT value FROM json_each(?))",  # noqa: S608 - own names

@@ -13,6 +13,7 @@ from holdfast.index.rows import (
     IndexedNote,
     LinkRow,
     aliases_of,
+    change_number,
     count_lacking,
     count_pending,
     evolved,
@@ -97,7 +98,7 @@ class IndexView:
     count_pending = _asked(count_pending)
     count_lacking = _asked(count_lacking)
     is_stale = _asked(is_stale)
-    change_number = _asked(queries.change_number)
+    change_number = _asked(change_number)
     listed = _asked(queries.listed)
     personal = _asked(queries.personal)
     completing = _asked(queries.completing)

@@ -334,8 +334,7 @@ def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
     """The same note with a share of its odds to be relevant, and why."""
-    worth = _with_odds(min(item.relevance, _SUREST), share)
-    return item._replace(relevance=worth, share=item.share * share, doubt=why)
+    return item._replace(share=item.share * share, doubt=why, relevance=_with_odds(min(item.relevance, _SUREST), share))
 
 
 def _with_odds(probability: float, factor: float) -> float:
@@ -382,6 +381,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
     strange_share = len(found.unknown - VALUE_WORDS) / max(1, len(terms)) * (unknown <= _FOREIGN)
     nobody = "" if foreign else named_nowhere(question.text, found.unknown)
+    subjects = {candidate.subject or "" for candidate in found.candidates}
     asked = _Asked(
         question,
         len(terms),
@@ -394,11 +394,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         content=frozenset(term for term in terms if is_content(term)),
         is_specific=asks_for_one_thing(question.text),
         by_words=all(candidate.z is None for candidate in found.candidates),
-        subjects=frozenset(
-            subject
-            for subject in {candidate.subject for candidate in found.candidates}
-            if subject and set(query_terms(subject)) <= set(terms)
-        ),
+        subjects=frozenset(filter(lambda each: each and set(query_terms(each)) <= set(terms), subjects)),
         nobody=nobody,
         known=math.exp(_SURER - _NOBODY_KNOWS * strange_share - _NO_SUCH_NAME * bool(nobody)),
     )
