@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+import random
 import shutil
 import sqlite3
 import threading
@@ -24,7 +26,7 @@ from holdfast.index import current, database, schema
 from holdfast.index.maintenance import UseRow, first_vectors
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import NoteRow, Update
-from holdfast.index.rows import note_rows
+from holdfast.index.rows import links_of, note_rows
 from holdfast.index.search import finder as search
 from holdfast.index.search import snapshot
 from holdfast.index.search.finder import Finder
@@ -226,12 +228,51 @@ async def test_while_one_request_reads_a_few_notes_each_is_read_once(index: Note
     await index.read(read)
 
 
+async def test_what_was_read_of_a_note_is_read_anew_once_the_index_has_changed(index: NoteIndex) -> None:
+    await index.apply(
+        Update(notes=[row(1, "the old text", connections=(Link(an_id(2), "related_to", 0.5),)), row(2, "b")])
+    )
+    assert (await index.notes([an_id(1), an_id(3)]))[an_id(1)].note.content == "the old text"
+    assert [link.target for link in await index.links([an_id(1)])] == [an_id(2)]
+    await index.apply(Update(notes=[row(1, "the new text"), row(3, "c")], gone=[an_id(2)]))
+    read = await index.notes([an_id(1), an_id(2), an_id(3)])
+    assert {note: item.note.content for note, item in read.items()} == {an_id(1): "the new text", an_id(3): "c"}
+    assert await index.links([an_id(1)]) == []
+
+
+async def test_links_are_the_same_whatever_was_read_before(index: NoteIndex, tmp_path: Path) -> None:
+    generator = random.Random(5)  # noqa: S311 - made-up data
+    kinds = ("related_to", "contradicts", "part_of")
+
+    def links() -> tuple[Link, ...]:
+        ends = (an_id(generator.randint(1, 12)) for _ in range(3))
+        return tuple(Link(end, generator.choice(kinds), generator.choice((0.5, 0.7))) for end in ends)
+
+    rows = [
+        row(number, f"note {number}", connections=links(), merged=(an_id(20),) if number == 3 else ())
+        for number in range(1, 11)
+    ]
+    rows.append(row(11, "a hub", connections=tuple(Link(an_id(number), "part_of", 1.0) for number in range(1, 11))))
+    await index.apply(Update(notes=rows))
+    for _ in range(30):
+        asked = [an_id(number) for number in generator.sample([*range(1, 12), 20], generator.randint(1, 6))]
+        with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+            assert await index.links(asked) == links_of(connection, asked)
+
+
 def test_cosines_of_many_are_those_of_each_pair_to_four_places() -> None:
-    vectors = dict(zip("abcdefg", random_units(7, 3), strict=True))
+    vectors = random_units(7, 3)
     found = likenesses(vectors)
-    for one, other in itertools.product(vectors, repeat=2):
+    for one, other in itertools.product(range(7), repeat=2):
         assert found[one][other] == pytest.approx(cosine(vectors[one], vectors[other]), abs=6e-5)
-        assert found[one][other] == likenesses({one: vectors[one], other: vectors[other]})[one][other]
+        assert found[one][other] == likenesses([vectors[one], vectors[other]])[0][1]
+
+
+def test_the_cosine_of_a_note_without_a_vector_is_unknown() -> None:
+    one, other = random_units(2, 3)
+    found = likenesses([one, None, other])
+    assert found[0][2] == likenesses([one, other])[0][1]
+    assert all(math.isnan(each) for each in (*found[1], found[0][1], found[2][1]))
 
 
 # Context columns

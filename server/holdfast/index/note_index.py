@@ -49,7 +49,7 @@ from holdfast.index.rows import (
     set_rows,
 )
 from holdfast.index.schema import drop_indexes, make_indexes, make_tables, version
-from holdfast.index.view import IndexView
+from holdfast.index.view import IndexView, Kept
 from holdfast.model.identifiers import MOST_TERMS, POOL
 from holdfast.model.note import Note, id_range
 from holdfast.model.ranking import Filter, Found, QueryVector
@@ -166,6 +166,7 @@ class NoteIndex:
         self._unreadable: tuple[int, int] | None = None  # the identity of a file that turned out to be harmed
         self._updates: Batcher[Update, None] = Batcher(self._apply_all)
         self._in_memory: tuple[Finder, FeedbackIndex] | None = None
+        self._kept = Kept()
         self._sets: tuple[SetRow, ...] = ()
         self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
@@ -204,7 +205,7 @@ class NoteIndex:
         if self._on_disk() in (None, self._unreadable):
             self.discard()
         self._unreadable = None
-        self._in_memory = None
+        self._in_memory, self._kept = None, Kept()
         self.uses_extension = self._extension and vector_extension() != ""
         try:
             return await _guarded(self._open())
@@ -346,7 +347,7 @@ class NoteIndex:
         def on_one_state(connection: sqlite3.Connection) -> Answer:
             connection.execute("BEGIN")
             try:
-                return work(IndexView(connection, self._searcher, self._ratings))
+                return work(IndexView(connection, self._searcher, self._ratings, self._kept))
             finally:
                 connection.rollback()
 

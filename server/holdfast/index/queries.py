@@ -42,12 +42,6 @@ _OF_THE_USER = (
 _TELLS_OF_THE_USER = f"""{{title body}} : (^"{_OF_THE_USER.replace("|", '" OR ^"')}")"""
 
 
-def change_number(connection: sqlite3.Connection) -> int:
-    """Another one after each change of the index."""
-    found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
-    return int(found[0]) if found else 0
-
-
 def listed(connection: sqlite3.Connection, space: str, now: str, most: int) -> tuple[list[ListedNote], int]:
     """Current notes of a space, the last changed first, and how many there are in all."""
     values = {"space": space, "now": now, "most": most}

@@ -13,7 +13,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.index.current import CURRENT
 from holdfast.model.note import FIELDS, OCCURRENCES, SELF_ID, Note, same_text
@@ -144,8 +144,7 @@ class IndexedNote:
     encoded_by: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
+class LinkRow(NamedTuple):
     """An edge between two notes that are there."""
 
     source: str
@@ -210,6 +209,12 @@ def _retired(connection: sqlite3.Connection, note: Note) -> str | None:
         (content_key(note.content, note.type, note.space),),
     ).fetchone()
     return found[0] if found else None
+
+
+def change_number(connection: sqlite3.Connection) -> int:
+    """Another one after each change of the index."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'change_seq'").fetchone()
+    return int(found[0]) if found else 0
 
 
 def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, IndexedNote]:

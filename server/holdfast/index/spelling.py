@@ -121,8 +121,9 @@ def _stems(
     """
     after = beginning[:-1] + chr(ord(beginning[-1]) + 1)
     shortest, longest = max(3, len(word) - _ENDING), len(word) + most
+    letters = frozenset(word)
     for stem, found in connection.execute(_STEMS, (beginning, after, shortest, longest, _MOST_READ)):
-        if left_out.isdisjoint(_shortened(stem)):
+        if len(letters.union(stem)) > len(letters) + 1 or left_out.isdisjoint(_shortened(stem)):
             continue
         slips = min(slips_between(word[: len(stem) + more], stem, most + 1) for more in (0, 1, -1, 2))
         if slips <= most + (stem[-1] == "i"):  # the stemmer writes i for y

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from holdfast.index import current, journal, maintenance, queries
 from holdfast.index.journal import known_journal
 from holdfast.index.recalls import RatedQuestion, feedback_of
 from holdfast.index.rows import (
     IndexedNote,
+    LinkRow,
     aliases_of,
+    change_number,
     count_lacking,
     count_pending,
     evolved,
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
     from holdfast.index.search.finder import FeedbackIndex, Finder
 
 
-MOST_KEPT = 500  # notes, while one request reads
+MOST_KEPT, LONGEST_KEPT = 1000, 4000  # notes that stay in memory, and characters of one of them
+MOST_LINKS = 50  # of a note whose links stay in memory
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
+Row = TypeVar("Row")
 
 
 def _asked(query: Callable[Concatenate[sqlite3.Connection, P], Answer]) -> Callable[Concatenate[IndexView, P], Answer]:
@@ -43,13 +47,39 @@ def _asked(query: Callable[Concatenate[sqlite3.Connection, P], Answer]) -> Calla
     return method
 
 
+class KeptRows(Generic[Row]):
+    """What was read lately by the id of a note, in one state of an index; shared by all connections."""
+
+    def __init__(self) -> None:
+        self._state: tuple[int, dict[str, Row]] = (-1, {})  # exchanged whole: other threads look into it
+
+    def of(self, seen: int) -> dict[str, Row]:
+        """What is kept of the state with this change number."""
+        known, rows = self._state
+        if seen > known:
+            self._state = (seen, {})
+        return rows if seen == known else {}
+
+    def keep(self, seen: int, fresh: Mapping[str, Row]) -> None:
+        known, rows = self._state
+        if seen == known and len(fresh) <= MOST_KEPT:
+            self._state = (seen, {**rows, **fresh} if len(rows) + len(fresh) <= MOST_KEPT else dict(fresh))
+
+
+class Kept:
+    """What stays in memory between requests."""
+
+    def __init__(self) -> None:
+        self.notes: KeptRows[IndexedNote | None] = KeptRows()  # None where there is none
+        self.links: KeptRows[list[LinkRow]] = KeptRows()
+
+
 class IndexView:
     """What can be asked of an open index without waiting."""
 
     # Queries of one connection, each described where it is written.
     feedback = _asked(feedback_of)
     same_note = _asked(same_note)
-    links = _asked(links_of)
     aliases = _asked(aliases_of)
     short_ids = _asked(current.short_ids)
     standing = _asked(current.standing)
@@ -68,7 +98,7 @@ class IndexView:
     count_pending = _asked(count_pending)
     count_lacking = _asked(count_lacking)
     is_stale = _asked(is_stale)
-    change_number = _asked(queries.change_number)
+    change_number = _asked(change_number)
     listed = _asked(queries.listed)
     personal = _asked(queries.personal)
     completing = _asked(queries.completing)
@@ -105,12 +135,16 @@ class IndexView:
     known_journal = _asked(known_journal)
 
     def __init__(
-        self, connection: sqlite3.Connection, finder: Callable[[], Finder], feedback: Callable[[], FeedbackIndex]
+        self,
+        connection: sqlite3.Connection,
+        finder: Callable[[], Finder],
+        feedback: Callable[[], FeedbackIndex],
+        kept: Kept,
     ) -> None:
         self._connection = connection
         self._finder = finder
         self._feedback = feedback
-        self._read: dict[str, IndexedNote | None] = {}
+        self._kept = kept
 
     def search(
         self,
@@ -135,6 +169,10 @@ class IndexView:
         """See `holdfast.index.search.finder.Finder.by_time`."""
         return self._finder().by_time(self._connection, wanted, most, offset, soonest=soonest)
 
+    def hides(self, wanted: Filter) -> bool:
+        """See `holdfast.index.search.finder.Finder.hides`."""
+        return self._finder().hides(self._connection, wanted)
+
     def affinities(self, ids: Sequence[str], query: str, vector: QueryVector | None, now: str) -> Mapping[str, float]:
         """See `holdfast.index.search.finder.FeedbackIndex.affinities`."""
         return self._feedback().affinities(self._connection, ids, query, vector, now)
@@ -152,19 +190,43 @@ class IndexView:
         return self._finder().subjects(self._connection, words)
 
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
-        """Notes by id; unknown ids are left out. Their connections are told by `links`. What is few is read once."""
+        """Notes by id; unknown ids are left out. Their connections are told by `links`."""
         wanted = list(dict.fromkeys(ids))
-        missing = [note_id for note_id in wanted if note_id not in self._read]
-        read = note_rows(self._connection, missing) if missing else {}
-        if len(self._read) + len(missing) <= MOST_KEPT:
-            self._read |= dict.fromkeys(missing) | read
-        found = ((note_id, read.get(note_id) or self._read.get(note_id)) for note_id in wanted)
-        return {note_id: item for note_id, item in found if item is not None}
+        seen = self.change_number()
+        kept = self._kept.notes.of(seen)
+        found = {note_id: kept[note_id] for note_id in wanted if note_id in kept}
+        if missing := [note_id for note_id in wanted if note_id not in found]:
+            read = dict.fromkeys(missing) | note_rows(self._connection, missing)
+            short = {
+                note_id: item for note_id, item in read.items() if not item or len(item.note.content) <= LONGEST_KEPT
+            }
+            self._kept.notes.keep(seen, short)
+            found |= read
+        return {note_id: item for note_id in wanted if (item := found[note_id])}
 
-    def likenesses(self, vectors: Mapping[str, bytes]) -> dict[str, dict[str, float]]:
-        """See `holdfast.index.search.vectors.likenesses`."""
-        if not vectors:
-            return {}
+    def links(self, ids: Sequence[str]) -> list[LinkRow]:
+        """Edges that leave or reach these notes and whose both ends are there, those of most weight first."""
+        seen = self.change_number()
+        kept = self._kept.links.of(seen)
+        found = {note_id: kept[note_id] for note_id in ids if note_id in kept}
+        if missing := [note_id for note_id in ids if note_id not in found]:
+            read = links_of(self._connection, missing)
+            mine: dict[str, list[LinkRow]] = {note_id: [] for note_id in missing}
+            for link in read:
+                if link.source not in mine and link.target not in mine:  # another id of a note was given
+                    return links_of(self._connection, ids)
+                for end in mine.keys() & {link.source, link.target}:
+                    mine[end].append(link)
+            few = {note_id: links for note_id, links in mine.items() if len(links) <= MOST_LINKS}
+            self._kept.links.keep(seen, few)
+            found |= mine
+        links = {link for each in found.values() for link in each}
+        return sorted(links, key=lambda link: (-link.weight, link.type, link[:2], link.reason))
+
+    def likenesses(self, vectors: Sequence[bytes | None]) -> list[list[float]]:
+        """See `holdfast.index.search.vectors.likenesses`; empty where there are no vectors."""
+        if not any(vectors):
+            return []
         from holdfast.index.search import vectors as surroundings  # noqa: PLC0415 - numpy: start-up stays light
 
         return surroundings.likenesses(vectors)

@@ -485,9 +485,10 @@ def _clock_time(found: re.Match[str]) -> str:
 def says_more(older: str, newer: str) -> bool:
     """Whether the older text says something beside that of which the newer one is a version."""
     said = statement(newer).stems
+    parts = (_part(part) for part in _split(older)[1:])
     return any(
-        len({word.stem for word in part.said.words} & said) < COVERED * len(part.said.words)
-        for part in _parts(older)[1:]
+        _has_verb(part) and len({word.stem for word in part.said.words} & said) < COVERED * len(part.said.words)
+        for part in parts
     )
 
 
@@ -510,8 +511,16 @@ class _Token:
 
 def _parts(text: str) -> list[_Part]:
     """The first is the beginning of the text, whatever it says; of the others what has a verb."""
-    parts = [_Part(part.strip(), statement(part)) for part in _PARTS.split(text[:LONGEST]) if part.strip()]
+    parts = [_part(part) for part in _split(text)]
     return [part for place, part in enumerate(parts) if place == 0 or _has_verb(part)]
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in _PARTS.split(text[:LONGEST]) if part.strip()]
+
+
+def _part(text: str) -> _Part:
+    return _Part(text.strip(), statement(text))
 
 
 def _has_verb(part: _Part) -> bool:

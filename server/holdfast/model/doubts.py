@@ -116,7 +116,7 @@ _UNSURE = frozenset({"may", "march", "mars"})  # words of another sense, where n
 _YEAR = re.compile(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
 _COUNTED = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
 _YES_OR_NO = re.compile(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should|has|have|will|ist|sind|hat)\b")
-_WORD = re.compile(r"[^\W_]+")
+_WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
 _SPECIFIC = re.compile(
     r"\W*(?:\w+ )?(?:who|whom|whose|when|where|how|which|wer|wo|wie|wann|welche[rsmn]?|qui|ou|quand|combien|comment"
     r"|quel(?:le)?s?|quien|donde|cuando|cuant[oa]s?|cual)\b"
@@ -317,12 +317,11 @@ def against(asked: Sought, note: Note) -> Doubt | None:
     other = _another(asked, text, plain, happened, is_dated=is_dated)
     if other is not None:
         return other
-    words = frozenset(_WORD.findall(plain))
-    sibling = _sibling(asked, text, plain, words)
+    sibling = _sibling(asked, text, plain)
     if sibling is not None:
         return sibling
     for sort in asked.sorts:
-        if not _has(sort, plain, words, is_dated=is_dated and asked.past):
+        if not _has(sort, plain, is_dated=is_dated and asked.past):
             return Doubt(LACKING[sort], f"no {sort}")
     return None
 
@@ -346,9 +345,10 @@ def _near(asked: Sought, content: str) -> str:
     return "\n".join(near) or content[:_LONGEST]
 
 
-def _has(sort: Sort, plain: str, words: AbstractSet[str], *, is_dated: bool) -> bool:
+def _has(sort: Sort, plain: str, *, is_dated: bool) -> bool:
     """Whether a text has a value of a sort, as far as its form tells."""
-    digits = any(sign.isdecimal() for sign in (plain if sort == "time" else _DATE.sub("", plain)))
+    digits = _DIGIT.search(plain if sort == "time" else _DATE.sub("", plain)) is not None
+    words = frozenset(_WORD.findall(plain)) if not digits or sort == "frequency" else frozenset[str]()
     match sort:
         case "price":
             return digits or not words.isdisjoint(_SUMS)
@@ -403,10 +403,11 @@ def _numbered(plain: str) -> dict[str, str]:
     }
 
 
-def _sibling(asked: Sought, text: str, plain: str, words: AbstractSet[str]) -> Doubt | None:
+def _sibling(asked: Sought, text: str, plain: str) -> Doubt | None:
     """Where a note speaks of the like of what is asked about, and of that nowhere: of the south crane alone."""
     if not any(thing in plain for thing in asked.things):
         return None
+    words = frozenset(_WORD.findall(plain))
     theirs = list(_things_apart(plain)) if asked.apart else []
     told = set(map(_which, words)) | {its.which for its in theirs}
     sorts = {(its.thing, its.which[0]) for its in theirs}

@@ -57,6 +57,7 @@ _VERBS = {
     )
     for ending in endings.split(" ")
 }
+_SIDES = re.compile("always|never|should|must|shall|work|caus|prevent|increas|decreas|enabl|block")  # of whatever word
 _SAYS_NOTHING = STOP_WORDS | _NEGATIONS | _DUTIES | _WELL | _WORKS | {"always", "longer", "very", "use", "using"}
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|s|e|y)\Z")
 
@@ -79,6 +80,11 @@ class _Stance:
     denied: bool
     about: frozenset[str]
     of: frozenset[str]
+
+
+def takes_sides(text: str) -> bool:
+    """Whether a text takes a side of any pair: without that it contradicts nothing."""
+    return bool(_stances(text[:LONGEST]))
 
 
 def opposition(one: str, other: str, *, close: bool = False) -> str | None:
@@ -112,12 +118,13 @@ def _clash(one: _Stance, other: _Stance) -> bool:
 
 @lru_cache(512)  # one text is compared with many
 def _stances(text: str) -> tuple[_Stance, ...]:
-    return tuple(_stances_of(text))
+    plain = _spelled_out(text)
+    return tuple(_stances_of(plain)) if _SIDES.search(plain) else ()
 
 
-def _stances_of(text: str) -> Iterator[_Stance]:
+def _stances_of(plain: str) -> Iterator[_Stance]:
     subject: frozenset[str] = frozenset()
-    for clause in _CLAUSES.split(_spelled_out(text))[:MOST_CLAUSES]:
+    for clause in _CLAUSES.split(plain)[:MOST_CLAUSES]:
         words = _WORD.findall(clause)
         marks = {pair: (place, side, denied) for place, pair, side, denied in reversed(list(_marks(words)))}
         for pair, (place, side, denied) in marks.items():
@@ -130,10 +137,10 @@ def _stances_of(text: str) -> Iterator[_Stance]:
 def _marks(words: Sequence[str]) -> Iterator[tuple[int, str, int, bool]]:
     """Where a clause takes a side: place, pair, side, denied."""
     for place, word in enumerate(words):
-        denied = _denied(words, place)
         if word in _VERBS:
-            yield place, *_VERBS[word], denied
+            yield place, *_VERBS[word], _denied(words, place)
         elif word in _WORKS:
+            denied = _denied(words, place)
             if _WELL & set(words[place + 1 : place + 3]):
                 yield place, _PAIRS[1], 1, denied
             elif denied:

@@ -303,8 +303,10 @@ def _best(text: str, spans: Sequence[tuple[int, int]], terms: Sequence[str], len
 
     A word counts by how few sentences have it. Of equal places the first.
     """
-    stems = {_stem(term) for term in terms}
-    held = [tuple(stem for stem in stems if stem in each) for each in (folded(text[a:b]) for a, b in spans)]
+    plain = text.lower() if text.isascii() else ""  # as it is folded, with every letter in its place
+    said = [plain[a:b] if plain else folded(text[a:b]) for a, b in spans]
+    stems = [stem for stem in {_stem(term) for term in terms} if not plain or stem in plain]
+    held = [[stem for stem in stems if stem in each] for each in said]
     counts = Counter(stem for each in held for stem in each)
     worth = {stem: 1.0 / count for stem, count in counts.items()}
     within: Counter[str] = Counter()

@@ -26,7 +26,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -280,8 +280,7 @@ class Terms(NamedTuple):
     affinity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):  # as many are made as candidates
     """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning.
 
     `unknown` is the share of the question's words that no note has. `terms` are those of the score as it was first,
@@ -335,14 +334,14 @@ def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
     worth = never_rising([item.relevance for item in ranked[:LEVELLED]])
     worth += [min(item.relevance, worth[-1]) for item in ranked[LEVELLED:]]
     return [
-        item if item.relevance == most else replace(item, relevance=most, alone=item.relevance)
+        item if item.relevance == most else item._replace(relevance=most, alone=item.relevance)
         for item, most in zip(ranked, worth, strict=True)
     ]
 
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
     """The same note with a share of its odds to be relevant, and why."""
-    return replace(item, relevance=_with_odds(min(item.relevance, _SUREST), share), share=item.share * share, doubt=why)
+    return item._replace(share=item.share * share, doubt=why, relevance=_with_odds(min(item.relevance, _SUREST), share))
 
 
 def _with_odds(probability: float, factor: float) -> float:
@@ -389,9 +388,9 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
     strange_share = len(found.unknown - VALUE_WORDS) / max(1, len(terms)) * (unknown <= _FOREIGN)
     nobody = "" if foreign else named_nowhere(question.text, found.unknown)
+    subjects = {candidate.subject or "" for candidate in found.candidates}
     asked = _Asked(
         question,
-        frozenset(terms),
         len(terms),
         unknown,
         strange=strange,
@@ -403,6 +402,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         content=frozenset(term for term in terms if is_content(term)),
         is_specific=asks_for_one_thing(question.text),
         by_words=all(candidate.z is None for candidate in found.candidates),
+        subjects=frozenset(filter(lambda each: each and set(query_terms(each)) <= set(terms), subjects)),
         nobody=nobody,
         known=math.exp(_SURER - _NOBODY_KNOWS * strange_share - _NO_SUCH_NAME * bool(nobody)),
     )
@@ -479,7 +479,6 @@ class _Asked:
     """A question with what is worked out once for all candidates."""
 
     question: Question
-    terms: frozenset[str]
     count: int
     unknown: float
     strange: bool
@@ -491,13 +490,14 @@ class _Asked:
     content: frozenset[str]
     is_specific: bool
     by_words: bool
+    subjects: frozenset[str]  # of the candidates, that it names
     nobody: str  # a name in it that no note has
     known: float  # what is left of the odds for words, and for a name, that no note has
 
 
 def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked:
     question = asked.question
-    subject = bool(candidate.subject) and set(query_terms(candidate.subject or "")) <= asked.terms
+    subject = candidate.subject in asked.subjects
     foreign = question.space is not None and candidate.space not in (question.space, GLOBAL_SPACE)
     agreement = _agreement(candidate.happened, question, weights.fading)
     affinity = question.affinity.get(candidate.id, 0.0)

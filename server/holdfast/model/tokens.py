@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from math import ceil
@@ -226,10 +225,7 @@ SINGLE: Final = frozenset(
 )
 
 
-_PART = re.compile(
-    r"(?P<word>[A-Za-z]+)|(?P<number>[0-9]+)|(?P<spaces> +)|(?P<lines>\n+)|"
-    r"(?P<signs>[!-/:-@\[-`{-~]+)|(?P<other>[^ -~\n]+)"
-)
+_PART = re.compile(r"[A-Za-z]+|[0-9]+| {2,}|\n+|[!-/:-@\[-`{-~]+|[^ -~\n]+")  # a single blank costs nothing
 _CASED = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER, _CAPITAL = 0.6, 0.62  # of a word that is in no list
 _ENDLESS = 0.7  # of a longer word than is looked at
@@ -254,8 +250,7 @@ def most_tokens(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    costs = (_COST[found.lastgroup or "other"](found.group()) for found in _PART.finditer(text))
-    return ceil(sum(costs))
+    return ceil(sum([_known(part) if len(part) <= _LONGEST_WORD else _cost(part) for part in _PART.findall(text)]))
 
 
 _SHORT = 1000  # characters
@@ -277,27 +272,45 @@ def _end(text: str, most: float) -> int:
     """How many of the first characters cost at most so many tokens."""
     left = most
     for found in _PART.finditer(text):
-        cost = _COST[found.lastgroup or "other"](found.group())
+        part = found.group()
+        cost = _known(part) if len(part) <= _LONGEST_WORD else _cost(part)
         if cost > left:
-            return found.start() + _fitting(found.group(), found.lastgroup == "other", cost, left)
+            return found.start() + _fitting(part, cost, left)
         left -= cost
     return len(text)
 
 
-def _fitting(part: str, is_other: bool, cost: float, left: float) -> int:
+def _fitting(part: str, cost: float, left: float) -> int:
     """How many characters of a part that costs more than is left may stand."""
-    if is_other:
+    if _is_other(part):
         spent = accumulate(_JOINED * _character(each) for each in part)
         return sum(1 for _ in takewhile(lambda each: each <= left, spent))
     return int(len(part) * max(0.0, left - 1) / cost)
 
 
+def _cost(part: str) -> float:
+    if _is_other(part):
+        return _JOINED * sum(map(_character, part))
+    if part[0].isalpha():
+        return _word(part) if len(part) <= _LONGEST_WORD else len(part) * _ENDLESS
+    if part[0].isdigit():
+        return ceil(len(part) / 3)
+    if part[0] == " ":
+        return 1 + len(part) / _BLANKS
+    if part[0] == "\n":
+        return 1 + (len(part) - 1) / _BLANKS
+    return 1.0 if part in SIGNS else max(1.0, _SIGN * len(part) + _SIGNS)
+
+
+_known = lru_cache(8192)(_cost)  # texts share most of their parts
+
+
+def _is_other(part: str) -> bool:
+    """Whether it is none of letters, digits, signs, blanks and ends of lines of ASCII."""
+    return not (part[0].isascii() and (part[0].isprintable() or part[0] == "\n"))
+
+
 def _word(word: str) -> float:
-    return _letters(word) if len(word) <= _LONGEST_WORD else len(word) * _ENDLESS
-
-
-@lru_cache(maxsize=8192)
-def _letters(word: str) -> float:
     parts: list[str] = _CASED.findall(word)
     return sum(map(_cased, parts)) + (_JOINT * len(parts) if len(parts) > 1 else 0.0)
 
@@ -317,35 +330,12 @@ def _cased(part: str) -> float:
 
 def _piece_at(word: str, at: int) -> int:
     """The length of the longest known piece that begins there; 0 where none does."""
-    longest = min(len(word) - at, _LONGEST_PIECE)
-    return next((size for size in range(longest, _SHORTEST_PIECE - 1, -1) if word[at : at + size] in PIECES), 0)
-
-
-def _number(digits: str) -> float:
-    return ceil(len(digits) / 3)
-
-
-def _spaces(blanks: str) -> float:
-    return 0.0 if len(blanks) == 1 else 1 + len(blanks) / _BLANKS
-
-
-def _lines(ends: str) -> float:
-    return 1 + (len(ends) - 1) / _BLANKS
-
-
-def _signs(signs: str) -> float:
-    return 1.0 if signs in SIGNS else max(1.0, _SIGN * len(signs) + _SIGNS)
-
-
-def _other(text: str) -> float:
-    return _JOINED * sum(map(_character, text))
+    for end in range(min(len(word), at + _LONGEST_PIECE), at + _SHORTEST_PIECE - 1, -1):
+        if word[at:end] in PIECES:
+            return end - at
+    return 0
 
 
 @lru_cache(maxsize=8192)
 def _character(letter: str) -> int:
     return 1 if letter in SINGLE else _COSTS[bisect_left(_ENDS, ord(letter))]
-
-
-_COST: dict[str, Callable[[str], float]] = {
-    "word": _word, "number": _number, "spaces": _spaces, "lines": _lines, "signs": _signs, "other": _other,
-}  # fmt: skip

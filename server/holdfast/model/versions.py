@@ -21,11 +21,11 @@ from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
 
 LED, TOLD, FOLDED, PROPOSED, UNASKED = 0.002, 0.16, 0.5, 0.75, 0.85
+FAR = 0.3  # a cosine below which two notes are about two things
 SURE = 0.95  # beyond doubt, even where both were told at once
 _USUAL = 0.6  # a cosine that tells nothing
 _ASSUMED = 0.75  # where there are no vectors, words alone must do
 _NEAR = 0.75
-_FAR = 0.3  # below it two notes are about two things
 _SAME_FRAME = 0.6  # of their words are the same: one is written as the other is
 _HALF = 0.5
 _ALIKE = 0.4
@@ -144,7 +144,7 @@ def likelihood(older: str, newer: str, likeness: float | None) -> float:
 
     `likeness` is the cosine of their vectors, None where they have none.
     """
-    if likeness is not None and likeness < _FAR:
+    if likeness is not None and likeness < FAR:
         return 0.0
     return _weighed(older[:LONGEST], newer[:LONGEST], likeness)
 

@@ -133,25 +133,37 @@ class Answer:
     window: TimeWindow | None = None
 
 
+NOTHING_FOUND: Final = Answer((), (), (), elsewhen=False)
+
+
 def answer(
-    view: IndexView, asking: Asking, limit: int, *, explain: bool, passing: Passing | None = None, offset: int = 0
+    view: IndexView,
+    asking: Asking,
+    limit: int,
+    *,
+    explain: bool,
+    passing: Passing | None = None,
+    offset: int = 0,
+    only_strong: bool = False,
 ) -> Answer:
     """Find the best notes, nothing that falls short of the lines, `limit` behind the first `offset`.
 
     A list that is asked for is one. What is asked for by its time is looked for there first; where nothing there fits,
     or only badly, everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller
     says what is `passing`, that alone decides. Nothing is looked for where the question names nothing, unless with
-    `explain`.
+    `explain`. With `only_strong` nothing is told where words and meaning find only weak hits.
     """
     lists = listed(view, asking, limit, offset)
     if lists is not None:
         return _of_list(view, asking, lists, limit, passing)
     if asking.idle == "empty" and not explain:
-        return Answer((), (), (), elsewhen=False)
+        return NOTHING_FOUND
     if asking.idle == "order":
         limit = min(limit, MOST_OF_AN_ORDER)
     most = limit + offset
     found = _searched(view, asking, most, passing)
+    if only_strong and asking.intent is None and all(item.weak for item in found.best):
+        return NOTHING_FOUND
     if passing is None and asking.asks_back and all(item.weak for item in found.best):
         found = _retired(view, asking, most) or found
     best = _persons_first(view, asking, found.best, passing)
@@ -170,11 +182,6 @@ def answer(
     elsewhen = found.elsewhen and bool(hits)
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window)
-
-
-def finds_strong(view: IndexView, asking: Asking) -> bool:
-    """Whether an answer may have a strong hit, at less cost than the answer; where something is listed it may."""
-    return asking.intent is not None or any(not item.weak for item in _searched(view, asking, 1, None).best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +305,7 @@ def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], pass
     missing = view.notes(end for end in ids if end not in found)
     found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}
     most = max((item.relevance for item in best), default=0.0)
-    leading = [replace(found[end], relevance=max(most, NAMED), also=_ABOUT) for end in ids]
+    leading = [found[end]._replace(relevance=max(most, NAMED), also=_ABOUT) for end in ids]
     leading = [item for item in leading if passing is None or passing(item)]
     return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
@@ -417,7 +424,7 @@ def _newest_first(
         for new in later.get(note_id, ()):
             place(found[new], max(score, item.score), note_id)
         if score > item.score:
-            item = replace(item, score=score, also=(*item.also, f"newer than {older}"))
+            item = item._replace(score=score, also=(*item.also, f"newer than {older}"))
         placed[note_id] = item
 
     for item in ranked:
@@ -443,7 +450,7 @@ def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
         return heir
     worth = max(heir.relevance, INHERITED * item.relevance)
     also = (*heir.also, f"replaces {item.candidate.id} ({item.why})")
-    return replace(heir, score=item.score, relevance=worth, also=also)
+    return heir._replace(score=item.score, relevance=worth, also=also)
 
 
 def _around(

@@ -6,8 +6,9 @@ way is named. Of a question about the past, what was valid then comes first, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
 
@@ -16,10 +17,10 @@ from holdfast.index.view import IndexView
 from holdfast.model.claims import says_more
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note, moment
-from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
+from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
-from holdfast.model.versions import FOLDED, LED, SURE, TOLD, UNASKED, may_be_versions
+from holdfast.model.versions import FAR, FOLDED, LED, SURE, TOLD, UNASKED, may_be_versions
 from holdfast.model.versions import likelihood as likelihood_of
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
@@ -56,18 +57,23 @@ class Led:
 class Matters:
     """Pairs of notes, the older and the newer, by how likely they are two versions of one fact.
 
-    `unclear` are pairs that say different things but were told in one go, the newer first. `vectors` are by id.
-    `fuller` are pairs whose older note says something else besides.
+    `unclear` are pairs that say different things but were told in one go, the newer first. `compared` are pairs that
+    nothing but their texts made likely. `vectors` and `texts` are by id.
     """
 
     said: Mapping[str, str]
     likely: Mapping[tuple[str, str], float]
-    unclear: tuple[tuple[str, str], ...] = ()
-    vectors: Mapping[str, bytes] = field(default_factory=dict)
-    fuller: Collection[tuple[str, str]] = ()
+    unclear: tuple[tuple[str, str], ...]
+    compared: Collection[tuple[str, str]]
+    vectors: Mapping[str, bytes]
+    texts: Mapping[str, str]
 
     def of(self, older: str, newer: str) -> float:
         return self.likely.get((older, newer), 0.0)
+
+    def is_fuller(self, older: str, newer: str) -> bool:
+        """Whether the older of a pair that was compared says something else besides."""
+        return (older, newer) in self.compared and says_more(self.texts[older], self.texts[newer])
 
 
 def compared(
@@ -88,38 +94,41 @@ def compared(
     """
     tied = {frozenset((link.source, link.target)) for link in links if link.type not in _IN_TIME}
     vectors = view.first_vectors(key, list(notes)) if key else {}
-    alike = view.likenesses(vectors)
-    texts = {each: item.note.content.strip() for each, item in notes.items()}
+    texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
-    fuller: set[tuple[str, str]] = set()
-    ordered = sorted(notes, key=lambda each: (notes[each].note.happened, notes[each].note.created, each))
-    for one, other in combinations(ordered, 2):
-        if texts[one] == texts[other] and _is_copy(notes[one].note, notes[other].note):
-            likely[one, other] = 1.0
+    found: dict[tuple[str, str], float] = {}
+    ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
+    cosines = view.likenesses([vectors.get(note.id) for note in ordered])
+    for one, other, is_same, likeness in _near_pairs(ordered, cosines):
+        if is_same and one.space == other.space and SELF_ID not in (one.id, other.id):  # two files of one text, say
+            likely[one.id, other.id] = 1.0
             continue
-        if frozenset((one, other)) in tied or (one, other) in likely or (other, one) in likely:
+        if frozenset((one.id, other.id)) in tied or (one.id, other.id) in likely or (other.id, one.id) in likely:
             continue
-        if not _may_be_versions(notes[one].note, notes[other].note):
+        if not _may_be_versions(one, other):
             continue
-        older, newer = in_time(notes[one].note, notes[other].note)
-        found = _likelihood(older.content, newer.content, alike.get(one, {}).get(other))
-        if found >= LED and _at_once(older, newer, found):
-            unclear += [(newer.id, older.id)] if found >= FOLDED else []
-            found = LED if found >= FOLDED else 0.0
-        if found >= LED:
-            likely[older.id, newer.id] = found
-            if says_more(older.content, newer.content):
-                fuller.add((older.id, newer.id))
+        older, newer = in_time(one, other)
+        worth = _likelihood(older.content, newer.content, likeness)
+        if worth >= LED and _at_once(older, newer, worth):
+            unclear += [(newer.id, older.id)] if worth >= FOLDED else []
+            worth = LED if worth >= FOLDED else 0.0
+        if worth >= LED:
+            likely[older.id, newer.id] = found[older.id, newer.id] = worth
     said = {each: said_at(item.note) for each, item in notes.items()}
-    return Matters(said, one_each(likely), tuple(unclear), vectors, fuller)
+    return Matters(said, one_each(likely), tuple(unclear), found.keys(), vectors, texts)
 
 
-def _is_copy(one: Note, other: Note) -> bool:
-    """Whether two notes of a space say the same, to the letter: two files of one text, say."""
-    return (
-        one.space == other.space and one.content.strip() == other.content.strip() and SELF_ID not in (one.id, other.id)
-    )
+def _near_pairs(
+    notes: Sequence[Note], cosines: Sequence[Sequence[float]]
+) -> Iterator[tuple[Note, Note, bool, float | None]]:
+    """The pairs that may be two versions of one fact: whether their texts are one, and their cosine if it is known."""
+    texts = [note.content.strip() for note in notes]
+    for place, mine in enumerate(texts):
+        row = cosines[place] if cosines else [math.nan] * len(notes)
+        for at in range(place + 1, len(notes)):
+            if not row[at] < FAR or mine == texts[at]:
+                yield notes[place], notes[at], mine == texts[at], None if math.isnan(row[at]) else row[at]
 
 
 def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
@@ -312,7 +321,7 @@ def opposed_pairs(
         return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
 
     told = []
-    for one, other in combinations(notes, 2):
+    for one, other in combinations([note for note in notes if takes_sides(note.content)], 2):
         pattern = opposition(one.content, other.content)
         if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
             pattern = close
@@ -353,12 +362,12 @@ def _heads(
             continue
         likely = matters.of(old, new)
         answers_too = _answers_as_well(found[new], found[old])
-        is_fuller = (old, new) in matters.fuller
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
-        if likely >= line and _last(new, heads) != old and (answers_too or not is_fuller):
+        if likely >= line and _last(new, heads) != old and (answers_too or not matters.is_fuller(old, new)):
             heads.setdefault(old, new)
-        elif (likely >= TOLD and (answers_too or not is_fuller)) or (
-            not is_fuller and (answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])
+        elif (likely >= TOLD and answers_too) or (
+            (likely >= TOLD or ((answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])))
+            and not matters.is_fuller(old, new)
         ):
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.of(old, end))
     return {old: _last(old, heads) for old in heads}, leads
@@ -399,12 +408,12 @@ def _lifted(head: Ranked, item: Ranked) -> Ranked:
     if head is item or (head.score >= item.score and head.relevance >= item.relevance):
         return head
     also = (*head.also, f"newer than {item.candidate.id}")
-    return replace(head, score=max(head.score, item.score), relevance=max(head.relevance, item.relevance), also=also)
+    return head._replace(score=max(head.score, item.score), relevance=max(head.relevance, item.relevance), also=also)
 
 
 def _beside(other: Ranked, item: Ranked) -> Ranked:
     """In the place behind the one that it belongs to."""
-    return replace(other, score=item.score)
+    return other._replace(score=item.score)
 
 
 def _may_be_versions(older: Note, newer: Note) -> bool:

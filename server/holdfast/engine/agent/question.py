@@ -105,7 +105,7 @@ def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
     if best is None or any(item is best for item in ranked[:KEPT_WITHIN]):
         return ranked
     above, below = ranked[: KEPT_WITHIN - 1], ranked[KEPT_WITHIN - 1 :]
-    return [*above, replace(best, score=below[0].score), *(item for item in below if item is not best)]
+    return [*above, best._replace(score=below[0].score), *(item for item in below if item is not best)]
 
 
 def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
@@ -125,7 +125,7 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
             by_id[note_id].score if note_id in by_id else last for by_id, last in zip(scores, lowest, strict=True)
         )
         worth = fmean(by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores)
-        found.append(replace(item, score=score, relevance=worth))
+        found.append(item._replace(score=score, relevance=worth))
     found.sort(key=lambda item: item.candidate.id)
     found.sort(key=lambda item: item.candidate.created, reverse=True)
     found.sort(key=lambda item: item.score, reverse=True)

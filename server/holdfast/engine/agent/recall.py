@@ -28,7 +28,6 @@ from holdfast.engine.agent.answer import (
     Tension,
     answer,
     budget_of,
-    finds_strong,
     with_passages,
 )
 from holdfast.engine.agent.question import (
@@ -126,7 +125,7 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
         return []
     told = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
     everywhere = Filter(asking.wanted.now, include_outdated=True)
-    if not asking.is_browsing and replace(asking.wanted, include_superseded=False) != everywhere:
+    if not asking.is_browsing and asking.wanted != everywhere and view.hides(asking.wanted):
         told.append(_hidden(view, asking, everywhere, weak=not found.hits))
     return [notice for notice in told if notice]
 
@@ -144,7 +143,7 @@ def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) 
     """The best note of all, where the caller's filter keeps it out; a weak one only where it is wanted."""
     question = replace(asking.question, space=None)
     free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
-    best = answer(view, free, 1, explain=False).hits if weak or finds_strong(view, free) else ()
+    best = answer(view, free, 1, explain=False, only_strong=not weak).hits
     if not best or (best[0].ranked.weak and not weak):
         return ""
     note = best[0].note

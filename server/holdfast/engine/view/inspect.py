@@ -113,7 +113,7 @@ def _explained(found: Answer, whole: Answer) -> tuple[Hit, ...]:
     return tuple(
         hit
         if hit.ranked.terms is not None or hit.note.id not in own
-        else replace(hit, ranked=replace(hit.ranked, terms=own[hit.note.id].terms))
+        else replace(hit, ranked=hit.ranked._replace(terms=own[hit.note.id].terms))
         for hit in found.hits
     )
 

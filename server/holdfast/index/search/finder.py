@@ -124,6 +124,11 @@ class Finder:
         ids = tuple(note_id for (note_id,) in connection.execute(statement, (json.dumps(shown.tolist()),)))
         return Timeline(ids, len(found))
 
+    def hides(self, connection: sqlite3.Connection, wanted: Filter) -> bool:
+        """Whether the filter keeps any note out."""
+        snapshot, _ = self._current(connection, [])
+        return int(np.count_nonzero(snapshot.mask(connection, wanted))) < snapshot.count
+
     def held(self, connection: sqlite3.Connection, keys: Sequence[str]) -> tuple[int, int] | None:
         """How many vectors are in memory, and how many of the same sets are in the database.
 
@@ -240,21 +245,21 @@ def _candidates(
     rowids = snapshot.rows["rowid"][pool].tolist()
     coverage, matched = lexical.coverage[pool].tolist(), lexical.matched[pool].tolist()
     words = {bits: lexical.words_of(bits) for bits in set(matched)}
-    has = [np.isin(pool, item.positions).tolist() for item in rare]
-    held = [
-        tuple(item.unit.label for item, there in zip(rare, has, strict=True) if there[place])
-        for place in range(len(pool))
-    ]
+    held = _holds(pool, rare)
     found = zip(
-        coverage, _as_list(z[pool]), _as_list(session_z[pool]), (words[bits] for bits in matched), held, strict=True
+        coverage, _as_list(z[pool]), _as_list(session_z[pool]), [words[bits] for bits in matched], held, strict=True
     )
     known = dict(zip(rowids, found, strict=True))
-    rows = connection.execute(
-        "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
-        "FROM notes WHERE rowid IN (SELECT value FROM json_each(?))",
-        (json.dumps(rowids),),
-    )
-    return tuple(RankCandidate._make((*row[:7], bool(row[7]), *row[8:], *known[row[0]])) for row in rows)
+    return tuple(RankCandidate._make(row + known[row[0]]) for row in snapshot.candidate_rows.of(connection, rowids))
+
+
+def _holds(pool: Positions, rare: Sequence[Rare]) -> list[tuple[str, ...]]:
+    """For each note of the pool the rare words that it holds."""
+    held: list[tuple[str, ...]] = [()] * len(pool)
+    for item in rare:
+        for place in np.flatnonzero(np.isin(pool, item.positions)).tolist():
+            held[place] += (item.unit.label,)
+    return held
 
 
 def _or_0(values: Floats) -> Floats:

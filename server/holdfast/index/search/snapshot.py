@@ -88,6 +88,11 @@ _GROWTH = 1.5
 _LARGE_COUNT = 200
 _MOST_COUNTS = 10_000
 _MOST_SCORES = 200_000  # 12 bytes each
+_MOST_ROWS = 2000
+_CANDIDATES = (
+    "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
+    "FROM notes WHERE rowid IN (SELECT value FROM json_each(?))"
+)
 _NO_SIGNS = str.maketrans("", "", "-:TZ")  # of a canonical instant
 _MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
 
@@ -165,6 +170,26 @@ class WordScores:
         self._size += len(places)
 
 
+class CandidateRows:
+    """What ranking needs to know of notes that were found lately, by row id, in one state of the store."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Any, ...]] = {}
+
+    def of(self, connection: sqlite3.Connection, rowids: Sequence[int]) -> list[tuple[Any, ...]]:
+        """The rows of these notes, in no order; each begins with its row id."""
+        known = self._found
+        found = [known[rowid] for rowid in rowids if rowid in known]
+        if len(found) == len(rowids):
+            return found
+        missing = json.dumps([rowid for rowid in rowids if rowid not in known])
+        read = [(*row[:7], bool(row[7]), *row[8:]) for row in connection.execute(_CANDIDATES, (missing,))]
+        fresh = {row[0]: row for row in read}
+        # never emptied, only exchanged: other threads look into it
+        self._found = {**known, **fresh} if len(known) + len(fresh) <= _MOST_ROWS else fresh
+        return found + read
+
+
 class Snapshot:
     """All notes by position, in the order of their row ids; a removed note keeps its place and is not live.
 
@@ -183,6 +208,7 @@ class Snapshot:
         self.numbering = object()  # the same for all snapshots that have the same notes at the same positions
         self.document_counts = DocumentCounts()
         self.word_scores = WordScores()
+        self.candidate_rows = CandidateRows()
         self.is_past = False  # whether this is for a connection that still sees an earlier state
 
     @property
@@ -206,7 +232,7 @@ class Snapshot:
         """This one, but what is asked of an earlier state is not kept as an answer of this one."""
         other = copy.copy(self)
         other.seen, other.is_past = earlier, True
-        other.document_counts, other.word_scores = DocumentCounts(), WordScores()
+        other.document_counts, other.word_scores, other.candidate_rows = DocumentCounts(), WordScores(), CandidateRows()
         return other
 
     def _read(self, connection: sqlite3.Connection, latest: int) -> None:
@@ -223,7 +249,7 @@ class Snapshot:
         self._named = None
         self.seen = latest
         self.document_counts = self.document_counts.of_size(self.size)
-        self.word_scores = WordScores()
+        self.word_scores, self.candidate_rows = WordScores(), CandidateRows()
 
     def positions(self, rowids: Iterable[int]) -> Positions:
         """Where these notes stand; unknown ones are left out."""

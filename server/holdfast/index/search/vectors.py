@@ -12,7 +12,7 @@ import copy
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TypeVar
 
@@ -51,11 +51,15 @@ def near_each_other(
     return {note: _nearest(ids, cosines[place], most) for place, note in enumerate(ids)}
 
 
-def likenesses(vectors: Mapping[str, bytes]) -> dict[str, dict[str, float]]:
-    """For each note its cosine with each, to four places: the same whatever else is compared."""
-    table = np.frombuffer(b"".join(vectors.values()), np.float32).reshape(len(vectors), -1)
-    cosines = np.round(np.inner(table, table).astype(np.float64), 4).tolist()
-    return {note: dict(zip(vectors, row, strict=True)) for note, row in zip(vectors, cosines, strict=True)}
+def likenesses(vectors: Sequence[bytes | None]) -> list[list[float]]:
+    """The cosine of each note with each, to four places: the same whatever else is compared. NaN without a vector."""
+    there = [place for place, vector in enumerate(vectors) if vector is not None]
+    cosines = np.full((len(vectors), len(vectors)), np.nan)
+    if there:
+        table = np.frombuffer(b"".join(filter(None, vectors)), np.float32).reshape(len(there), -1)
+        cosines[np.ix_(there, there)] = np.round(np.inner(table, table).astype(np.float64), 4)
+    found: list[list[float]] = cosines.tolist()
+    return found
 
 
 def _in_reach(spaces: Sequence[str]) -> npt.NDArray[np.bool_]:
