@@ -23,6 +23,7 @@ from holdfast.errors import EncoderError, StorageError
 from holdfast.settings import SETTINGS, load_settings
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.resources import Subscriptions
+from served import kept_in
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio
@@ -173,7 +174,7 @@ async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) 
     assert health["disk_free_bytes"] > 0
     assert (health["ok"], health["quarantined"]) == (True, 0)
     admin.bag.free.set()
-    (admin.home / "memories" / "bad.md").write_bytes(b"---\nid: [\n---\n\0")
+    (admin.files / "memories" / "bad.md").write_bytes(b"---\nid: [\n---\n\0")
     health = await admin.look("health")
     assert (health["ok"], health["quarantined"]) == (False, 1)
     [bad] = await admin.look("quarantine")
@@ -181,12 +182,12 @@ async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) 
     assert bad["reason"]
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a line of the journal's file is harmed")
 async def test_health_tells_where_the_journal_is_damaged(admin: Admin) -> None:
     for number in range(3):
         await admin.call("remember", content=f"The crane lifts {number} tonnes.")
     assert (await admin.look("health"))["damaged_journal_lines"] == 0
-    [month] = (admin.home / "journal").iterdir()
+    [month] = (admin.files / "journal").iterdir()
     lines = month.read_bytes().splitlines(keepends=True)
     lines[1] = lines[1][:40] + b"?" + lines[1][41:]
     month.write_bytes(b"".join(lines))
@@ -258,7 +259,6 @@ async def test_tools_are_told_with_sizes_and_hints(admin: Admin) -> None:
     assert "admin_reencode" in told
 
 
-@pytest.mark.files("it looks into the journal's files")
 async def test_all_vectors_are_made_anew_and_whoever_waits_hears_how_far_it_is(at_once: None, admin: Admin) -> None:
     for number in range(3):
         await admin.call("remember", content=f"Crane {number} is by the quay.")
@@ -306,11 +306,10 @@ async def test_without_an_encoder_nothing_can_be_made_anew(era: str, tmp_path: P
 
 
 def journal(home: Path) -> list[dict[str, Any]]:
-    files = sorted((home / "journal").glob("*.jsonl"))
+    files = sorted((kept_in(home) / "journal").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
-@pytest.mark.files("it looks into the journal's files")
 async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_backend: str) -> None:
     """Else each look would change the bytes that are looked at, and the journal would grow for ever."""
     settings = load_settings({"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_ENCODER": "none"})
@@ -324,7 +323,6 @@ async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_bac
     assert [line["op"] for line in journal(tmp_path) if "admin_read" in str(line)] == ["admin_read_jobs"]
 
 
-@pytest.mark.files("it looks into the journal's files")
 async def test_a_look_is_shown_though_the_journal_cannot_be_told_of_it(admin: Admin) -> None:
     await admin.call("remember", content="The crane lifts forty tonnes.")
     with patch("holdfast.store.notes.NoteFiles.record", side_effect=StorageError("The disk is full.")):

@@ -14,7 +14,6 @@ from served import SELF
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.files("it looks at the file of the note")
 async def test_a_note_is_changed_in_place_and_found_by_its_new_words_alone(admin: Admin) -> None:
     crane = await admin.remember("The crane lifts forty tonnes.", tags=["heavy"])
     file = admin.file_of(crane)

@@ -26,7 +26,7 @@ async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[A
 
 
 def journal(admin: Agent) -> list[dict[str, Any]]:
-    files = sorted((admin.home / "journal").glob("*.jsonl"))
+    files = sorted((admin.files / "journal").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
@@ -56,7 +56,6 @@ async def resolve(admin: Agent, proposal_id: str, action: str) -> Answer:
     return await admin.call("admin_resolve_proposal", proposal_id=proposal_id, action=action)
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_a_merge_of_a_core_note_waits_until_it_is_approved(admin: Agent) -> None:
     one, other = await keep(admin, *TWINS, tier="core")
     item = {"keep_id": one, "discard_id": other, "merged_content": "Forty tonnes, Mondays."}
@@ -119,11 +118,10 @@ async def test_ormahs_word_for_approval_applies_it(admin: Agent) -> None:
     assert await waiting(admin) == []
 
 
-@pytest.mark.files("a file is written or changed by hand")
 async def test_a_proposal_on_notes_that_changed_since_waits_on(admin: Agent) -> None:
     one, other = await keep(admin, *TWINS, tier="core")
     [done] = await judge(admin, merges=[{"keep_id": one, "discard_id": other}])
-    file = next(admin.home.glob(f"memories/*/*.{one}.md"))
+    file = next(admin.files.glob(f"memories/*/*.{one}.md"))
     file.write_text(file.read_text("utf-8").replace("forty", "fifty"), "utf-8")
     assert (await resolve(admin, done["proposal_id"], "approve"))["status"] == "conflict"
     assert [item["id"] for item in await waiting(admin)] == [done["proposal_id"]]
@@ -200,7 +198,7 @@ async def test_a_merge_is_listed_unless_it_never_happened_and_only_lines_of_merg
     last = journal(admin)[-1]["seq"]
     never = {"change": "chg_0000000000000000", "op": "merge", "at": "2026-01-01T00:00:00Z", "files": []}
     lines = [never | {"kept": one, "discarded": other}, {"void": [never["change"], done["change_id"]]}]
-    with max((admin.home / "journal").glob("*.jsonl")).open(
+    with max((admin.files / "journal").glob("*.jsonl")).open(
         "ab"
     ) as file:  # the second is told to be whole by its maker
         file.writelines(line_of({"seq": last + number, **line}) for number, line in enumerate(lines, 1))

@@ -98,7 +98,7 @@ async def test_every_change_of_a_note_can_be_undone_and_that_too(admin: Admin) -
         assert admin.notes() == after, verb
         assert (await admin.call("admin_undo", change_id=change))["status"] == "undone", verb  # it counts again
         assert admin.notes() == before, verb
-        trash = [path.name for path in (admin.home / "trash").rglob("*.md")]
+        trash = [path.name for path in (admin.files / "trash").rglob("*.md")]
         assert not [name for name in trash if crane in name or belief in name], verb
 
 
@@ -129,7 +129,6 @@ async def test_what_was_undone_is_not_undone_twice(admin: Admin) -> None:
     assert admin.notes() == before
 
 
-@pytest.mark.files("the note is changed by hand")
 async def test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done(admin: Admin) -> None:
     crane, belief = await two_notes(admin)
     change = await believe(admin, crane, belief)
@@ -148,7 +147,7 @@ async def test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done(admin
 
 @pytest.mark.files("the note is written by hand")
 async def test_a_hand_written_file_comes_back_as_its_writer_left_it(admin: Admin) -> None:
-    file = admin.home / "memories" / "Überseehafen" / "von Hand.md"
+    file = admin.files / "memories" / "Überseehafen" / "von Hand.md"
     await two_notes(admin)
     file.parent.mkdir()
     file.write_bytes(BY_HAND.encode())
@@ -188,7 +187,7 @@ async def test_a_renamed_file_is_put_back_under_the_name_that_its_owner_gave_it(
     crane, belief = await two_notes(admin)
     original = admin.file_of(crane).read_bytes()
     change = await update(admin, crane, belief)
-    mine = admin.home / "memories" / "mine.md"
+    mine = admin.files / "memories" / "mine.md"
     admin.file_of(crane).rename(mine)
     await admin.call("admin_undo", change_id=change)
     assert mine.read_bytes() == original
@@ -291,7 +290,6 @@ async def test_undo_is_journalled_with_its_principal_and_what_it_undid(admin: Ad
     assert entries[undone["change_id"]]["undoes"] == change
 
 
-@pytest.mark.files("one of its cases edits by hand")
 @pytest.mark.parametrize("how", ["purged", "edited by hand"])
 async def test_a_merged_note_comes_back_by_itself_where_the_merge_cannot_be_undone_any_more(
     admin: Admin, how: str

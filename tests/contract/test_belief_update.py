@@ -63,7 +63,6 @@ async def test_the_reference_series_comes_out(agent: Agent) -> None:
     assert [round(value, 5) for value in told] == [0.56, 0.4592, 0.51598, 0.43859]
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_the_list_of_evidence_grows_by_one_entry_a_call(agent: Agent) -> None:
     belief_id, evidence = await belief(agent), await store(agent, "A build went well.")
     first = await believe(agent, belief_id, evidence, 0.9)
@@ -75,7 +74,6 @@ async def test_the_list_of_evidence_grows_by_one_entry_a_call(agent: Agent) -> N
     assert again > first  # every call counts
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_of_each_polarity_one_edge_leads_from_the_evidence_to_the_belief(agent: Agent) -> None:
     belief_id = await belief(agent)
     evidence = await store(agent, "A build went well.", related_to=[belief_id])
@@ -86,7 +84,6 @@ async def test_of_each_polarity_one_edge_leads_from_the_evidence_to_the_belief(a
     assert [edge for edge in on_disk(agent, belief_id).connections if edge.to == evidence] == []
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_nothing_else_of_either_note_changes_but_when_it_was_updated(agent: Agent) -> None:
     belief_id, evidence = await belief(agent), await store(agent, "A build went well.")
     before = [on_disk(agent, note_id) for note_id in (belief_id, evidence)]
@@ -101,23 +98,22 @@ async def test_nothing_else_of_either_note_changes_but_when_it_was_updated(agent
         assert new.updated > old.updated
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_both_notes_change_in_one_step(agent: Agent) -> None:
     belief_id, evidence = await belief(agent), await store(agent, "A build went well.")
     await believe(agent, belief_id, evidence, 0.9)
-    lines = [json.loads(line) for path in (agent.home / "journal").iterdir() for line in path.read_bytes().splitlines()]
+    lines = [
+        json.loads(line) for path in (agent.files / "journal").iterdir() for line in path.read_bytes().splitlines()
+    ]
     (change,) = [line for line in lines if line.get("op") == "belief_update"]
     assert {item["note"] for item in change["files"]} == {belief_id, evidence}
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_evidence_without_strength_is_kept_and_moves_nothing(agent: Agent) -> None:
     belief_id, evidence = await belief(agent, confidence=1 / 3), await store(agent, "A build went well.")
     assert await believe(agent, belief_id, evidence, 0.0, supports=False) == 1 / 3
     assert len(on_disk(agent, belief_id).evidence) == 1
 
 
-@pytest.mark.files("a file is written or changed by hand")
 async def test_a_confidence_near_nothing_survives_its_file_to_the_last_bit(agent: Agent) -> None:
     belief_id, evidence = await belief(agent, confidence=1e-7), await store(agent, "A build went well.")
     for _ in range(3):
@@ -131,7 +127,6 @@ async def test_a_confidence_near_nothing_survives_its_file_to_the_last_bit(agent
     assert await believe(agent, belief_id, evidence, 0.0) == told
 
 
-@pytest.mark.files("a file is written or changed by hand")
 async def test_the_next_update_starts_from_what_a_person_wrote(agent: Agent) -> None:
     belief_id, evidence = await belief(agent), await store(agent, "A build went well.")
     await believe(agent, belief_id, evidence, 0.9)
@@ -177,7 +172,6 @@ async def test_only_a_belief_has_evidence_and_not_itself(agent: Agent) -> None:
     assert agent.notes_on_disk() == before
 
 
-@pytest.mark.files("a file is written or changed by hand")
 async def test_a_full_file_takes_no_more_evidence_and_stays_readable(agent: Agent) -> None:
     belief_id = await store(agent, "A long belief. " + "x" * 250_000, memory_type="belief")
     evidence = await store(agent, "A build went well.")
@@ -222,7 +216,6 @@ async def test_a_note_that_speaks_for_one_belief_and_against_another_is_told(age
     assert [edge["type"] for edge in (await agent.node(fast))["connections"] if edge["id"] == slow] == ["preceded_by"]
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_a_note_nearby_that_says_the_opposite_is_told_and_left_as_it_is(agent: Agent) -> None:
     belief_id = await belief(agent)
     opposite = await store(agent, "TypeScript causes runtime errors", memory_type="fact")
@@ -246,7 +239,6 @@ async def test_evidence_against_a_belief_is_no_news_when_it_says_the_opposite(ag
 # --- from inside ----------------------------------------------------------------------------------
 
 
-@pytest.mark.files("a file is written or changed by hand")
 async def test_the_evidence_chain_is_read_from_the_file_in_the_order_of_time(agent: Agent, tmp_path: Path) -> None:
     belief_id = await belief(agent)
     sources = [await store(agent, f"Build {number} went well.") for number in range(3)]
@@ -267,7 +259,6 @@ async def test_the_evidence_chain_is_read_from_the_file_in_the_order_of_time(age
     assert chain.unread == 0
 
 
-@pytest.mark.files("a file is written or changed by hand")
 async def test_an_entry_that_is_no_evidence_is_counted_and_outlives_the_next_update(agent: Agent) -> None:
     belief_id, evidence = await belief(agent), await store(agent, "A build went well.")
     await believe(agent, belief_id, evidence, 0.5)
@@ -279,7 +270,6 @@ async def test_an_entry_that_is_no_evidence_is_counted_and_outlives_the_next_upd
     assert (len(chain.evidence), chain.unread) == (2, 1)
 
 
-@pytest.mark.files("it opens the folder itself")
 @pytest.mark.parametrize("encoder", [None, WordBag()])
 async def test_two_notes_are_compared_by_their_words_and_by_their_evidence(
     anyio_backend: str, agent: Agent, encoder: WordBag | None

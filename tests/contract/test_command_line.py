@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+import forked
 from commands import ran
 from holdfast.cli.terminal import Screen
 from processes import HOLDFAST, PATIENCE, ROOT, environment_in, notes_in, own_port, stdio
@@ -45,7 +46,7 @@ def test_a_person_who_starts_an_http_server_is_told_where_it_is(environment: dic
     with own_port() as port:
         ours, theirs = pty.openpty()
         command = [*HOLDFAST, "--http", "--port", str(port)]
-        with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        with forked.begin(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
             os.close(theirs)
             said = b""
             while f"http://127.0.0.1:{port}/mcp".encode() not in said:  # other remarks may come before it
@@ -60,9 +61,7 @@ def test_a_person_who_starts_an_http_server_is_told_where_it_is(environment: dic
 def on_a_terminal(environment: dict[str, str], *arguments: str) -> str:
     """What a person sees."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*HOLDFAST, *arguments], env=environment, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
+    with forked.begin([*HOLDFAST, *arguments], env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         said = b""
         while more := _read(ours):
@@ -159,7 +158,7 @@ def test_a_note_cannot_steer_the_terminal_that_shows_it(environment: dict[str, s
     assert ESCAPE in told(environment, "recall_node", "node", stored["id"])["content"]
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a file that cannot be read is put there by hand")
 def test_stats_count_what_is_there(environment: dict[str, str]) -> None:
     ran(environment, "remember", FACT, "--space", "global")
     old = told(environment, "remember", "remember", "The anchor is red.", "--type", "decision")
@@ -266,8 +265,10 @@ def test_whoever_closes_the_pipe_early_gets_no_trace(environment: dict[str, str]
     assert found.stderr == b""
 
 
+@pytest.mark.files("it shows itself in a folder of its own, whatever is set")
 def test_a_first_run_is_not_disturbed_by_settings_nor_by_whoever_has_seen_enough(environment: dict[str, str]) -> None:
     own = {"HOLDFAST_ENCODER": "magic", "HOLDFAST_TENANCY": "user", "HOLDFAST_SECRETS": "perhaps"}
+    own |= {"HOLDFAST_STORE": "postgresql://nobody@127.0.0.1:9/nothing"}
     line = f"'{HOLDFAST[0]}' -m holdfast try"
     for end, last in (("", "the same server."), (" | head -n 1", "/memory")):
         found = subprocess.run(

@@ -16,7 +16,7 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.presence.taking import hand_over
 from holdfast.engine.runtime import Memory
 from holdfast.model.transcripts.pieces import SaidTexts
-from served import ERAS, Agent, serving
+from served import ERAS, Agent, kept_in, serving
 from sessions import Session, claude_session
 
 pytestmark = pytest.mark.anyio
@@ -119,7 +119,6 @@ async def test_the_turns_are_looked_through_before_a_purge_locks_the_memory_and_
         assert (await queue.state()).turns == 4
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_was_said_is_offered_judged_stored_and_undone_as_one(era: str, tmp_path: Path) -> None:
     session = claude_session(tmp_path)
@@ -252,12 +251,11 @@ async def test_a_piece_with_nothing_worth_a_note_is_done_with(tmp_path: Path) ->
         assert pieces_in((await agent.call("run_maintenance")).text), "a list that cannot be read says nothing of it"
         await agent.call("run_maintenance", batch_id=batch["batch_id"], results={"extractions": []})
         assert not pieces_in((await agent.call("run_maintenance")).text)
-    assert not list((tmp_path / "memory").glob("memories/**/*.md"))
+    assert not list(kept_in(tmp_path / "memory").glob("memories/**/*.md"))
     kept = b"".join(path.read_bytes() for path in (tmp_path / "memory" / "transcripts").iterdir())
     assert b"Go on." not in kept
 
 
-@pytest.mark.files("it looks into the files")
 async def test_what_was_recalled_and_is_said_again_is_no_new_note(tmp_path: Path) -> None:
     session = claude_session(tmp_path)
     async with with_sessions(tmp_path) as (agent, memory):

@@ -13,6 +13,7 @@ import postgres
 from commands import ran
 from holdfast.index import database
 from processes import environment_in
+from storages import FOLDER
 
 
 @pytest.fixture
@@ -212,11 +213,20 @@ def test_doctor_looks_at_the_database_and_not_for_what_only_a_folder_has(
         assert pg.url not in json.dumps(away)
 
 
-def test_a_watched_folder_that_is_not_there_is_told(environment: dict[str, str], home: Path, tmp_path: Path) -> None:
-    assert home.is_dir()
+def test_a_watched_folder_that_is_not_there_is_told(
+    environment: dict[str, str], home: Path, tmp_path: Path, storage: str
+) -> None:
+    assert "watched folders" not in checks(environment)
     there, gone = tmp_path / "vault", tmp_path / "gone"
     there.mkdir()
-    found = checks(environment | {"HOLDFAST_WATCH": json.dumps([str(there), str(gone)])})["watched folders"]
-    assert found["status"] == "warn"
-    assert f"{gone} is not there" in found["said"]
-    assert checks(environment | {"HOLDFAST_WATCH": json.dumps([str(there)])})["watched folders"]["status"] == "ok"
+    found, whole = (
+        checks(environment | {"HOLDFAST_WATCH": json.dumps([str(folder) for folder in folders])})["watched folders"]
+        for folders in ((there, gone), (there,))
+    )
+    if storage == FOLDER:
+        assert (found["status"], whole["status"]) == ("warn", "ok")
+        assert f"{gone} is not there" in found["said"]
+    else:
+        assert found == whole
+        assert (found["status"], "in a database" in found["said"]) == ("warn", True)
+        assert "holdfast ingest" in found["remedy"]

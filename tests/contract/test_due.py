@@ -15,6 +15,7 @@ from holdfast.engine.agent.recall import LEAST, mark_maintained, waiting_notes
 from holdfast.engine.runtime import Memory
 from holdfast.model.note import moment, note_id
 from served import ERAS, Agent, serving
+from storages import ROWS
 from worlds import CALLER, keep, living, memory_on
 
 pytestmark = pytest.mark.anyio
@@ -38,10 +39,9 @@ async def start(agent: Agent) -> str:
 
 async def store(agent: Agent, count: int) -> None:
     for _ in range(count):
-        agent.write_by_hand(f"harbour/{len(list(agent.home.rglob('*.md')))}.md", "The crane is by the quay.")
+        agent.write_by_hand(f"harbour/{len(list(agent.files.rglob('*.md')))}.md", "The crane is by the quay.")
 
 
-@pytest.mark.files("it looks into the files")
 async def test_it_is_said_once_a_day_with_how_much_waits(agent: Agent) -> None:
     await store(agent, LEAST - 1)
     assert await notices(agent) == []
@@ -56,11 +56,12 @@ async def test_it_is_said_once_a_day_with_how_much_waits(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS[:1])
-async def test_it_is_not_said_in_each_session_nor_after_maintenance(agent: Agent, era: str) -> None:
+async def test_it_is_not_said_in_each_session_nor_after_maintenance(agent: Agent, era: str, storage: str) -> None:
     for number in range(LEAST):
         await agent.remember(f"Crane {number} is by the quay.")
     assert len(await notices(agent)) == 1
     async with serving(agent.home, era) as other:
+        assert len(await notices(other)) == (storage == ROWS)  # there each server says it, from an index of its own
         assert await notices(other) == []
     agent.clock.forward(days=1)
     async with living(agent.home) as memory:

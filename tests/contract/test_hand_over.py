@@ -30,7 +30,7 @@ from holdfast.settings import load_settings
 from holdfast.store.transcripts import reading
 from holdfast.store.transcripts.queue import TranscriptQueue
 from holdfast.store.transcripts.reading import Chunk, Located
-from served import Clock, made_up_secret
+from served import Clock, kept_in, made_up_secret
 from sessions import REAL, Session, claude_session
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +78,7 @@ async def test_each_turn_is_kept_once_as_the_session_goes_on(tmp_path: Path) -> 
         (piece,) = await waiting(memory)
         assert [turn.text for turn in piece.turns] == ["Where is the crane?", "At the north quay.", CHAI]
         assert (piece.session, piece.space, piece.source) == (session.name, "harbour", "claude-code")
-    assert not list((tmp_path / "memory").glob("memories/**/*.md")), "nothing is stored unasked"
+    assert not list(kept_in(tmp_path / "memory").glob("memories/**/*.md")), "nothing is stored unasked"
 
 
 async def test_a_real_session_its_resumption_and_its_fork_are_kept_once(tmp_path: Path) -> None:
@@ -427,7 +427,6 @@ async def test_what_another_session_wrote_late_is_filed_under_its_own_folder(tmp
     assert spaces["In the tower."] == "harbour"
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("raw", ["true", "false"])
 async def test_what_nobody_distils_goes_or_stays_as_it_was_said_where_that_is_wanted(raw: str, tmp_path: Path) -> None:
     session, clock = claude_session(tmp_path), Clock()
@@ -440,5 +439,5 @@ async def test_what_nobody_distils_goes_or_stays_as_it_was_said_where_that_is_wa
         assert await tidy(house) == (3 if raw == "false" else 1)
         assert await tidy(house) == 0
         assert not await waiting(memory)
-    notes = [path.read_text("utf-8") for path in (tmp_path / "memory").glob("memories/harbour/*.md")]
+    notes = [path.read_text("utf-8") for path in kept_in(tmp_path / "memory").glob("memories/harbour/*.md")]
     assert [CHAI in note and 'tier: "archival"' in note for note in notes] == ([True] if raw == "true" else [])

@@ -20,8 +20,11 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from doors import ACCEPT, Web, bearer, web
 from holdfast.model.access import signed_principal
+from holdfast.settings import load_settings
 from issuer import NAME, Issuer, issuing
 from processes import INITIALIZE, MODERN, PATIENCE, environment_in, http
+from served import kept_in
+from storages import storage_asked_for
 
 READS = ("recall", "recall_node", "memory_recall", "now_read", "integrity_check")
 WRITES = ("remember", "mark_outdated", "submit_feedback", "memory_store", "belief_update", "now_update")
@@ -38,11 +41,12 @@ class Served:
     """A server that takes tokens of both kinds."""
 
     port: int
-    home: Path
+    memory: Path
+    own: Path  # where it looks for what it is to take in: that folder, or beside a database another one
     issuer: Issuer
 
     def journal(self) -> list[dict[str, Any]]:
-        files = sorted((self.home / "memory" / "journal").glob("*.jsonl"))
+        files = sorted((kept_in(self.memory) / "journal").glob("*.jsonl"))
         return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
     def post(self, path: str = "/mcp", **headers: str) -> httpx.Response:
@@ -51,15 +55,21 @@ class Served:
             return client.post(f"http://127.0.0.1:{self.port}{path}", json=message, headers=ACCEPT | headers)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def storage(request: pytest.FixtureRequest) -> Iterator[str]:
+    with storage_asked_for(request) as name:
+        yield name
+
+
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory, storage: str) -> Iterator[Served]:
     home = tmp_path_factory.mktemp("served")
     with issuing() as issuer:
         environment = environment_in(home) | issuer.settings() | {"HOLDFAST_AUTH_TOKENS": json.dumps(TOKENS)}
         environment.pop("HOLDFAST_SPACE")
         quiet = {"HOLDFAST_JOBS": "false", "HOLDFAST_VAULT_ENABLED": "false"}  # or there is news at a time of its own
         with http(environment | quiet) as (_, port):
-            yield Served(port, home, issuer)
+            yield Served(port, home / "memory", load_settings(environment).home, issuer)
 
 
 def call(door: Web, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -227,7 +237,7 @@ async def test_a_listener_hears_of_its_own_recalls_alone(anyio_backend: str, ser
 def test_other_machines_are_served_with_tokens_and_by_the_names_that_are_allowed(environment: dict[str, str]) -> None:
     given = {"HOLDFAST_AUTH_TOKENS": json.dumps(TOKENS), "HOLDFAST_PUBLIC_URL": "https://memory.example/notes"}
     with http(environment | given, "--host", "0.0.0.0") as (_, port):  # noqa: S104 - that is the point
-        served = Served(port, Path(environment["HOME"]), Issuer())
+        served = Served(port, Path(environment["HOME"]), Path(environment["HOME"]), Issuer())
         assert served.post(**bearer("reader")).status_code == 200
         assert served.post(**bearer("reader"), Host="memory.example").status_code == 200
         assert served.post(**bearer("reader"), Host="evil.example").status_code == 421
@@ -309,7 +319,7 @@ def test_what_is_under_way_when_a_signal_comes_is_answered(environment: dict[str
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_an_administrator_at_the_endpoint_of_their_own_hears_how_far_a_long_call_is(served: Served, mode: Any) -> None:
-    folder = served.home / "memory" / "imports" / mode
+    folder = served.own / "imports" / mode
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(40):
         (folder / f"{number}.md").write_text(f"# Buoy {number} of {mode}\n\nIt is green.\n", "utf-8")

@@ -157,11 +157,10 @@ async def test_all_of_a_file_is_undone_as_one_and_does_not_come_back_by_itself(m
     assert (await mover.bring(source))["gone"] == 10
 
 
-@pytest.mark.files("it edits a file by hand")
 async def test_a_file_that_came_whole_before_gives_its_note_to_the_whole(mover: Mover, tmp_path: Path) -> None:
     source = write(tmp_path / "docs", {"handbook.md": document()[:3000]})
     assert (await mover.bring(source))["notes"] == 1
-    (note,) = mover.home.glob("memories/*/handbook.*.md")
+    (note,) = mover.files.glob("memories/*/handbook.*.md")
     text = document()
     whole = text.split("---\n", 2)[2].strip("\n")
     note.write_text(
@@ -232,8 +231,8 @@ async def test_what_claude_code_and_codex_remember_by_themselves_comes_as_notes_
     ada = "---\nname: ada\ndescription: answers\ntype: feedback\n---\n\nAda likes short answers.\n"
     write(folder, {"MEMORY.md": "# Memory\n\n- [Ada](ada.md): likes short answers\n", "ada.md": ada})
     write(tmp_path, {"CLAUDE.md": "# Harbour\n\nRun `make tide` before the tests.\n"})
-    write(tmp_path / "memories", {"memory_summary.md": "# Summary\n\nThe pilot boat is called Albatross.\n"})
-    brought = [folder, tmp_path / "CLAUDE.md", tmp_path / "memories"]
+    write(tmp_path.joinpath("memories"), {"memory_summary.md": "# Summary\n\nThe pilot boat is called Albatross.\n"})
+    brought = [folder, tmp_path / "CLAUDE.md", tmp_path.joinpath("memories")]
     assert [(await mover.bring(path, space="harbour"))["notes"] for path in brought] == [2, 1, 1]
     assert [(await mover.bring(path, space="harbour"))["notes"] for path in brought] == [0, 0, 0]
     note = await titled(mover, "ada")

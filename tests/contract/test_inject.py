@@ -115,7 +115,7 @@ def test_without_a_server_neither_the_framework_nor_numpy_is_imported(here: dict
     assert not {"aiosqlite", "sqlite_vec", "httpx", "yaml"} & imported
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("without a server the folder itself is read")
 def test_without_a_server_a_note_that_was_changed_behind_the_index_is_told_as_it_is_now(here: dict[str, str]) -> None:
     run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     (path,) = (Path(here["HOLDFAST_HOME"]) / "memories" / "harbour").glob("*.md")
@@ -133,7 +133,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("without a server the folder itself is read")
 @pytest.mark.parametrize("python", [HOLDFAST, (sys.executable, "-c", OF_MANY_NOTES)])
 def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
     here: dict[str, str], python: tuple[str, ...]
@@ -150,7 +150,7 @@ def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
     assert not imported_for(here, asked, "colza") & {"anyio", "numpy"}, "the whole engine is started once for it"
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("without a server the folder itself is read")
 def test_without_a_server_a_note_is_found_by_what_was_written_into_it_by_hand_and_in_a_folder_in_a_folder(
     here: dict[str, str],
 ) -> None:
@@ -208,7 +208,7 @@ def test_without_a_server_what_was_replaced_or_is_over_is_not_told(here: dict[st
     assert LAMP not in told
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("without a server the folder itself is read")
 def test_without_a_server_core_notes_the_now_page_and_the_user_come_first(here: dict[str, str], server: Stdio) -> None:
     server.tool("remember", content="The user reads Malayalam.", about_self=True, type="preference")
     server.tool("remember", content="Never touch the old beacon.", space="harbour", tier="core")

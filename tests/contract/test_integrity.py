@@ -19,7 +19,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import MemoryNotFoundError
 from holdfast.index.view import IndexView
 from processes import stdio
-from served import ERAS, Agent, Clock, serving
+from served import ERAS, Agent, Clock, kept_in, serving
 from worlds import living, memory_on
 
 pytestmark = pytest.mark.anyio
@@ -42,11 +42,11 @@ async def pages(agent: Agent) -> tuple[bool, bool, bool]:
 
 
 def now_file(agent: Agent) -> Path:
-    return agent.home / "now" / "harbour.md"
+    return agent.files / "now" / "harbour.md"
 
 
 def log_file(agent: Agent) -> Path:
-    return agent.home / "daily" / f"{agent.clock().date()}.md"
+    return agent.files / "daily" / f"{agent.clock().date()}.md"
 
 
 async def update(agent: Agent, **fields: Any) -> None:
@@ -66,7 +66,6 @@ async def test_an_empty_memory_is_safe_and_has_every_key(agent: Agent) -> None:
     assert found["details"]["problems"] == []
 
 
-@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("scope", ["now", "daily", "graph", "all"])
 async def test_each_scope_answers_with_all_keys_and_the_graph_only_where_it_is_asked_for(
     agent: Agent, scope: str
@@ -91,7 +90,7 @@ async def test_our_own_updates_never_alarm(agent: Agent) -> None:
     assert await pages(agent) == (True, True, True)
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_the_check_writes_nothing(agent: Agent) -> None:
     await update(agent, recent_completions=["done"])
     (agent.home / "MEMORY.md").write_text("mine\n", "utf-8")
@@ -126,7 +125,7 @@ def deleted(path: Path) -> None:
 edits = pytest.mark.parametrize("edit", [appended, rewritten, cut, deleted])
 
 
-@pytest.mark.files("it looks into the files")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 @edits
 @pytest.mark.parametrize("which", [now_file, log_file])
 async def test_a_foreign_change_is_reported_until_it_is_accepted_and_updates_neither_lose_nor_clear_it(
@@ -139,7 +138,7 @@ async def test_a_foreign_change_is_reported_until_it_is_accepted_and_updates_nei
     found = await check(agent)
     assert (found["now_md"], found["memory_md"], found["overall_safe"]) == expected
     told = found["details"]["problems"]
-    assert [problem["where"] for problem in told] == [path.relative_to(agent.home).as_posix()]
+    assert [problem["where"] for problem in told] == [path.relative_to(agent.files).as_posix()]
     kept = path.read_bytes() if path.exists() else b""
     await update(agent, recent_completions=["b"])
     assert await pages(agent) == expected
@@ -147,13 +146,13 @@ async def test_a_foreign_change_is_reported_until_it_is_accepted_and_updates_nei
         assert b"added by hand" in path.read_bytes()
     if which is log_file:
         assert path.read_bytes().startswith(kept)
-    assert await accept(agent.home) == (path.relative_to(agent.home).as_posix(),)
+    assert await accept(agent.home) == (path.relative_to(agent.files).as_posix(),)
     assert await pages(agent) == (True, True, True)
     await update(agent, recent_completions=["c"])
     assert await pages(agent) == (True, True, True)
 
 
-@pytest.mark.files("it looks into the files")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_log_of_a_past_day_is_watched_too(agent: Agent) -> None:
     await update(agent, recent_completions=["a"])
     path = log_file(agent)
@@ -166,7 +165,7 @@ async def test_a_log_of_a_past_day_is_watched_too(agent: Agent) -> None:
     assert found["details"]["problems"][0]["what"] == "something was added to its end outside of the tools"
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_change_that_is_taken_back_is_no_change(agent: Agent) -> None:
     await update(agent, current_task="t")
     before = now_file(agent).read_bytes()
@@ -185,7 +184,7 @@ async def test_a_now_file_that_a_tool_never_wrote_is_trusted_even_when_it_change
     assert await pages(agent) == (True, True, True)
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 @pytest.mark.parametrize("moment", ["before the start", "while it runs"])
 async def test_memory_md_is_trusted_at_first_sight_and_watched_from_then_on(
     era: str, tmp_path: Path, moment: str
@@ -214,16 +213,18 @@ async def test_memory_md_is_trusted_at_first_sight_and_watched_from_then_on(
         assert await pages(agent) == (True, True, True)
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) -> None:
-    (tmp_path / "daily").mkdir()
+    (kept_in(tmp_path) / "daily").mkdir()
     (tmp_path / "MEMORY.md").write_text("mine\n", "utf-8")
     (tmp_path / "daily" / "2020-01-01.md").write_text("an old log\n", "utf-8")
     for _ in range(2):
         memory = memory_on(tmp_path)
         await memory.attend(note_sights)
         await memory.aclose()
-    lines = [line for path in (tmp_path / "journal").iterdir() for line in path.read_text("utf-8").splitlines()]
+    lines = [
+        line for path in (kept_in(tmp_path) / "journal").iterdir() for line in path.read_text("utf-8").splitlines()
+    ]
     told = [json.loads(line)["pages_seen"] for line in lines if "pages_seen" in line]
     assert [[item["path"] for item in seen] for seen in told] == [["MEMORY.md", "daily/2020-01-01.md"]]
     appended(tmp_path / "daily" / "2020-01-01.md")
@@ -231,7 +232,7 @@ async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) ->
         assert not (await memory.attend(integrity_check)).memory_md
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_log_of_today_that_no_tool_wrote_is_its_writers_until_the_day_is_over(agent: Agent) -> None:
     path = log_file(agent)
     path.parent.mkdir(parents=True)
@@ -244,7 +245,7 @@ async def test_a_log_of_today_that_no_tool_wrote_is_its_writers_until_the_day_is
     assert await pages(agent) == (True, False, False)
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a file that cannot be read is put there by hand")
 async def test_what_is_quarantined_is_named_and_makes_nothing_unsafe(agent: Agent) -> None:
     agent.write_by_hand("harbour/bad.md", "---\ntype: [\n---\nA buoy.\n")
     found = await check(agent)
@@ -252,7 +253,7 @@ async def test_what_is_quarantined_is_named_and_makes_nothing_unsafe(agent: Agen
     assert [problem["where"] for problem in found["details"]["problems"]] == ["harbour/bad.md"]
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_page_that_cannot_be_read_is_reported(agent: Agent) -> None:
     await update(agent, current_task="t")
     now_file(agent).unlink()
@@ -287,7 +288,6 @@ async def test_checks_during_updates_of_another_process_never_alarm(tmp_path: Pa
             assert report.overall_safe, report.problems
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_memory_without_its_index_answers_the_same(agent: Agent) -> None:
     await update(agent, current_task="t", recent_completions=["a"])
     await agent.remember("A buoy.")
@@ -317,7 +317,6 @@ def link(to: int, created: str = "", reason: str = "") -> str:
     return json.dumps({"to": an_id(to), "type": "related_to", "weight": 0.5, "reason": reason, "created": created})
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_five_orphans_are_safe_and_six_are_not(agent: Agent) -> None:
     for number in range(5):
         agent.write_by_hand(f"harbour/{number}.md", note(number))
@@ -336,7 +335,6 @@ async def test_five_orphans_are_safe_and_six_are_not(agent: Agent) -> None:
     assert (await check(agent))["topology"]["warnings"] == [an_id(number) for number in range(4)]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_link_to_nothing_or_to_itself_joins_a_note_to_none(agent: Agent) -> None:
     agent.write_by_hand("harbour/0.md", note(0, links=f"{link(0)}, {link(99)}"))
     assert (await check(agent))["topology"]["warnings"] == [an_id(0)]
@@ -351,7 +349,6 @@ def hub(agent: Agent, created: list[str], reason: str = "", *, first: int = 1) -
 DAY = [f"2026-03-01T{hour:02d}:00:00Z" for hour in (0, 6, 12, 18)]
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize(
     ("created", "cores"),
     [
@@ -371,14 +368,12 @@ async def test_five_links_within_a_day_make_a_sudden_core(agent: Agent, created:
     assert found["topology"]["warnings"] == [an_id(0)] * cores
 
 
-@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize("reason", ["close by content", "stored before it", "first of its space"])
 async def test_links_that_were_made_by_themselves_make_no_core(agent: Agent, reason: str) -> None:
     hub(agent, [*DAY, DAY[0], DAY[0]], reason)
     assert (await check(agent))["topology"]["sudden_cores"] == 0
 
 
-@pytest.mark.files("it looks into the files")
 async def test_three_days_of_use_make_a_hub_an_ordinary_one(era: str, tmp_path: Path) -> None:
     clock = Clock()
     async with serving(tmp_path / "home", era, clock=clock) as agent:
@@ -405,7 +400,7 @@ async def test_links_asked_for_make_a_core_and_ordinary_remembering_does_not(age
 BLAMING = re.compile("somebody|someone|tamper|haste|not safe", re.IGNORECASE)
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("pages are changed past all tools, which happens to files alone")
 @pytest.mark.parametrize("what", ["links", "NOW", "MEMORY.md", "log"])
 async def test_what_happened_is_told_in_words_that_blame_nobody_for_what_the_user_may_do(
     agent: Agent, what: str
@@ -424,7 +419,7 @@ async def test_what_happened_is_told_in_words_that_blame_nobody_for_what_the_use
     told = found["details"]["summary"]
     assert not found["overall_safe"]
     assert ("1 note got 5 or more links within a day" in told) == (what == "links")
-    assert path is None or f"{path.relative_to(agent.home).as_posix()}: it was edited outside of the tools" in told
+    assert path is None or f"{path.relative_to(agent.files).as_posix()}: it was edited outside of the tools" in told
     assert bool(BLAMING.search(json.dumps(found))) == (what == "log"), "a log is only written by the tools"
 
 
@@ -442,7 +437,6 @@ def belief(confidence: float, evidence: list[dict[str, Any]]) -> str:
     return note(0, kind="belief", more=f"confidence: {confidence}\nevidence: {json.dumps(evidence)}\n")
 
 
-@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize(
     ("confidence", "evidence", "problem"),
     [
@@ -482,7 +476,6 @@ async def test_a_belief_is_recomputed_from_its_evidence(
     assert told == ([problem] if problem else [])
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_evidence_of_a_belief_makes_no_core(agent: Agent) -> None:
     hub(agent, [*DAY, DAY[3]])
     assert (await check(agent))["topology"]["sudden_cores"] == 1
@@ -516,7 +509,6 @@ async def test_evidence_that_was_merged_into_other_notes_makes_no_core(agent: Ag
     assert (found["topology"]["sudden_cores"], found["overall_safe"]) == (0, True)
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_file_that_is_not_what_the_index_read_is_reported(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -526,7 +518,7 @@ async def test_a_file_that_is_not_what_the_index_read_is_reported(
         IndexView,
         "hashes",
         lambda _: [
-            (stored["id"], agent.file_of(stored["id"]).relative_to(agent.home / "memories").as_posix(), "0" * 64)
+            (stored["id"], agent.file_of(stored["id"]).relative_to(agent.files / "memories").as_posix(), "0" * 64)
         ],
     )
     found = await check(agent)
@@ -545,7 +537,7 @@ async def test_ordinary_use_of_every_table_is_safe(agent: Agent) -> None:
 # On start, and over a pipe
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_start_says_what_is_wrong_once_by_ids_and_paths(tmp_path: Path) -> None:
     async with living(tmp_path) as memory:
         await memory.attend(lambda ports: now_update(ports, CALLER, NowUpdate(current_task="t")))
@@ -560,7 +552,7 @@ async def test_a_start_says_what_is_wrong_once_by_ids_and_paths(tmp_path: Path) 
     ]
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 @pytest.mark.parametrize("era", ERAS)
 def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
     with stdio(environment, era) as server:
@@ -574,7 +566,7 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
         assert answer["structuredContent"]["details"]["summary"].startswith("To confirm: now/harbour.md: it was edited")
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 @pytest.mark.parametrize("switch", ["true", "false"])
 def test_a_server_looks_by_itself_unless_it_is_told_not_to(switch: str, environment: dict[str, str]) -> None:
     from processes import until  # noqa: PLC0415
@@ -596,7 +588,7 @@ def test_a_server_looks_by_itself_unless_it_is_told_not_to(switch: str, environm
             assert "pages_changed_by_others" not in server.stderr
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_settled_change_does_not_alarm(tmp_path: Path) -> None:
     """A process was killed between the journal and the files: whoever checks first settles it."""
     async with living(tmp_path) as memory:
@@ -607,15 +599,15 @@ async def test_a_settled_change_does_not_alarm(tmp_path: Path) -> None:
 
         before = {path: path.read_bytes() for path in (tmp_path / "NOW.md",)}
         await memory.attend(dies)
-    journal = next((tmp_path / "journal").iterdir())
+    journal = next((kept_in(tmp_path) / "journal").iterdir())
     lines = journal.read_bytes().splitlines(keepends=True)
     intent = max(number for number, line in enumerate(lines) if b'"now_update"' in line)
     journal.write_bytes(b"".join(lines[: intent + 1]))  # nobody was told how it ended
     for path, data in before.items():
         path.write_bytes(data)
-    (log,) = (tmp_path / "daily").iterdir()  # the first update had nothing for it
+    (log,) = (kept_in(tmp_path) / "daily").iterdir()  # the first update had nothing for it
     log.unlink()
-    newest = max((tmp_path / "capsules").iterdir())
+    newest = max((kept_in(tmp_path) / "capsules").iterdir())
     newest.unlink()
     async with living(tmp_path) as memory:
         assert (await memory.attend(integrity_check)).overall_safe

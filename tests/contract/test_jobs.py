@@ -20,18 +20,20 @@ import holdfast.engine.jobs.daily
 from holdfast.engine.jobs.daily import JOBS
 from holdfast.model.lifecycle import CORE_CAP
 from holdfast.model.note import instant
-from processes import ROOT, until
-from served import ERAS, SELF, Agent, Clock, serving
+from processes import PATIENCE, ROOT, until
+from served import ERAS, SELF, Agent, Clock, kept_in, serving
 
 pytestmark = pytest.mark.anyio
 
 
 @contextmanager
 def busy_house() -> Iterator[None]:
-    """Jobs begin at once and look again all the time."""
+    """Jobs begin at once, look again all the time and give way to nobody."""
     with (
         patch.object(holdfast.engine.jobs.daily, "START_SECONDS", 0.0),
         patch.object(holdfast.engine.jobs.daily, "LOOK_SECONDS", 0.02),
+        patch.object(holdfast.engine.jobs.daily, "_PAUSE_SECONDS", 0.0),
+        patch.object(holdfast.engine.jobs.daily, "_SHARE", 0.0),
     ):
         yield
 
@@ -48,7 +50,7 @@ def lines(agent: Agent, op: str) -> list[dict[str, Any]]:
 
 
 def journal(home: Path) -> list[dict[str, Any]]:
-    files = sorted((home / "journal").glob("*.jsonl"))
+    files = sorted((kept_in(home) / "journal").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
@@ -69,9 +71,9 @@ def later(agent: Agent, than: str) -> list[dict[str, Any]]:
 
 
 async def until_true(condition: Any) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         while not condition():  # noqa: ASYNC110 - it is about the disk, which tells nobody
-            await anyio.sleep(0.01)
+            await anyio.sleep(0.03)
 
 
 async def tier(agent: Agent, note_id: str) -> str:
@@ -80,7 +82,6 @@ async def tier(agent: Agent, note_id: str) -> str:
     return str(json.loads(text.partition("\ntier: ")[2].partition("\n")[0]))
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_note_that_nobody_uses_goes_to_archival_after_a_week_and_comes_back_with_its_use(tended: Agent) -> None:
     note = (await tended.remember("The crane lifts forty tonnes."))["id"]
     before = tended.file_of(note).read_bytes()
@@ -120,7 +121,6 @@ async def test_what_is_about_the_user_core_or_retired_never_fades(tended: Agent)
     assert [await tier(tended, note) for note in (SELF, mine, core, wrong)] == ["core", "working", "core", "working"]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_use_counts_once_a_day_and_outlives_the_index(era: str, tmp_path: Path) -> None:
     clock = Clock()
     async with serving(tmp_path / "home", era, clock=clock) as agent:
@@ -146,7 +146,7 @@ async def test_a_job_runs_once_a_day_also_after_a_restart_without_the_index(era:
     with busy_house():
         async with serving(tmp_path / "home", era, clock=clock) as agent:
             await anyio.sleep(0.1)
-            assert not list((tmp_path / "home").glob("journal/*"))  # nothing is tended where nothing is
+            assert not list(kept_in(tmp_path / "home").glob("journal/*"))  # nothing is tended where nothing is
             await agent.remember("The crane lifts forty tonnes.")
             await until_true(lambda: runs(agent, "retention"))
         for path in (tmp_path / "home" / ".holdfast").glob("index.db*"):
@@ -180,7 +180,6 @@ def small_core() -> Iterator[None]:
         yield
 
 
-@pytest.mark.files("it writes files by hand")
 @pytest.mark.usefixtures("small_core")
 async def test_core_is_bounded_self_counted(tended: Agent) -> None:
     assert CORE_CAP == 50
@@ -196,7 +195,7 @@ async def test_core_is_bounded_self_counted(tended: Agent) -> None:
     by_hand = tended.write_by_hand("harbour/mine.md", "---\ntier: core\n---\nA rule by hand.\n")
     await until_true(lambda: "\nid:" in by_hand.read_text("utf-8"))  # until then it is left to who edits it
     await a_day_passes(tended)
-    files = [file.read_text("utf-8") for file in (tended.home / "memories").rglob("*.md")]
+    files = [file.read_text("utf-8") for file in (tended.files / "memories").rglob("*.md")]
     assert len([text for text in files if "tier: core" in text.replace('"', "")]) == 5
 
 
@@ -247,18 +246,18 @@ async def test_forgetting_goes_by_the_trash_and_spares_what_helped(era: str, tmp
             await a_day_passes(agent, days=60)
             assert await tier(agent, idle) == "archival"
             await a_day_passes(agent, days=100)
-            kept = sorted(path.name for path in (agent.home / "memories").rglob("*.md"))
+            kept = sorted(path.name for path in (agent.files / "memories").rglob("*.md"))
             assert not any(idle in name for name in kept)
             assert all(any(note in name for name in kept) for note in (helped, core, SELF))
-            trash = [path for path in (agent.home / "trash").iterdir() if path.is_file()]
+            trash = [path for path in (agent.files / "trash").iterdir() if path.is_file()]
             assert [idle in path.name for path in trash] == [True]
             await a_day_passes(agent, days=20)
             assert trash[0].exists()
             forgotten = lines(agent, "forget")[0]["files"][0]["before"]
-            assert (agent.home / "history" / f"{forgotten}.md").exists()
+            assert (agent.files / "history" / f"{forgotten}.md").exists()
             await a_day_passes(agent, days=11)
             assert not trash[0].exists()
-            assert not (agent.home / "history" / f"{forgotten}.md").exists()
+            assert not (agent.files / "history" / f"{forgotten}.md").exists()
 
 
 @pytest.mark.parametrize("era", ERAS[:1])
@@ -274,7 +273,7 @@ async def test_what_is_purged_after_a_month_takes_no_past_of_a_note_that_was_bro
             before = agent.file_of(back).read_bytes()
             edit = await agent.call("admin_update_memory", node_id=back, content="Tug is at the pier.")
             await a_day_passes(agent, days=31)
-            assert not any(gone in path.name for path in (agent.home / "trash").iterdir())
+            assert not any(gone in path.name for path in (agent.files / "trash").iterdir())
             await agent.call("admin_undo", change_id=edit["change_id"])
             assert agent.file_of(back).read_bytes() == before
 

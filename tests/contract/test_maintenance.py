@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from served import SELF, Agent, Answer, Clock, made_up_secret, serving
+from served import SELF, Agent, Answer, Clock, kept_in, made_up_secret, serving
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +46,7 @@ def edge(one: str, other: str, edge_type: str, reason: str = "they say so") -> d
 
 
 def journal(agent: Agent) -> list[dict[str, Any]]:
-    files = sorted((agent.home / "journal").glob("*.jsonl"))
+    files = sorted((agent.files / "journal").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
@@ -102,7 +102,6 @@ async def test_what_was_changed_last_comes_first_and_what_was_offered_comes_last
         assert ids_in(await work(agent, limit=1), "conflicts") == [pairs[3]]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_pair_that_was_judged_and_has_changed_since_comes_before_what_nobody_judged(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     await judge(agent, edges=[edge(one, other, "none")])
@@ -167,7 +166,6 @@ async def test_an_edge_is_drawn_with_a_real_weight_once(agent: Agent) -> None:
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_pair_that_was_judged_comes_back_only_when_a_text_changes(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     batch = await work(agent)
@@ -215,7 +213,6 @@ async def test_what_evolved_retires_the_older_note_whichever_is_named_first(agen
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_merge_keeps_the_note_that_was_asked_for_with_all_that_the_other_had(agent: Agent) -> None:
     third, fourth = await keep(agent, "Grease is in shed four.", "Mondays are quiet.")
     [keeper] = await keep(agent, TWINS[0], tags=["crane"])
@@ -233,13 +230,12 @@ async def test_a_merge_keeps_the_note_that_was_asked_for_with_all_that_the_other
     assert {(third, "depends_on", "out"), (fourth, "part_of", "in")} <= edges
     assert keeper not in {link["id"] for link in note["connections"]}
     assert not file.exists()
-    trashed = [path.read_text("utf-8") for path in (agent.home / "trash").glob("*.md")]
+    trashed = [path.read_text("utf-8") for path in (agent.files / "trash").glob("*.md")]
     assert any(TWINS[1] in text for text in trashed)
     [again] = await judge(agent, batch, merges=[item])
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_the_id_of_a_merged_note_means_the_kept_one_everywhere_and_without_the_index(
     era: str, tmp_path: Path
 ) -> None:
@@ -375,7 +371,6 @@ async def test_every_item_has_its_own_outcome(agent: Agent) -> None:
     assert "not shown" in outcomes[1]["reason"]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_note_that_changed_since_the_batch_is_a_conflict(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     batch = await work(agent)
@@ -409,7 +404,6 @@ async def test_wrong_batches_and_shapes_are_errors_and_nothing_is_done(era: str,
         assert (await work(agent, results={}))["outcomes"] == []
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied(agent: Agent) -> None:
     one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
     batch = await work(agent)
@@ -522,7 +516,6 @@ async def test_notes_are_found_by_their_stored_vectors(era: str, tmp_path: Path,
         assert "weight 1.0" in done["reason"] or "weight 0.9" in done["reason"]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_no_verdict_makes_a_file_that_is_too_long_to_be_read_again(agent: Agent) -> None:
     kept = [
         (await agent.omi("memory_store", content=f"The {name} is safe.", memory_type="belief"))["memory_id"]
@@ -576,7 +569,6 @@ async def test_a_verdict_that_is_another_than_before_is_a_conflict_once_a_text_h
     assert agent.notes_on_disk() == before
 
 
-@pytest.mark.files("it looks into the files")
 async def test_the_same_verdicts_through_two_servers_at_once_are_applied_once(era: str, tmp_path: Path) -> None:
     home, answers = tmp_path / "home", []
     async with serving(home, era) as one, serving(home, era) as other:
@@ -594,4 +586,5 @@ async def test_the_same_verdicts_through_two_servers_at_once_are_applied_once(er
             for agent in (one, other):
                 tasks.start_soon(give, agent)
         assert [sorted(pair) for pair in zip(*answers, strict=True)] == [["applied", "skipped"]] * 4
-        assert len(list((home / "memories").rglob("*.md"))) == len(notes) + 1  # Self and the new one, less the merged
+        kept = list((kept_in(home) / "memories").rglob("*.md"))
+        assert len(kept) == len(notes) + 1  # Self and the new one, less the merged

@@ -74,7 +74,6 @@ async def test_a_later_call_may_add_a_reason_and_a_successor_and_keeps_the_end(a
     assert later["change_id"] != first["change_id"]
 
 
-@pytest.mark.files("the note is written by hand")
 async def test_a_planned_expiry_that_lies_ahead_gives_way(agent: Agent) -> None:
     agent.write_by_hand(
         "harbour/a.md", '---\nid: "mem_01aaaaaaaaaaaaaa"\nvalid_until: "2999-01-01T00:00:00Z"\n---\nA crane.\n'

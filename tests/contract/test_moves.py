@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from fastmcp.utilities.tests import asgi_client
 
+import processes
 from holdfast.app import build_memory, build_server
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.imports import ImportFrom, import_memory
@@ -34,7 +35,7 @@ from moves import (
     write,
 )
 from processes import HOLDFAST, stdio
-from served import ERAS, SELF, Clock, made_up_secret, page_of
+from served import ERAS, SELF, Clock, kept_in, made_up_secret, page_of
 
 pytestmark = pytest.mark.anyio
 
@@ -243,7 +244,6 @@ def edited(file: Path) -> None:
     os.utime(file, (1, 1))  # left alone for long
 
 
-@pytest.mark.files("it edits files by hand")
 @pytest.mark.parametrize("others_do", [taken_away, edited])
 async def test_a_text_comes_again_where_the_note_that_said_it_has_changed_during_the_import(
     tmp_path: Path, era: str, others_do: Callable[[Path], None]
@@ -265,7 +265,7 @@ async def test_a_text_comes_again_where_the_note_that_said_it_has_changed_during
         """Nobody is told of the dry run."""
 
     async with moving(tmp_path / "home", era) as mover:
-        memories, tokens = mover.home / "memories", Confirmations()
+        memories, tokens = mover.files / "memories", Confirmations()
         dry = await import_memory(mover.memory, CALLER, tokens, source, no_progress)
         await import_memory(mover.memory, CALLER, tokens, replace(source, confirm=dry.confirm), progress)
         assert len(done) > 1
@@ -350,13 +350,12 @@ async def test_nothing_is_imported_twice_and_nothing_here_is_overwritten(mover: 
     assert files_of(mover.home) == before
 
 
-@pytest.mark.files("it removes a note by hand")
 async def test_what_was_removed_here_does_not_come_back_even_with_another_index(tmp_path: Path, era: str) -> None:
     source = memory_server_file(tmp_path / "kg")
     async with moving(tmp_path / "home", era) as mover:
         await mover.bring(source)
         node = await mover.node("Anna lives in Kiel")
-        next(mover.home.glob(f"memories/*/*.{node['id']}.md")).unlink()
+        next(mover.files.glob(f"memories/*/*.{node['id']}.md")).unlink()
     for file in (tmp_path / "home/.holdfast").glob("index.db*"):
         file.unlink()
     async with moving(tmp_path / "home", era) as mover:
@@ -548,7 +547,7 @@ def test_over_stdio_a_killed_import_goes_on_and_ends_as_if_it_had_not_been(
     source = write(tmp_path / "vault", texts)
     for path in source.iterdir():
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    notes = Path(environment["HOLDFAST_HOME"]) / "memories" / "global"
+    notes = kept_in(Path(environment["HOLDFAST_HOME"])) / "memories" / "global"
     with stdio(environment, era, (sys.executable, "-c", _NEVER_DONE)) as server:
         server.begin()
         dry = server.tool("admin_import", path=str(source))["structuredContent"]
@@ -560,7 +559,8 @@ def test_over_stdio_a_killed_import_goes_on_and_ends_as_if_it_had_not_been(
     half = len(list(notes.glob("n*.md")))
     assert 0 < half < 150
     assert brought(environment, era, source)["known"] >= half - 32
-    whole = {**environment, "HOLDFAST_HOME": str(tmp_path / "whole")}
+    other = tmp_path / "whole"
+    whole = {**environment, "HOLDFAST_HOME": str(other), **processes.stored_at(other)}
     assert brought(whole, era, source)["notes"] == 150
     assert imported(environment) == imported(whole)
 

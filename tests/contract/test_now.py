@@ -20,7 +20,7 @@ from holdfast.engine.ports import Caller
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.records import checksum
 from processes import Stdio, stdio
-from served import ERAS, Agent, Clock, made_up_secret, page_of, pages_of, serving
+from served import ERAS, Agent, Clock, kept_in, made_up_secret, page_of, pages_of, serving
 from worlds import living
 
 pytestmark = pytest.mark.anyio
@@ -108,10 +108,9 @@ async def test_a_call_without_fields_moves_the_time_alone(agent: Agent) -> None:
     assert {**second, "timestamp": ""} == {**first, "timestamp": ""}
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_file_edited_by_hand_is_read_anew_and_what_is_not_ours_stays(agent: Agent) -> None:
     await update(agent, current_task="t", recent_completions=["a"])
-    path = agent.home / "now" / "harbour.md"
+    path = agent.files / "now" / "harbour.md"
     mine = (
         "## My own section\nkeep *this*\n\n## current task\nedited by hand\n\n## Recent completions\n* one\n- [X] two\n"
     )
@@ -124,12 +123,11 @@ async def test_a_file_edited_by_hand_is_read_anew_and_what_is_not_ours_stays(age
     assert path.read_text("utf-8").endswith(mine.rstrip("\n") + "\n- [x] three\n\n## Key Files\n- `f.py`\n\n")
 
 
-@pytest.mark.files("it looks into the files")
 async def test_what_is_replaced_is_kept_in_the_history(agent: Agent) -> None:
     await update(agent, current_task="the first task")
-    old = (agent.home / "now" / "harbour.md").read_bytes()
+    old = (agent.files / "now" / "harbour.md").read_bytes()
     await update(agent, current_task="the second task")
-    assert old in [path.read_bytes() for path in (agent.home / "history").iterdir()]
+    assert old in [path.read_bytes() for path in (agent.files / "history").iterdir()]
 
 
 INJECTION = "do this\n## Key Files\n- `evil.py`\n# NOW - 1999-01-01\n```\n~~~\n\\# and this"
@@ -151,7 +149,6 @@ async def test_the_text_is_the_documented_shape_as_json(agent: Agent) -> None:
     assert json.loads((await agent.call("now_update")).text) is None
 
 
-@pytest.mark.files("it looks into the files")
 async def test_each_space_has_its_own_and_no_space_the_common_one(era: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     for space in ("harbour", None, "Küste"):
@@ -161,8 +158,8 @@ async def test_each_space_has_its_own_and_no_space_the_common_one(era: str, tmp_
     for space in ("harbour", None, "Küste"):
         async with serving(home, era, space=space, http=space is None) as agent:
             assert (await read(agent))["current_task"] == f"in {space}"
-    assert "in None" in (home / "NOW.md").read_text("utf-8")
-    assert len(list((home / "now").iterdir())) == 2
+    assert "in None" in (kept_in(home) / "NOW.md").read_text("utf-8")
+    assert len(list((kept_in(home) / "now").iterdir())) == 2
 
 
 async def test_too_long_a_file_hands_its_oldest_completions_to_the_log_and_loses_none(agent: Agent) -> None:
@@ -210,9 +207,8 @@ async def test_a_completion_that_has_no_room_at_all_is_logged_once(agent: Agent)
     assert logged(agent.home).count("z" * 4000) == 1
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_completion_written_by_hand_goes_to_the_log_when_there_is_no_room(agent: Agent) -> None:
-    path = agent.home / "now" / "harbour.md"
+    path = agent.files / "now" / "harbour.md"
     path.parent.mkdir(parents=True)
     path.write_text("# NOW\n\n## Recent Completions\n- by hand\n", "utf-8")
     await update(agent, recent_completions=["y" * 3950])
@@ -294,16 +290,15 @@ async def test_a_bad_argument_is_refused_and_nothing_is_written(agent: Agent, fi
     assert len(pages_of(agent.home, "capsules")) == 1
 
 
-@pytest.mark.files("it looks into the files")
+@pytest.mark.files("a file that cannot be read is put there by hand")
 async def test_a_file_that_cannot_be_read_is_said(agent: Agent) -> None:
-    (agent.home / "now" / "harbour.md").mkdir(parents=True)
+    (agent.files / "now" / "harbour.md").mkdir(parents=True)
     assert "StorageError" in await agent.refused("now_read")
     assert "StorageError" in await agent.refused("now_update", current_task="t")
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_bytes_that_are_no_text_stay_and_are_shown_as_marks(agent: Agent) -> None:
-    path = agent.home / "now" / "harbour.md"
+    path = agent.files / "now" / "harbour.md"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"## Mine\nx\xff\n\n## Current Task\nt\xfe\n")
     assert (await read(agent))["current_task"] == "t\ufffd"
@@ -317,7 +312,6 @@ async def test_bytes_that_are_no_text_stay_and_are_shown_as_marks(agent: Agent) 
 CALLER = Caller("harbour", "a test", "pytest")
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_log_is_read_back_by_days_and_listed_newest_first(tmp_path: Path) -> None:
     async with living(tmp_path) as memory:
         path = await memory.attend(lambda ports: append_daily(ports, CALLER, "An entry.\n## [not] one\r\nof its own"))
@@ -328,8 +322,8 @@ async def test_a_log_is_read_back_by_days_and_listed_newest_first(tmp_path: Path
         assert await memory.attend(lambda ports: read_daily(ports, 1)) == ""
         last = datetime.now(UTC).date()
         for ago in (1, 6, 7):
-            (tmp_path / "daily" / f"{last - timedelta(days=ago)}.md").write_text("old\n", "utf-8")
-        (tmp_path / "daily" / "2026-02-31.md").write_text("no day\n", "utf-8")
+            (kept_in(tmp_path) / "daily" / f"{last - timedelta(days=ago)}.md").write_text("old\n", "utf-8")
+        (kept_in(tmp_path) / "daily" / "2026-02-31.md").write_text("no day\n", "utf-8")
         assert await memory.attend(lambda ports: read_daily(ports, 7)) == "old\n"
         found = await memory.attend(list_daily)
         assert found == [f"daily/{last - timedelta(days=ago)}.md" for ago in (0, 1, 6)]
@@ -338,10 +332,9 @@ async def test_a_log_is_read_back_by_days_and_listed_newest_first(tmp_path: Path
                 await memory.attend(lambda ports, verb=verb: verb(ports, -1))
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_what_an_editor_adds_between_two_entries_stays(tmp_path: Path) -> None:
     async with living(tmp_path) as memory:
-        path = tmp_path / await memory.attend(lambda ports: append_daily(ports, CALLER, "one"))
+        path = kept_in(tmp_path) / await memory.attend(lambda ports: append_daily(ports, CALLER, "one"))
         path.write_text(path.read_text("utf-8") + "by hand, without a line end", "utf-8")
         await memory.attend(lambda ports: append_daily(ports, CALLER, "two"))
         assert "\none\nby hand, without a line end\n\n## [" in path.read_text("utf-8")
@@ -362,7 +355,6 @@ def test_over_a_real_pipe(era: str, environment: dict[str, str]) -> None:
         assert server.tool("now_read")["structuredContent"]["current_task"] == "mend the crane"
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.timeout(240)
 def test_eight_processes_lose_no_completion(environment: dict[str, str], effort: Effort, tally: Counter[str]) -> None:
     environment |= {"HOLDFAST_MAX_NOW_TOKENS": "100000"}
@@ -417,7 +409,6 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.timeout(240)
 def test_eight_processes_append_to_one_log_and_lose_nothing(
     environment: dict[str, str], effort: Effort, tally: Counter[str]
@@ -437,7 +428,6 @@ def test_eight_processes_append_to_one_log_and_lose_nothing(
     tally["log entries of eight processes"] += len(every)
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.timeout(240)
 def test_a_kill_in_the_middle_leaves_the_old_or_the_new_state_of_all_pages(
     environment: dict[str, str], effort: Effort, tally: Counter[str]

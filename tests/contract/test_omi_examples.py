@@ -29,7 +29,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     made["checkpoint"].close()
 
 
-@pytest.mark.files("it looks into the files")
+@pytest.mark.files("it is about the files that OMI documents")
 def test_the_groups_are_those_of_the_document_and_the_folder_is_made_where_the_config_says(
     tools: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -120,7 +120,7 @@ def test_an_integrity_check_of_ordinary_use_is_safe(tools: dict[str, Any]) -> No
     assert tools["security"].integrity_check(scope="now")["now_md"] is True
 
 
-@pytest.mark.files("it looks into the files")
+@pytest.mark.files("it is about the files that OMI documents")
 def test_the_lifecycle_of_a_session(tools: dict[str, Any]) -> None:
     context = tools["checkpoint"].now_read()
     relevant = tools["memory"].recall(query=context.get("current_task", "recent work"), limit=10)
@@ -206,7 +206,7 @@ def test_errors_have_the_names_of_the_document(tools: dict[str, Any]) -> None:
     assert len(tools["memory"].recall(query="The lamp burnt all winter", min_relevance=0.0)) == 1
 
 
-@pytest.mark.files("it looks into the files")
+@pytest.mark.files("it is about the files that OMI documents")
 def test_the_documented_time_constant_can_be_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tools: dict[str, Any]
 ) -> None:

@@ -203,7 +203,6 @@ async def test_the_type_is_looked_at_before_the_list_is_cut(agent: Agent) -> Non
     assert await found(agent, "crane lifts forty tonnes", limit=1, memory_type="belief", min_relevance=0.3) == [belief]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_the_final_score_is_made_of_relevance_and_age(agent: Agent) -> None:
     agent.write_by_hand("harbour/old.md", _dated("2026-01-05T06:07:08Z", "The crane lifts forty tonnes."))
     asked = datetime(2026, 2, 4, 18, 7, 8, tzinfo=UTC)  # 30.5 days later
@@ -214,7 +213,6 @@ async def test_the_final_score_is_made_of_relevance_and_age(agent: Agent) -> Non
     assert recency == pytest.approx(math.exp(-30.5 / 30), abs=1e-5)  # it was asked a moment after that
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_of_the_same_text_the_newer_comes_first(agent: Agent) -> None:
     agent.write_by_hand("harbour/a.md", _dated("2026-11-01T00:00:00Z", "The crane lifts forty tonnes."))
     agent.write_by_hand("harbour/b.md", _dated("2026-11-10T00:00:00Z", "The crane lifts forty tonnes."))
@@ -331,7 +329,7 @@ def test_over_a_real_pipe_the_first_block_is_the_array_itself(environment: dict[
         assert server.end()[0] == 0
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a file that cannot be read is put there by hand")
 async def test_what_stands_in_the_way_of_a_whole_answer_is_told_beside_it(agent: Agent) -> None:
     await store(agent, "The crane lifts forty tonnes.")
     agent.write_by_hand("harbour/broken.md", "---\ntier: golden\n---\nA boat.\n")

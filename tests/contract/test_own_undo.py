@@ -24,6 +24,7 @@ from holdfast.engine.ports import Caller
 from holdfast.errors import UndoRefusedError
 from processes import environment_in, http
 from served import Agent, made_up_secret, serving
+from storages import storage_asked_for
 from worlds import living
 
 pytestmark = pytest.mark.anyio
@@ -108,7 +109,6 @@ VERBS: tuple[Verb, ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_whatever_tool_made_a_change_its_maker_takes_it_back_byte_for_byte_and_that_too(agent: Agent) -> None:
     crane, belief = await two_notes(agent)
     before = files(agent)
@@ -282,8 +282,14 @@ TOKENS = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def storage(request: pytest.FixtureRequest) -> Iterator[str]:
+    with storage_asked_for(request) as name:
+        yield name
+
+
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def port(storage: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     environment = environment_in(tmp_path_factory.mktemp("two")) | {"HOLDFAST_AUTH_TOKENS": json.dumps(TOKENS)}
     with http(environment) as (_, port):
         yield port
@@ -339,7 +345,6 @@ async def test_of_two_who_take_the_same_back_at_once_one_does(tmp_path: Path) ->
         assert {outcome.by for outcome in outcomes if isinstance(outcome, AlreadyUndone)} == {done.change_id}
 
 
-@pytest.mark.files("a file is written or changed by hand")
 @pytest.mark.parametrize("how", ["another process", "a hand"])
 async def test_a_note_that_changed_since_is_a_conflict_and_nothing_is_done(tmp_path: Path, how: str, era: str) -> None:
     async with serving(tmp_path, era) as agent, living(tmp_path) as other:
@@ -428,10 +433,9 @@ async def test_arguments_that_do_not_go_together_are_refused(agent: Agent) -> No
     assert (await back(agent, f"  {change.upper()} ", node_id=crane[:-1]))["id"] == crane
 
 
-@pytest.mark.files("it looks at the files of the folder")
 async def test_an_update_of_now_is_no_change_of_notes(agent: Agent) -> None:
     await agent.call("now_update", current_task="mend the crane")
-    lines = [line for file in agent.home.glob("journal/*.jsonl") for line in file.read_text("utf-8").splitlines()]
+    lines = [line for file in agent.files.glob("journal/*.jsonl") for line in file.read_text("utf-8").splitlines()]
     pages = next(each["change"] for each in map(json.loads, lines) if each.get("op") == "now_update")
     assert "InvalidArgumentError" in await agent.refused("mark_outdated", undo=pages)
 

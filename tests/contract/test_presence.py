@@ -106,12 +106,11 @@ async def test_with_presence_a_model_is_shown_the_same_tools_and_the_hooks_one_i
     assert tools["whisper"].annotations.read_only_hint
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_the_first_prompt_brings_the_user_the_now_page_and_what_fits(hooked: Agent) -> None:
     await hooked.remember(METRIC, about_self=True, type="preference")
     await hooked.remember("Never push to main by hand.", tier="core", space="harbour")
     await hooked.remember(LAMP, space="harbour", type="decision")
-    page = hooked.home / "now" / "harbour.md"
+    page = hooked.files / "now" / "harbour.md"
     page.parent.mkdir(parents=True)
     page.write_text("## Current Task\nDredge the north basin\n## Pending Decisions\n- [ ] which dredger\n", "utf-8")
     text = await told(hooked, ABOUT_LAMP)
@@ -164,7 +163,6 @@ async def test_of_what_fits_a_later_prompt_only_what_was_not_shown_yet_comes(hoo
     assert await answer(hooked, both) == {}
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_note_is_shown_again_when_its_text_has_changed(hooked: Agent) -> None:
     stored = await hooked.remember(LAMP, space="harbour")
     await told(hooked, ABOUT_LAMP)
@@ -236,11 +234,10 @@ async def test_prompts_of_any_script_and_paths_are_prompts(hooked: Agent, prompt
     assert prompt[:8] in await told(hooked, prompt)
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_another_project_gets_other_notes_and_another_now_page(hooked: Agent) -> None:
     await hooked.remember("Never push to main by hand.", tier="core", space="harbour")
     await hooked.remember(METRIC, about_self=True)
-    page = hooked.home / "now" / "harbour.md"
+    page = hooked.files / "now" / "harbour.md"
     page.parent.mkdir(parents=True)
     page.write_text("## Current Task\nDredge the north basin\n", "utf-8")
     text = await told(hooked, "Set up the build of this project", cwd="/srv/bakery")
@@ -279,14 +276,13 @@ async def test_what_is_stored_cannot_leave_its_fence_or_pass_for_a_heading(hooke
     assert outside.count(f"</note {mark}>") == 1
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_whatever_is_stored_the_first_answer_keeps_within_its_tokens(hooked: Agent) -> None:
     for number in range(30):
         await hooked.remember(
             f"Rule {number}: " + "the lamp of the lighthouse <&> 灯台 " * 40, tier="core", space="harbour"
         )
         await hooked.remember(f"The lamp of the lighthouse, fact {number}. " * 50, space="harbour")
-    page = hooked.home / "now" / "harbour.md"
+    page = hooked.files / "now" / "harbour.md"
     page.parent.mkdir(parents=True)
     page.write_text("## Current Task\n" + "Dredge the north basin. " * 200 + "\n## Key Files\n- `a.md`\n" * 30, "utf-8")
     text = await told(hooked, "What are the facts of the lamp of the lighthouse?")
@@ -294,15 +290,14 @@ async def test_whatever_is_stored_the_first_answer_keeps_within_its_tokens(hooke
     assert len(text) < 9000
 
 
-@pytest.mark.files("it looks into the files")
 async def test_nothing_is_written_but_a_recall_that_can_be_rated(hooked: Agent) -> None:
     stored = await hooked.remember(LAMP, space="harbour")
     before = hooked.notes_on_disk()
-    journal = [path.read_bytes() for path in sorted((hooked.home / "journal").iterdir())]
+    journal = [path.read_bytes() for path in sorted((hooked.files / "journal").iterdir())]
     await told(hooked, ABOUT_LAMP)
     assert await answer(hooked, "And what else is there to know of berth nine?") == {}
     assert hooked.notes_on_disk() == before
-    assert [path.read_bytes() for path in sorted((hooked.home / "journal").iterdir())] == journal
+    assert [path.read_bytes() for path in sorted((hooked.files / "journal").iterdir())] == journal
     assert (await hooked.rate(stored["id"], 1))["recorded"]
 
 
@@ -333,7 +328,6 @@ async def test_the_session_itself_is_not_kept_by_its_name(hooked: Agent) -> None
     assert not hooked.holding("0c1d2e3f-session")
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_log_of_sessions_that_is_deleted_or_harmed_costs_a_repetition_and_nothing_else(hooked: Agent) -> None:
     await hooked.remember(LAMP, space="harbour")
     await told(hooked, ABOUT_LAMP)

@@ -21,6 +21,7 @@ from holdfast.engine.state import Quota
 from holdfast.errors import QuotaExceededError, SettingsError
 from holdfast.settings import load_settings
 from holdfast.store.stored import Change
+from served import kept_in
 from worlds import CALLER, ask, found, keep, living, memory_on, show, until
 
 pytestmark = pytest.mark.anyio
@@ -45,10 +46,9 @@ async def delete(memory: Memory, note_id: str) -> None:
 
 def files_in(home: Path) -> int:
     """Notes' files besides Self."""
-    return sum("mem_0000000000000000" not in path.name for path in home.glob("memories/*/*.md"))
+    return sum("mem_0000000000000000" not in path.name for path in kept_in(home).glob("memories/*/*.md"))
 
 
-@pytest.mark.files("it counts files")
 async def test_a_full_memory_takes_no_note_more_and_names_the_setting(tmp_path: Path) -> None:
     async with limited(tmp_path, notes=3) as memory:
         for number in range(3):
@@ -99,11 +99,10 @@ async def test_what_is_there_counts_right_after_a_restart(tmp_path: Path) -> Non
             await keep(memory, "One too many.")
 
 
-@pytest.mark.files("it counts files")
 async def test_hand_edits_count_and_are_never_refused(tmp_path: Path) -> None:
     async with limited(tmp_path, notes=2) as memory:
         await keep(memory, "The crane lifts forty tonnes.")
-        folder = tmp_path / "memories" / "global"
+        folder = kept_in(tmp_path) / "memories" / "global"
         folder.mkdir(exist_ok=True)
         for name in ("one", "two"):
             (folder / f"{name}.md").write_text(f"The {name} lantern was lit by hand.\n")
@@ -125,7 +124,6 @@ async def test_hand_edits_count_and_are_never_refused(tmp_path: Path) -> None:
         await keep(memory, "There is room again.")
 
 
-@pytest.mark.files("it counts files")
 async def test_many_at_once_do_not_pass_the_limit_together(tmp_path: Path) -> None:
     outcomes: list[bool] = []
 

@@ -11,6 +11,7 @@ import pytest
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.runtime import Memory
+from served import kept_in
 from worlds import CALLER, ask, keep, living
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +45,7 @@ def by_hand(tmp_path: Path, number: int, body: str, **front: str) -> str:
     """A note as somebody with an editor leaves it; its id is told by its number."""
     note_id = f"mem_01aaaaaaaaaaaa{number:02}"
     lines = "".join(f'{key}: "{value}"\n' for key, value in {"id": note_id, **front}.items())
-    folder = tmp_path / "memories" / "work"
+    folder = kept_in(tmp_path) / "memories" / "work"
     folder.mkdir(parents=True, exist_ok=True)
     folder.joinpath(f"{number}.md").write_text(f"---\n{lines}---\n{body}\n", "utf-8")
     return note_id
@@ -87,10 +88,9 @@ async def test_a_successor_that_is_found_by_itself_is_told_once(memory: Memory) 
     assert not {first, second} & {item.note.id for item in answer.related}
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_however_long_a_chain_is_its_end_is_found(tmp_path: Path) -> None:
     count = 130
-    folder = tmp_path / "memories" / "work"
+    folder = kept_in(tmp_path) / "memories" / "work"
     folder.mkdir(parents=True)
     for number in range(count):
         note_id, following = f"mem_01aaaaaaaaaaa{number:03}", f'superseded_by: "mem_01aaaaaaaaaaa{number + 1:03}"\n'
@@ -159,7 +159,6 @@ async def test_a_successor_that_passes_a_filter_is_shown(memory: Memory, wanted:
 # --- what hands do --------------------------------------------------------------------------------
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_rings_end_and_none_of_them_is_current(tmp_path: Path) -> None:
     by_hand(tmp_path, 1, HEMP, superseded_by=hand_id(2))  # leads into a ring of two
     by_hand(tmp_path, 2, STEEL, superseded_by=hand_id(3))
@@ -171,18 +170,16 @@ async def test_rings_end_and_none_of_them_is_current(tmp_path: Path) -> None:
         assert sorted(ids(await ask(memory, everything, include_outdated=True))) == [hand_id(n) for n in (1, 2, 3, 4)]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_rings_of_evolution_end_too(tmp_path: Path) -> None:
     for number, other in ((1, 2), (2, 1)):
         name = by_hand(tmp_path, number, HEMP)
-        file = tmp_path / "memories" / "work" / f"{number}.md"
+        file = kept_in(tmp_path) / "memories" / "work" / f"{number}.md"
         edge = f'connections: [{{"to": "{hand_id(other)}", "type": "evolved_from"}}]'
         file.write_text(f'---\nid: "{name}"\n{edge}\n---\n{HEMP} ({number})\n', "utf-8")
     async with living(tmp_path) as memory:
         assert sorted(ids(await ask(memory, OLD_WORDS))) == [hand_id(1), hand_id(2)]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_file_of_another_system_that_says_what_it_was_merged_into_is_superseded_by_that(
     tmp_path: Path,
 ) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.runtime import Memory
+from storages import storage_asked_for
 from worlds import ask, found, keep, living
 
 pytestmark = pytest.mark.anyio
@@ -50,13 +51,19 @@ NEIGHBOURS = ("Nothing to do with it.", "完全 другое और कुछ", 
 MIXED = "デプロイは `kubectl rollout` で行う; Петя отвечает за откат (rollback)."
 
 
+@pytest.fixture(scope="module", autouse=True)
+def storage(request: pytest.FixtureRequest) -> Iterator[str]:
+    with storage_asked_for(request) as name:
+        yield name
+
+
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 
 
 @pytest.fixture(scope="module")
-async def words(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memory]:
+async def words(anyio_backend: str, storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memory]:
     """Notes in every language, in a memory without an encoder."""
     async with living(tmp_path_factory.mktemp("words")) as memory:
         await fill(memory)
@@ -74,7 +81,7 @@ async def test_a_note_is_the_first_that_its_own_words_find(words: Memory, langua
 
 
 @pytest.fixture(scope="module")
-async def meaning(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memory]:
+async def meaning(anyio_backend: str, storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memory]:
     """The same notes with the embedded encoder, which reads English."""
     async with living(tmp_path_factory.mktemp("meaning"), encoder=BuiltinEncoder()) as memory:
         await fill(memory)

@@ -79,12 +79,11 @@ async def test_the_newer_of_two_versions_stands_for_the_older_one(agent: Agent, 
     assert line.endswith(f" earlier: {old.rstrip('.')} …, 115 days older ({first})")
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_copy_of_a_text_is_named_and_not_said_again(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.engine.sync.files.STILL_SECONDS", 3600)  # with their ids they are not alike
-    (agent.home / "memories").mkdir(parents=True, exist_ok=True)
+    (agent.files / "memories").mkdir(parents=True, exist_ok=True)
     for name in ("one", "two"):
-        (agent.home / "memories" / f"{name}.md").write_text("The anchor of the tug is rusty.", "utf-8")
+        (agent.files / "memories" / f"{name}.md").write_text("The anchor of the tug is rusty.", "utf-8")
     answer = await agent.recall("what is wrong with the anchor of the tug?")
     ((copy,),) = behind(answer)
     assert re.fullmatch(r"the same text: mem_\w+", copy)

@@ -35,7 +35,6 @@ def body(path: Path) -> str:
 # --- what is stored -------------------------------------------------------------------------------
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_note_needs_nothing_but_its_text(agent: Agent) -> None:
     answer = await agent.remember("# The crane\nIt lifts forty tonnes.")
     assert answer.structured.keys() == RESULT
@@ -50,7 +49,6 @@ async def test_a_note_needs_nothing_but_its_text(agent: Agent) -> None:
     assert body(agent.file_of(answer["id"])) == "# The crane\nIt lifts forty tonnes.\n"
 
 
-@pytest.mark.files("it looks into the files")
 async def test_every_parameter_reaches_the_file(agent: Agent) -> None:
     other = await agent.remember("The old crane was sold in spring.")
     answer = await agent.remember(
@@ -126,7 +124,6 @@ async def test_the_text_is_short_and_does_not_repeat_the_note(agent: Agent) -> N
     assert len(answer.text) < 500
 
 
-@pytest.mark.files("it looks into the files")
 async def test_the_notes_of_a_session_are_numbered_in_their_order(agent: Agent) -> None:
     ids = [(await agent.remember(f"Remark number {word}.", session="s"))["id"] for word in ("one", "two", "three")]
     assert [frontmatter(agent.file_of(note_id))["seq"] for note_id in ids] == [1, 2, 3]
@@ -273,17 +270,15 @@ async def test_a_note_that_says_nearly_the_same_is_reported_and_not_the_note_its
 # --- the Self note --------------------------------------------------------------------------------
 
 
-@pytest.mark.files("it looks into the files")
 async def test_the_self_note_is_made_once_however_many_begin(agent: Agent) -> None:
     async with anyio.create_task_group() as tasks:
         for word in ("buoy", "lamp", "rope", "gull", "tide", "mole"):
             tasks.start_soon(agent.remember, f"A {word}.")
-    assert [path.name for path in agent.home.glob(f"memories/**/*{SELF}*")] == [f"self.{SELF}.md"]
+    assert [path.name for path in agent.files.glob(f"memories/**/*{SELF}*")] == [f"self.{SELF}.md"]
     node = await agent.node(SELF)
     assert (node["type"], node["tier"], node["title"]) == ("person", "core", "Self")
 
 
-@pytest.mark.files("it looks into the files")
 async def test_what_is_about_the_user_is_defined_on_self(agent: Agent) -> None:
     await agent.remember("A buoy.")
     before = agent.file_of(SELF).read_bytes()
@@ -354,7 +349,6 @@ async def test_a_call_that_differs_is_a_new_note(agent: Agent, other: dict[str, 
     assert (await agent.call("remember", **call | other))["id"] != first["id"]
 
 
-@pytest.mark.files("it looks into the files")
 async def test_what_holds_is_one_note_in_every_session_and_what_happened_is_one_in_each(agent: Agent) -> None:
     fact = await agent.remember("We use tabs.", session="monday")
     again = await agent.remember("We use tabs.", session="tuesday")
@@ -376,7 +370,6 @@ async def test_turns_of_a_dialogue_are_told_apart_by_speaker_and_time(agent: Age
     assert [(await agent.remember("bye!", **turn))["id"] for turn in turns] == ids
 
 
-@pytest.mark.files("it looks into the files")
 async def test_what_is_told_of_it_besides_is_joined_as_one_change_that_can_be_undone(
     anyio_backend: str, era: str, tmp_path: Path
 ) -> None:
@@ -411,7 +404,6 @@ async def test_what_is_told_of_it_besides_is_joined_as_one_change_that_can_be_un
         assert {note: agent.file_of(note).read_bytes() for note in before} == before
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize(
     ("first", "again", "word"),
     [
@@ -488,7 +480,6 @@ async def test_after_a_restart_and_with_the_index_deleted_it_is_the_same_note(
         assert (await agent.remember("FORTY tonnes."))["id"] == first["id"]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_an_edit_by_hand_makes_it_another_note_or_the_same_one(agent: Agent) -> None:
     first = await agent.remember("Forty tonnes.")
     file = agent.file_of(first["id"])
@@ -520,7 +511,6 @@ async def admin_twice(agent: Agent, tool: str, **arguments: Any) -> None:
     await agent.call(tool, **arguments, confirm=token)
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("how", RETIRING)
 async def test_what_was_retired_and_is_stored_again_is_a_new_statement(
     anyio_backend: str, era: str, tmp_path: Path, how: str
@@ -552,7 +542,6 @@ async def test_a_merged_note_leads_to_the_text_that_was_kept(agent: Agent) -> No
     assert (await agent.remember("the crane lifts FORTY tonnes."))["id"] == kept["id"]
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_note_that_another_takes_away_between_two_looks_is_stored_anew(
     anyio_backend: str, era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -671,7 +660,6 @@ async def test_an_ambiguous_beginning_among_the_superseded_stores_nothing_at_all
 # --- spaces ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize(
     ("given", "stored"),
     [
@@ -694,13 +682,12 @@ async def test_the_space_is_the_one_given_else_the_default(agent: Agent, given: 
 @pytest.mark.parametrize("given", ["..", "///", "con", "COM1", "-", "🦀"])
 async def test_what_cannot_be_a_space_is_refused(agent: Agent, given: str) -> None:
     assert "InvalidArgumentError" in await agent.refused("remember", content="A buoy.", space=given)
-    assert not list(agent.home.glob("memories/**/*.md"))
+    assert not list(agent.files.glob("memories/**/*.md"))
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_space_that_looks_like_a_path_stays_inside_the_folder(agent: Agent) -> None:
     note = await agent.remember("A buoy.", space="../../etc/passwd")
-    assert agent.file_of(note["id"]).parent.parent == agent.home / "memories"
+    assert agent.file_of(note["id"]).parent.parent == agent.files / "memories"
 
 
 @pytest.mark.parametrize(
@@ -789,11 +776,10 @@ async def test_a_server_that_refuses_secrets_stores_nothing_and_names_the_field(
         assert "SecretRefusedError" in text
         assert field in text
         assert secret.lower() not in text.lower()
-        assert not list(agent.home.glob("memories/**/*.md"))
+        assert not list(agent.files.glob("memories/**/*.md"))
         assert agent.holding(secret[4:]) == []
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("field", FIELDS)
 async def test_a_server_that_allows_secrets_keeps_them(
     anyio_backend: str, era: str, tmp_path: Path, field: str
@@ -860,14 +846,13 @@ async def test_a_bad_argument_is_named_and_its_value_is_not_repeated(agent: Agen
         assert "zanzibar" not in text
         assert "8841" not in text
         assert len(text) < 500
-    assert not list(agent.home.glob("memories/**/*.md"))
+    assert not list(agent.files.glob("memories/**/*.md"))
 
 
 async def test_a_call_without_content_says_so(agent: Agent) -> None:
     assert "content is missing" in await agent.refused("remember")
 
 
-@pytest.mark.files("it looks into the files")
 async def test_content_of_the_largest_size_is_stored_and_one_byte_more_is_not(agent: Agent) -> None:
     largest = ("word " * (256 * 1024 // 5)).ljust(256 * 1024, "w")
     stored = await agent.remember(largest)

@@ -41,7 +41,7 @@ async def refused(agent: Agent, uri: str) -> str:
 
 
 def write(agent: Agent, name: str, text: str) -> None:
-    path = agent.home / name
+    path = agent.files / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
 
@@ -64,7 +64,6 @@ async def test_everything_static_can_be_read_in_an_empty_memory(agent: Agent) ->
     assert "Nothing is stored yet" in await read(agent, "memory://context/harbour")
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_note_is_read_as_its_file_is(agent: Agent) -> None:
     stored = await agent.remember("The pilot boards at the outer buoy.\n\n  Indented, and a tab\t.")
     on_disk = agent.file_of(stored["id"]).read_bytes().decode()
@@ -74,7 +73,6 @@ async def test_a_note_is_read_as_its_file_is(agent: Agent) -> None:
     assert content.mime_type == "text/markdown"
 
 
-@pytest.mark.files("it writes files by hand")
 @pytest.mark.parametrize(
     "text",
     [
@@ -88,7 +86,6 @@ async def test_a_hand_written_note_is_read_byte_for_byte(agent: Agent, text: str
     assert await read(agent, "memory://note/mem_01aaaaaaaaaaaaaa") == text
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_prefix_of_several_notes_is_refused_with_the_candidates(agent: Agent) -> None:
     for letter in "ab":
         agent.write_by_hand(f"harbour/{letter}.md", f"---\nid: mem_01{letter * 14}\n---\nBuoy {letter}\n")
@@ -211,7 +208,6 @@ async def test_self_shows_what_is_about_the_user(agent: Agent) -> None:
     assert "crane" not in text
 
 
-@pytest.mark.files("it looks into the files")
 async def test_the_now_page_is_the_one_of_the_servers_space(agent: Agent) -> None:
     write(agent, "NOW.md", "# NOW elsewhere\n")
     assert await read(agent, "memory://now") == ""
@@ -219,7 +215,6 @@ async def test_the_now_page_is_the_one_of_the_servers_space(agent: Agent) -> Non
     assert await read(agent, "memory://now") == "# NOW\n\n## Current Task\nDredging\n"
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_days_log_is_read_by_its_date(agent: Agent) -> None:
     write(agent, "daily/2026-01-31.md", "## [10:00] Dredged\n")
     assert await read(agent, "memory://daily/2026-01-31") == "## [10:00] Dredged\n"
@@ -228,17 +223,16 @@ async def test_a_days_log_is_read_by_its_date(agent: Agent) -> None:
         assert "no day" in await refused(agent, f"memory://daily/{quote(none)}")
 
 
-@pytest.mark.files("it writes files by hand")
+@pytest.mark.files("a link of the file system is put in the page's place")
 async def test_a_page_that_is_a_link_out_of_the_folder_is_not_followed(agent: Agent) -> None:
     outside = agent.home.parent / "secret.md"
     outside.write_text("not yours", "utf-8")
-    (agent.home / "daily").mkdir(parents=True)
-    (agent.home / "daily" / "2026-01-31.md").symlink_to(outside)
+    (agent.files / "daily").mkdir(parents=True)
+    (agent.files / "daily" / "2026-01-31.md").symlink_to(outside)
     with pytest.raises(MCPError, match="StorageError"):
         await read(agent, "memory://daily/2026-01-31")
 
 
-@pytest.mark.files("it writes files by hand")
 async def test_a_beliefs_evidence_is_the_list_in_its_file(agent: Agent) -> None:
     entry = {
         "memory_id": "mem_01bbbbbbbbbbbbbb",

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE
 
 import anyio
 import anyio.lowlevel
@@ -21,6 +22,7 @@ import httpx
 import pytest
 from fastmcp import Client
 
+import forked
 from holdfast import __version__
 from holdfast.engine.ports import Ports
 from holdfast.errors import StorageError
@@ -29,7 +31,7 @@ from processes import HOLDFAST, INITIALIZE, PATIENCE, http, notes_in, stdio, unt
 from served import ERAS, made_up_secret
 from worlds import ask, living
 
-pytestmark = pytest.mark.whole_start("how a server starts")
+starting = pytest.mark.whole_start("how a server starts")
 TOOLS = {"remember", "recall", "recall_node", "mark_outdated"}
 
 # A server that does nothing but answer: on a machine that takes its time what is done behind comes before the answers.
@@ -45,6 +47,7 @@ sys.exit(main([]))
 # --- stdio ----------------------------------------------------------------------------------------
 
 
+@starting
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_on_a_pipe_can_list_and_call(environment: dict[str, str], era: str) -> None:
     with stdio(environment, era) as server:
@@ -59,6 +62,7 @@ def test_a_client_on_a_pipe_can_list_and_call(environment: dict[str, str], era: 
         assert server.end() == (0, [])
 
 
+@starting
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has mapped")
 @pytest.mark.parametrize("era", ERAS)
 def test_discovery_is_answered_before_any_model_is_loaded(environment: dict[str, str], era: str) -> None:
@@ -103,6 +107,7 @@ def test_the_end_of_input_is_the_end_of_the_server(environment: dict[str, str], 
     assert "forty tonnes" in notes_in(environment)
 
 
+@starting
 def test_an_input_that_ends_before_anything_was_said_is_no_failure(environment: dict[str, str]) -> None:
     with stdio(environment) as server:
         assert server.end() == (0, [])
@@ -203,6 +208,7 @@ def test_whatever_was_acknowledged_when_a_signal_comes_is_kept(
     assert [word for word in acknowledged if word not in kept] == []
 
 
+@starting
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at what a process has mapped")
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_while_the_server_is_still_starting_ends_it_too(
@@ -230,7 +236,8 @@ async def stop(self):
 Memory.stop = stop
 sys.exit(main([]))
 """
-    with stdio(environment, command=(sys.executable, "-c", program)) as server:
+    command = (sys.executable, "-c", program)
+    with stdio(environment, command=command, begin=forked.begin_program) as server:
         server.begin()
         server.tool("recall", query="winch")  # early answers are given before anybody listens for signals
         server.process.send_signal(number)
@@ -303,9 +310,11 @@ def test_over_http_what_is_no_request_of_ours_is_refused_and_the_server_stays(en
 def run(
     environment: dict[str, str], *arguments: str, command: Sequence[str] = HOLDFAST
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, *arguments], env=environment, input="", capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    with forked.begin(
+        [*command, *arguments], env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True
+    ) as process:
+        said, complained = process.communicate("", PATIENCE)
+    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
 
 
 def assert_refused(ended: subprocess.CompletedProcess[str]) -> str:
@@ -317,11 +326,13 @@ def assert_refused(ended: subprocess.CompletedProcess[str]) -> str:
     return ended.stderr
 
 
+@starting
 def test_the_version_is_told(environment: dict[str, str]) -> None:
     ended = run(environment, "--version")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"holdfast {__version__}\n", "")
 
 
+@starting
 def test_on_a_terminal_it_shows_help_instead_of_waiting(environment: dict[str, str]) -> None:
     ours, theirs = pty.openpty()
     try:
@@ -455,6 +466,7 @@ def test_no_secret_reaches_the_log_however_much_is_logged(environment: dict[str,
     assert [path for path in files if secret[4:].encode() in path.read_bytes()] == []
 
 
+@starting
 def test_two_servers_share_one_folder_at_the_same_time(environment: dict[str, str]) -> None:
     with stdio(environment) as one, stdio(environment, ERAS[1]) as two:
         starts = [threading.Thread(target=server.begin) for server in (one, two)]

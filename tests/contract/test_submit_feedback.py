@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from holdfast.model.ranking import BOUND, GATE
-from served import NAME_WITHIN, SELF, Agent, Answer, Clock, made_up_secret, serving
+from served import NAME_WITHIN, SELF, Agent, Answer, Clock, kept_in, made_up_secret, serving
 from storages import ROWS
 from worlds import PATIENCE, call
 from worlds import serving as serving_process
@@ -48,7 +48,7 @@ async def moved(agent: Agent, note_id: str, query: str, before: Answer) -> float
 
 def lines(agent: Agent) -> list[dict[str, Any]]:
     """What the journal holds of feedback."""
-    files = sorted((agent.home / "journal").glob("*.jsonl"))
+    files = sorted((agent.files / "journal").glob("*.jsonl"))
     records = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
     return [record for record in records if record.get("op") == "feedback"]
 
@@ -199,7 +199,6 @@ async def test_what_is_said_overrides_what_is_inferred_in_whatever_order(
     assert bool(answers[1]["notices"]) is (first == "explicit")
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("source", ["explicit", "implicit"])
 async def test_the_same_signal_again_changes_nothing(agent: Agent, source: str) -> None:
     stored = await agent.remember(CRANE)
@@ -213,7 +212,6 @@ async def test_the_same_signal_again_changes_nothing(agent: Agent, source: str) 
     assert len(lines(agent)) == 1
 
 
-@pytest.mark.files("it looks into the files")
 async def test_the_last_word_that_was_said_counts(agent: Agent) -> None:
     stored = await agent.remember(CRANE)
     event = (await agent.recall(QUESTION))["event_id"]
@@ -368,7 +366,6 @@ async def test_a_bad_argument_is_refused_and_its_value_is_not_repeated(agent: Ag
 # --- how it is kept -------------------------------------------------------------------------------
 
 
-@pytest.mark.files("it looks into the files")
 async def test_it_is_no_change_of_the_note(agent: Agent) -> None:
     stored = await agent.remember(CRANE)
     before = agent.notes_on_disk()
@@ -381,7 +378,6 @@ async def test_it_is_no_change_of_the_note(agent: Agent) -> None:
     assert all(len(json.dumps(line)) < 600 for line in lines(agent))
 
 
-@pytest.mark.files("it looks into the files")
 async def test_a_long_question_is_cut_and_is_still_the_same_question(agent: Agent) -> None:
     stored = await agent.remember(CRANE)
     query = QUESTION + " " + " ".join(f"at line{number} of the trace" for number in range(400))
@@ -391,7 +387,6 @@ async def test_a_long_question_is_cut_and_is_still_the_same_question(agent: Agen
     assert await moved(agent, stored["id"], query, before) == pytest.approx(given, abs=0.001)
 
 
-@pytest.mark.files("it looks into the files")
 @pytest.mark.parametrize("mode", ["redact", "refuse"])
 async def test_a_secret_in_the_question_never_reaches_the_disk(
     anyio_backend: str, era: str, tmp_path: Path, mode: str
@@ -486,7 +481,7 @@ async def test_lines_that_nobody_of_ours_wrote_do_no_harm(anyio_backend: str, er
         stored = await agent.remember(CRANE)
         await agent.recall(QUESTION)
         await agent.rate(stored["id"], 1)
-    journal = next((tmp_path / "journal").glob("*.jsonl"))
+    journal = next((kept_in(tmp_path) / "journal").glob("*.jsonl"))
     with journal.open("ab") as file:
         for number, given in enumerate(strange):
             for at in ("2026-11-20T10:15:00Z", 7, "zanzibar"):

@@ -15,7 +15,9 @@ from mcp import Client as PlainClient
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning
 
+from pictures import Seen
 from processes import Stdio, http, stdio
+from served import kept_in
 
 UPDATED = "notifications/resources/updated"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -114,13 +116,12 @@ def test_a_note_is_told_of_by_the_name_that_was_subscribed_to(environment: dict[
         assert client.hear() == f"memory://note/{stored['id'][:14]}"
 
 
-@pytest.mark.files("it writes files by hand")
 def test_an_editors_change_is_told_of(environment: dict[str, str], era: str) -> None:
     with listening(environment, era) as client:
         stored = client.tool("remember", content="The crane is red.")
         note = f"memory://note/{stored['id']}"
         client.subscribe(note)
-        (file,) = memory_of(environment).glob(f"memories/harbour/*.{stored['id']}.md")
+        (file,) = kept_in(memory_of(environment)).glob(f"memories/harbour/*.{stored['id']}.md")
         file.write_text(file.read_text("utf-8").replace("red", "green"), "utf-8")
         assert client.hear() == note
         text = client.ask("resources/read", uri=note)["result"]["contents"][0]["text"]
@@ -130,18 +131,24 @@ def test_an_editors_change_is_told_of(environment: dict[str, str], era: str) -> 
         assert client.ask("resources/read", uri=note)["error"]["code"] == -32602
 
 
-@pytest.mark.files("it writes files by hand")
+def put(path: Path, text: str) -> None:
+    """In one step: of an empty file in between it would be told too."""
+    path.parent.mkdir(exist_ok=True)
+    if isinstance(path, Seen):
+        path.write_text(text, "utf-8")
+    else:
+        draft = path.with_name(".draft")
+        draft.write_text(text, "utf-8")
+        draft.replace(path)
+
+
 def test_pages_that_are_no_notes_are_told_of(environment: dict[str, str], era: str) -> None:
     with listening(environment, era) as client:
         client.tool("remember", content="The crane is red.")
         client.subscribe("memory://now", "memory://daily/2026-01-31")
         now, log = ("now/harbour.md", "memory://now"), ("daily/2026-01-31.md", "memory://daily/2026-01-31")
         for turn, (name, uri) in enumerate((now, log, now, log)):
-            path = memory_of(environment) / name
-            path.parent.mkdir(exist_ok=True)
-            draft = path.with_name(".draft")
-            draft.write_text(f"Dredging {turn}\n", "utf-8")
-            draft.replace(path)  # in one step: of an empty file in between it would be told too
+            put(kept_in(memory_of(environment)) / name, f"Dredging {turn}\n")
             assert client.hear() == uri
 
 
@@ -161,7 +168,6 @@ def test_recalls_change_the_events(environment: dict[str, str], era: str) -> Non
         assert client.hear() == "memory://events"
 
 
-@pytest.mark.files("it writes files by hand")
 def test_a_change_is_told_of_though_the_index_was_deleted_with_it(environment: dict[str, str], era: str) -> None:
     with listening(environment, era) as client:
         stored = client.tool("remember", content="The crane is red.")

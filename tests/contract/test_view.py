@@ -167,7 +167,7 @@ async def test_pairs_are_looked_for_a_few_notes_at_a_time_in_a_space_or_everywhe
         assert (beyond["looked"], beyond["alike"]) == (beyond["total"], [])
 
 
-@pytest.mark.files("it writes a file by hand")
+@pytest.mark.files("a file that cannot be read is put there by hand")
 async def test_what_stands_against_each_other_is_doubted_or_cannot_be_read_waits_for_a_person(tmp_path: Path) -> None:
     async with serving(tmp_path, ERAS[0], view="always") as agent:
         one = (await agent.remember("The harbour opens at six."))["id"]

@@ -13,12 +13,19 @@ import pytest
 
 from browser.harness import Site, viewing
 from processes import PATIENCE, environment_in
+from storages import storage_asked_for
 
 pytestmark = pytest.mark.timeout(300)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def storage(request: pytest.FixtureRequest) -> Iterator[str]:
+    with storage_asked_for(request) as name:
+        yield name
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(storage: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with viewing(environment_in(tmp_path_factory.mktemp("home"))) as started:
         yield started
 

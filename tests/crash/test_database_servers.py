@@ -5,7 +5,7 @@ A dry run's token, a recall that is rated, the turn of jobs and vectors: given b
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from unittest.mock import patch
@@ -22,6 +22,8 @@ from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
 from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.agent.recall import LEAST
+from holdfast.engine.omi.integrity import UNLOCKED_LOOKS, integrity_check
+from holdfast.engine.omi.now import append_daily
 from holdfast.engine.ports import Reading
 from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError, StorageError
@@ -29,7 +31,9 @@ from holdfast.index.projection import Update
 from holdfast.model.access import tenant_key
 from holdfast.model.records import JournalRecord
 from holdfast.settings import load_settings
+from holdfast.store.codec import content_hash
 from holdfast.store.rows import database, schema
+from holdfast.store.stored import Mark
 from processes import PATIENCE, environment_in, http, until
 from worlds import CALLER, ask, found, keep, show
 
@@ -382,3 +386,40 @@ def test_a_server_over_http_is_ready_while_the_database_is_there_and_alive_witho
             assert says("/health") == 200
             pg.start()
             until(lambda: says("/ready") == 200)
+
+
+async def test_a_page_that_another_server_writes_between_two_looks_is_no_foreign_change(
+    tmp_path: Path, tenant: str
+) -> None:
+    async with servers(tmp_path, postgres.shared().url, tenant) as (ours, other):
+        store = ours.ports.store
+        marks_of, looks = store.page_marks, 0
+
+        async def marks_behind_another(paths: Iterable[str]) -> dict[str, Mark]:
+            nonlocal looks
+            looks += 1
+            await other.attend(lambda ports: append_daily(ports, CALLER, f"entry {looks}"))
+            return await marks_of(paths)
+
+        await other.attend(lambda ports: append_daily(ports, CALLER, "the first"))
+        with patch.object(store, "page_marks", marks_behind_another):
+            assert (await ours.attend(integrity_check)).problems == ()
+        assert looks > UNLOCKED_LOOKS + 1
+        [day] = pages_kept(tenant)
+        rewrite(tenant, day, b"Not by any tool.")
+        assert [told.where for told in (await ours.attend(integrity_check)).problems] == [day]
+
+
+def pages_kept(tenant: str) -> list[str]:
+    with psycopg.connect(postgres.shared().owner) as connection:
+        asked = "SELECT path FROM holdfast.pages WHERE tenant = %s"
+        return [path for (path,) in connection.execute(asked, (tenant_key(tenant),)).fetchall()]
+
+
+def rewrite(tenant: str, path: str, data: bytes) -> None:
+    """As somebody who writes into the table."""
+    with psycopg.connect(postgres.shared().owner) as connection:
+        connection.execute(
+            "UPDATE holdfast.pages SET data = %s, hash = %s WHERE tenant = %s AND path = %s",
+            (data, content_hash(data), tenant_key(tenant), path),
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,20 +18,28 @@ OTHERS = {"hostile", "fuzz", "soak", "clients", "admin", "fleet"}
 each = pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 
 
-def broken(mutation: Mutation) -> str | None:
-    return mutation.broken((ROOT / PACKAGE / mutation.file).read_text("utf-8"))
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8")
 
 
-def functions_of(path: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+@cache
+def tree_of(path: Path) -> str:
+    return ast.dump(ast.parse(text_of(path)))
+
+
+@cache
+def functions_of(path: Path) -> frozenset[str]:
+    nodes = ast.walk(ast.parse(text_of(path)))
+    return frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 @each
 def test_a_mutation_finds_its_place_once_and_changes_what_python_reads_there(mutation: Mutation) -> None:
-    text = broken(mutation)
+    path = ROOT / PACKAGE / mutation.file
+    text = mutation.broken(text_of(path))
     assert text is not None, f"the old text of {mutation.name} does not stand once in {mutation.file}"
-    assert ast.dump(ast.parse(text)) != ast.dump(ast.parse((ROOT / PACKAGE / mutation.file).read_text("utf-8")))
+    assert ast.dump(ast.parse(text)) != tree_of(path)
 
 
 @each

@@ -23,6 +23,7 @@ TAKEN = {"codec", "stored", "history"}
 TRANSCRIPTS = "transcripts."  # of clients on this machine: files, wherever the notes are
 OF_FILES = {"signature", "inode", "changed_ns", "st_mtime_ns", "st_mtime", "st_ino", "aside"}
 FILE_MODULES = {"pathlib", "os", "shutil", "stat", "fcntl", "tempfile", "glob"}
+KEPT = {"memories", "journal", "history", "trash", "daily", "capsules", "now"}  # folders of a memory
 # Files that are not the memory's: the index of the process itself, clients' transcripts, a hook's folder.
 OWN_FILES = {
     "index/database.py", "index/note_index.py", "index/recalls.py",
@@ -74,6 +75,31 @@ def test_nothing_is_listed_that_the_engine_does_without() -> None:
 def test_every_module_of_the_contract_runs_on_every_storage_or_says_why_not() -> None:
     told = runpy.run_path(str(CONTRACT / "conftest.py"))
     modules, on_the_folder = {path.stem for path in CONTRACT.glob("test_*.py")}, told["ON_THE_FOLDER"]
-    assert not (told["IN_MEMORY"] | told["OF_PROCESSES"] | on_the_folder.keys()) - modules
+    assert not (told["EVERY_CASE"] | told["IN_MEMORY"] | told["OF_PROCESSES"] | on_the_folder.keys()) - modules
     assert not told["IN_MEMORY"] & on_the_folder.keys()
     assert all(on_the_folder.values())
+
+
+def is_path_past_the_storage(node: ast.AST) -> bool:
+    """Whether it names a folder of a memory otherwise than by `served.kept_in`, or `files` of an agent."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        place, name = node.left, node.right
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("glob", "rglob"):
+        place, name = node.func.value, node.args[0]
+    else:
+        return False
+    first = name.values[0] if isinstance(name, ast.JoinedStr) else name
+    if not isinstance(first, ast.Constant) or str(first.value).partition("/")[0] not in KEPT:
+        return False
+    return not any(word in ast.unparse(place) for word in ("kept_in(", ".files"))
+
+
+def test_what_runs_on_rows_looks_into_what_is_kept_and_not_into_an_empty_folder() -> None:
+    on_the_folder = runpy.run_path(str(CONTRACT / "conftest.py"))["ON_THE_FOLDER"]
+    modules = [path for path in sorted(CONTRACT.glob("test_*.py")) if path.stem not in on_the_folder]
+    for path in modules:
+        for test in ast.parse(path.read_text("utf-8")).body:
+            marks = [ast.unparse(mark) for mark in getattr(test, "decorator_list", ())]
+            if not any("mark.files(" in mark for mark in marks):
+                found = [ast.unparse(node) for node in ast.walk(test) if is_path_past_the_storage(node)]
+                assert not found, f"{path.name}, {getattr(test, 'name', '')}: use kept_in, or mark it `files`"

@@ -14,7 +14,6 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import forked
 from processes import HOLDFAST, MODERN, Stdio, http
 from served import ERAS
 
@@ -77,7 +76,7 @@ class Piped(Server):
 
     def __init__(self, environment: dict[str, str], era: str = ERAS[1], command: Sequence[str] = HOLDFAST) -> None:
         super().__init__(environment)
-        self._stdio = Stdio(environment, era, command, forked.begin)
+        self._stdio = Stdio(environment, era, command)
         self._stdio.begin()
         self._turn = threading.Lock()
         self._waiting: dict[int, Future[Answer]] = {}

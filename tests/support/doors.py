@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 
-import forked
 from processes import HOLDFAST, INITIALIZE, MODERN, PATIENCE, stdio
 
 KEEPER = "keeper-of-the-lighthouse-at-the-quay"  # a token that opens the admin namespace is long
@@ -141,7 +140,7 @@ def _outcome(message: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def pipe(environment: dict[str, str], era: str, *arguments: str) -> Iterator[Pipe]:
-    with stdio(environment, era, (*HOLDFAST, *arguments), forked.begin) as server:
+    with stdio(environment, era, (*HOLDFAST, *arguments)) as server:
         yield Pipe(server)
 
 

@@ -18,11 +18,7 @@ import served
 from holdfast.app import build_memory, build_server
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
-from holdfast.store.memory import MemoryNotes
-from holdfast.store.records import as_line
-from holdfast.store.rows.notes import RowNotes
 from served import Clock, assert_named
-from storages import rows_of
 
 
 class Admin:
@@ -70,28 +66,22 @@ class Admin:
 
     def journal(self) -> list[dict[str, Any]]:
         """Every line of the journal, as the storage has it."""
-        if isinstance(store := self.memory.ports.store, MemoryNotes):
-            return [as_line(record) for record in store.state.records]
-        if isinstance(store, RowNotes):
-            lines = rows_of(store, "SELECT line FROM holdfast.journal WHERE tenant = %s ORDER BY seq")
-            return [json.loads(line) for (line,) in lines]
-        files = sorted((self.home / "journal").glob("*.jsonl"))
+        files = sorted((self.files / "journal").glob("*.jsonl"))
         return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
+    @property
+    def files(self) -> Path:
+        """What is kept, as a folder."""
+        return served.kept_in(self.home)
+
     def file_of(self, note_id: str) -> Path:
-        return next(self.home.glob(f"memories/*/*.{note_id}.md"))
+        return next(self.files.glob(f"memories/*/*.{note_id}.md"))
 
     def notes(self) -> dict[str, bytes]:
         """Every note as the storage has it, by path."""
-        if isinstance(store := self.memory.ports.store, MemoryNotes):
-            return {path: text.data for path, text in store.state.notes.items()}
-        if isinstance(store, RowNotes):
-            return {
-                path: bytes(data)
-                for path, data in rows_of(store, "SELECT path, data FROM holdfast.notes WHERE tenant = %s")
-            }
-        root = self.home / "memories"
-        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        root = self.files / "memories"
+        found = map(Path, [*root.rglob("*")])  # as they are now
+        return {str(path.relative_to(root)): path.read_bytes() for path in found if path.is_file()}
 
     async def vault(self) -> list[dict[str, Any]]:
         """Every backup, newest first."""

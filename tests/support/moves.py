@@ -65,6 +65,11 @@ class Mover:
         """What is looked into the storage with: notes by path, the journal, whatever holds a word."""
         return Admin(self.client, self.memory, self.home, self.clock)
 
+    @property
+    def files(self) -> Path:
+        """What is kept, as a folder."""
+        return served.kept_in(self.home)
+
     def texts(self) -> list[str]:
         """Every note as it is stored."""
         return [data.decode() for data in self.stored.notes().values()]

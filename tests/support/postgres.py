@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -203,6 +203,11 @@ def shared() -> Postgres:
     server = running.__enter__()
     _RUNNING.callback(running.__exit__, None, None, None)
     return server
+
+
+def before_the_end(work: Callable[[], None]) -> None:
+    """Do that before that server stops."""
+    _RUNNING.callback(work)
 
 
 def end_shared() -> None:

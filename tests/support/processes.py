@@ -61,7 +61,7 @@ class Stdio:
     """A server on two pipes, spoken to in lines; everything that it says on stdout must be JSON-RPC."""
 
     def __init__(
-        self, environment: dict[str, str], era: str, command: Sequence[str] = HOLDFAST, begin: Begin = subprocess.Popen
+        self, environment: dict[str, str], era: str, command: Sequence[str] = HOLDFAST, begin: Begin = forked.begin
     ) -> None:
         self.era = era
         self._errors = Path(environment["HOME"]) / "stderr"
@@ -129,7 +129,7 @@ class Stdio:
 
 @contextmanager
 def stdio(
-    environment: dict[str, str], era: str = ERAS[0], command: Sequence[str] = HOLDFAST, begin: Begin = subprocess.Popen
+    environment: dict[str, str], era: str = ERAS[0], command: Sequence[str] = HOLDFAST, begin: Begin = forked.begin
 ) -> Iterator[Stdio]:
     server = Stdio(environment, era, command, begin)
     try:

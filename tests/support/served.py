@@ -39,6 +39,19 @@ def beside(home: Path) -> dict[str, bytes]:
     return {}
 
 
+def kept_in(home: Path) -> Path:
+    """The folder of a memory, to look into: its own, or, where notes are kept elsewhere, a picture that is one too.
+
+    A note that is written or removed there is changed as by a person's hand, or as by another server.
+    """
+    return pictured(home)
+
+
+def pictured(home: Path) -> Path:
+    """The folder itself, unless `storages.stored_in` says otherwise."""
+    return home
+
+
 def page_of(home: Path, path: str) -> str:
     """A page as the storage has it; empty where there is none."""
     file = home / path
@@ -158,21 +171,27 @@ class Agent:
     async def rate(self, node_id: str, signal: int, **arguments: Any) -> Answer:
         return await self.call("submit_feedback", node_id=node_id, signal=signal, **arguments)
 
+    @property
+    def files(self) -> Path:
+        """What is kept, as a folder."""
+        return kept_in(self.home)
+
     def file_of(self, note_id: str) -> Path:
-        return next(self.home.glob(f"memories/*/*.{note_id}.md"))
+        return next(self.files.glob(f"memories/*/*.{note_id}.md"))
 
     def write_by_hand(self, path: str, text: str) -> Path:
-        """A note as a person would write it with an editor."""
-        file = self.home / "memories" / path
+        """A note as a person would write it with an editor, or as another server does."""
+        file = self.files / "memories" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
         return file
 
     def notes_on_disk(self) -> dict[str, tuple[bytes, int]]:
         """Every note file with its bytes and its time of change."""
+        found = sorted((self.files / "memories").rglob("*"))
         return {
-            str(path.relative_to(self.home)): (path.read_bytes(), path.stat().st_mtime_ns)
-            for path in sorted((self.home / "memories").rglob("*"))
+            str(path.relative_to(self.files)): (path.read_bytes(), path.stat().st_mtime_ns)
+            for path in map(Path, found)  # as they were when they were found
             if path.is_file()
         }
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
+import pytest
 from psycopg import sql
 
 import holdfast.app
@@ -23,9 +25,12 @@ from holdfast.engine.sync.follow import following
 from holdfast.model.access import tenant_key
 from holdfast.settings import Settings
 from holdfast.store.folder import Folder
+from holdfast.store.journal import line_of
 from holdfast.store.memory import Locks, MemoryNotes, State
+from holdfast.store.records import as_line
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.notes import RowNotes
+from pictures import Texts, forget_below, shown
 
 FOLDER, MEMORY, ROWS = "folder", "memory", "rows"
 STORAGES = (FOLDER, MEMORY, ROWS)
@@ -33,6 +38,14 @@ MakeStorage = Callable[..., Storage]
 Kept = dict[Path, tuple[State, Locks]]
 _TABLES = (
     "SELECT table_name::text FROM information_schema.columns WHERE table_schema = 'holdfast' AND column_name = 'tenant'"
+)
+_AS_FILES = (
+    "SELECT 'memories/' || path, data, modified_ns FROM holdfast.notes WHERE tenant = %s",
+    "SELECT path, data, modified_ns FROM holdfast.pages WHERE tenant = %s",
+    "SELECT 'history/' || hash || '.md', data, 0 FROM holdfast.texts WHERE tenant = %s",
+    "SELECT aside, data, modified_ns FROM holdfast.trash WHERE tenant = %s",
+    """SELECT 'journal/' || month || '.jsonl', string_agg(line || '\x0a', '' ORDER BY seq), 0
+    FROM holdfast.journal WHERE tenant = %s GROUP BY month""",
 )
 
 
@@ -45,21 +58,22 @@ def stored_in(name: str) -> Iterator[list[Path]]:
     used: list[Path] = []
     if name == FOLDER:
         yield used
-    elif name == MEMORY:
-        kept: Kept = {}
-        with (
-            patch.object(holdfast.app, "_folder_storage", _in_memory(kept)),
-            patch.object(served, "beside", partial(_of_memory, kept)),
-        ):
-            yield used
-    else:
-        url = postgres.shared().url
-        with (
-            patch.object(holdfast.app, "_folder_storage", partial(in_rows, url, used)),
-            patch.object(processes, "stored_at", partial(_at, url, used)),
-            patch.object(served, "beside", _of_rows),
-        ):
-            yield used
+        return
+    with ExitStack() as around:
+        pictures = Path(around.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-seen-")))
+        around.callback(forget_below, pictures)
+        if name == MEMORY:
+            kept: Kept = {}
+            around.enter_context(patch.object(holdfast.app, "_folder_storage", _in_memory(kept)))
+            around.enter_context(patch.object(served, "beside", partial(_of_memory, kept)))
+            around.enter_context(patch.object(served, "pictured", partial(_memory_as_files, kept, pictures)))
+        else:
+            url = postgres.shared().url
+            around.enter_context(patch.object(holdfast.app, "_folder_storage", partial(in_rows, url, used)))
+            around.enter_context(patch.object(processes, "stored_at", partial(_at, url, used)))
+            around.enter_context(patch.object(served, "beside", _of_rows))
+            around.enter_context(patch.object(served, "pictured", partial(_rows_as_files, url, pictures)))
+        yield used
 
 
 def _at(url: str, used: list[Path], home: Path) -> dict[str, str]:
@@ -82,6 +96,27 @@ def rows_of(store: RowNotes, statement: str, *values: object) -> list[tuple[Any,
     return store._database.transact(
         store._tenant, lambda transaction: transaction.ask(statement, store._tenant, *values).fetchall()
     )
+
+
+@contextmanager
+def storage_asked_for(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What keeps the notes while a test lasts, or a fixture: the folder, unless a parameter says otherwise."""
+    name = str(getattr(request, "param", FOLDER))
+    with stored_in(name) as used:
+        yield name
+        assert name != ROWS or used, "nothing of it is kept in rows: mark it `files`, with the reason"
+
+
+def tenants_holding(text: str) -> set[str]:
+    """The tenants in whose rows a text stands, in whatever table."""
+    found = set[str]()
+    for (table,) in _owner().execute(_TABLES.encode()).fetchall():
+        asked = sql.SQL(
+            "SELECT DISTINCT tenant FROM holdfast.{} AS t WHERE strpos(t::text, %s) + strpos(t::text, %s) > 0"
+        )
+        rows = _owner().execute(asked.format(sql.Identifier(table)), (text, text.encode().hex()))
+        found |= {tenant for (tenant,) in rows.fetchall()}
+    return found
 
 
 def _of_rows(home: Path) -> dict[str, bytes]:
@@ -108,6 +143,50 @@ def _of_memory(kept: Kept, home: Path) -> dict[str, bytes]:
     state = kept[home][0]
     notes = {f"notes/{path}": text.data for path, text in state.notes.items()}
     return notes | {f"pages/{path}": text.data for path, text in state.pages.items()}
+
+
+def _rows_as_files(url: str, pictures: Path, home: Path) -> Path:
+    tenant = tenant_key(str(home))
+    return shown(
+        pictures / tenant, partial(_texts_of_rows, tenant), lambda: RowNotes(Database(url), tenant, _now, new_change_id)
+    )
+
+
+@cache
+def _owner() -> psycopg.Connection[tuple[Any, ...]]:
+    """A connection that looks at everything, for as long as the tests' server lives."""
+    connection = psycopg.connect(postgres.shared().owner, autocommit=True)
+    connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    postgres.before_the_end(connection.close)
+    return connection
+
+
+def _texts_of_rows(tenant: str) -> Texts:
+    """What an export of the tenant's memory would hold, as it is at one moment."""
+    with _owner().transaction():
+        asked = [_owner().execute(statement, (tenant,), binary=True) for statement in _AS_FILES]
+        return {path: (data, time) for rows in asked for path, data, time in rows.fetchall()}
+
+
+def _memory_as_files(kept: Kept, pictures: Path, home: Path) -> Path:
+    state, locks = kept.setdefault(home, (State(), Locks()))
+    return shown(
+        pictures / tenant_key(str(home)),
+        partial(_texts_of_memory, state),
+        lambda: MemoryNotes(state, locks, _now, new_change_id),
+    )
+
+
+def _texts_of_memory(state: State) -> Texts:
+    texts = {f"memories/{path}": text for path, text in state.notes.items()} | state.pages | state.trash
+    months: dict[str, bytes] = {}
+    for record in state.records:
+        name = f"journal/{record.at[:7]}.jsonl"
+        months[name] = months.get(name, b"") + line_of(as_line(record))
+    whole = {f"history/{hash_}.md": data for hash_, data in state.replaced.items()} | months
+    return {path: (text.data, text.touched_ns) for path, text in texts.items()} | {
+        path: (data, 0) for path, data in whole.items()
+    }
 
 
 def _in_memory(kept: Kept) -> MakeStorage:

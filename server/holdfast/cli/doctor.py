@@ -167,7 +167,13 @@ def check_settings(settings: Settings) -> Iterator[CheckResult]:
 
 
 def check_watched(settings: Settings) -> Iterator[CheckResult]:
-    """The folders of markdown that are kept in step: each must be there."""
+    """The folders of markdown that are kept in step: each must be there, and the memory a folder too."""
+    if settings.watch and settings.store:
+        said = "nothing is kept in step with them: the notes are in a database"
+        yield CheckResult(
+            "watched folders", "warn", said, "Take HOLDFAST_WATCH out; holdfast ingest takes them in once."
+        )
+        return
     for folder in settings.watch:
         if not folder.is_dir():
             said = f"{folder} is {'no folder' if folder.exists() else 'not there'}: nothing is kept in step with it"

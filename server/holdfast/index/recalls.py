@@ -42,7 +42,7 @@ from holdfast.model.records import RecallEvent
 class RatedQuestion:
     """A question that notes were rated for.
 
-    `key` names it (`holdfast.model.ranking.question_key` of all of it), `asked` is its text without secrets, cut at
+    `key` names it (`holdfast.model.words.question_key` of all of it), `asked` is its text without secrets, cut at
     the cap, `embedded` what its vector is made from: `asked` without the names of subjects.
     """
 

@@ -21,9 +21,7 @@ replaces its mean, so that repeated signals count for more than one and never fo
 
 from __future__ import annotations
 
-import hashlib
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -169,17 +167,6 @@ def by_words(asked: AbstractSet[str], other: AbstractSet[str], weights: Mapping[
     total = sum(weights[word] for word in asked | other)
     shared = sum(weights[word] for word in asked & other)
     return _ramp(shared / total if total > 0 else 0.0, _FEW_WORDS, _MOST_WORDS)
-
-
-def numbered(words: Iterable[str]) -> frozenset[str]:
-    """Words with a digit: ids, versions, years. Vectors hardly tell them apart, and different ones ask differently."""
-    return frozenset(word for word in words if any(letter.isdigit() for letter in word))
-
-
-def question_key(text: str) -> str:
-    """A short stable name of a question, the same however it is spaced, capitalised and ended."""
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" ?!.。？！")  # noqa: RUF001 - theirs
-    return hashlib.sha256((folded or text.strip()).encode()).hexdigest()[:32]
 
 
 def _weight(item: Signal) -> float:

@@ -8,6 +8,7 @@ make words that do not exist; a search for them finds nothing.
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -363,3 +364,14 @@ def own_lines(query: str) -> list[str]:
     lines = [line.strip() for line in query.strip().splitlines() if line.strip()]
     outer = lines[:1] + lines[1:][-1:]
     return [line for line in outer if len(line) <= _LONGEST_PROSE and not _LOG_LINE.search(line)]
+
+
+def numbered(words: Iterable[str]) -> frozenset[str]:
+    """Words with a digit: ids, versions, years. Vectors hardly tell them apart, and different ones ask differently."""
+    return frozenset(word for word in words if any(letter.isdigit() for letter in word))
+
+
+def question_key(text: str) -> str:
+    """A short stable name of a question, the same however it is spaced, capitalised and ended."""
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" ?!.。？！")  # noqa: RUF001 - theirs
+    return hashlib.sha256((folded or text.strip()).encode()).hexdigest()[:32]

@@ -46,6 +46,7 @@ from holdfast.store.stored import Page, Stored
 Scope = Literal["now", "daily", "graph", "all"]
 
 UNLOCKED_LOOKS = 2  # at a page that differs, before its lock is taken
+HELD_LOOKS = 10  # a page that others change at each of them is looked at by the next check
 NOT_WHOLE = "A note, its evidence or the index is not as it was written."
 MOST_NAMED = 50  # orphans, and cores, whose ids are told
 OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
@@ -258,8 +259,26 @@ async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
     if not differing:
         return ()
     async with ports.store.hold({page_key(path) for path in differing}):
-        found = await _differing(ports, await _known_anew(ports, known), differing)
+        found = await _surely_differing(ports, known, differing)
         return tuple([Problem(path, await _how(ports, path, found[path])) for path in sorted(found)])
+
+
+async def _surely_differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
+    """As `_differing`, without pages that another server changed between what was told of them and how they looked.
+
+    Of a folder whoever holds a page has all others wait; of a database only those in the same process.
+    """
+    found: dict[str, Baseline] = {}
+    for _ in range(HELD_LOOKS):
+        if not paths:
+            break
+        known = await _known_anew(ports, known)
+        differing = await _differing(ports, known, paths)
+        since = await _known_anew(ports, known) if differing else known
+        paths = [path for path in differing if since.pages.get(path) != known.pages.get(path)]
+        found |= {path: base for path, base in differing.items() if base.foreign or path not in paths}
+        known = since
+    return found
 
 
 async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:

@@ -39,10 +39,8 @@ from holdfast.model.ranking import (
     affinity,
     by_meaning,
     by_words,
-    numbered,
-    question_key,
 )
-from holdfast.model.words import query_terms
+from holdfast.model.words import numbered, query_terms, question_key
 
 SESSION_BEST = 3
 # Chosen on half A of the questions of bench/languages.py, with the model that `HOLDFAST_MULTILINGUAL=e5` names.
