@@ -15,7 +15,6 @@ from holdfast.engine.agent.recall import LEAST, mark_maintained, waiting_notes
 from holdfast.engine.runtime import Memory
 from holdfast.model.note import moment, note_id
 from served import ERAS, Agent, serving
-from storages import ROWS
 from worlds import CALLER, keep, living, memory_on
 
 pytestmark = pytest.mark.anyio
@@ -56,12 +55,11 @@ async def test_it_is_said_once_a_day_with_how_much_waits(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS[:1])
-async def test_it_is_not_said_in_each_session_nor_after_maintenance(agent: Agent, era: str, storage: str) -> None:
+async def test_it_is_not_said_in_each_session_nor_after_maintenance(agent: Agent, era: str) -> None:
     for number in range(LEAST):
         await agent.remember(f"Crane {number} is by the quay.")
     assert len(await notices(agent)) == 1
     async with serving(agent.home, era) as other:
-        assert len(await notices(other)) == (storage == ROWS)  # there each server says it, from an index of its own
         assert await notices(other) == []
     agent.clock.forward(days=1)
     async with living(agent.home) as memory:

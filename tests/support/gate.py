@@ -18,7 +18,9 @@ import served
 from holdfast.app import build_memory, build_server
 from holdfast.engine.runtime import Memory
 from holdfast.settings import load_settings
+from holdfast.store.rows.notes import RowNotes
 from served import Clock, assert_named
+from storages import rows_of
 
 
 class Admin:

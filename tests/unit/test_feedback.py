@@ -25,7 +25,8 @@ from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX, FeedbackRow, QuestionVector, RatedQuestion
 from holdfast.model.note import PREFIX, note_id
-from holdfast.model.ranking import QueryVector, question_key
+from holdfast.model.ranking import QueryVector
+from holdfast.model.words import question_key
 from holdfast.store.records import read_record
 from indexes import opened
 from worlds import CALLER, PATIENCE, ask, keep, living

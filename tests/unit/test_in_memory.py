@@ -17,7 +17,8 @@ from holdfast.index.recalls import FeedbackRow, RatedQuestion
 from holdfast.index.search import finder as search
 from holdfast.index.search.finder import FeedbackIndex, Finder
 from holdfast.index.search.vectors import Background, VectorTable
-from holdfast.model.ranking import QueryVector, question_key
+from holdfast.model.ranking import QueryVector
+from holdfast.model.words import question_key
 from indexes import ANY, NOW, SET, an_id, made, opened, random_units, row, unit
 
 pytestmark = pytest.mark.anyio
