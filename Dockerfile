@@ -6,7 +6,7 @@
 #   docker build --target http -t holdfast-http .
 #   docker run --rm -p 8765:8765 -v holdfast:/data -e HOLDFAST_AUTH_TOKENS -e HOLDFAST_PUBLIC_URL holdfast-http
 # The same with the driver of PostgreSQL in it, see docs/fleet.md and deploy/:
-#   docker build --target http --build-arg EXTRA=postgres -t holdfast-fleet .
+#   docker build --target http --build-arg EXTRA=postgres -t holdfast-fleet:1 .
 # The digest is of 2026-09; docs/development.md says how to take a newer one.
 ARG BASE=python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 FROM ${BASE} AS base

@@ -13,7 +13,7 @@ from clients.machine import Machine
 from doors import KEEPER
 from processes import ROOT, http
 
-PROGRAMS = ("node", "claude", "codex", "conformance", "mcp-inspector")
+PROGRAMS = ("node", "claude", "codex", "conformance", "dclint", "mcp-inspector")
 
 
 @pytest.fixture(scope="session")

@@ -112,11 +112,11 @@ def test_the_proxy_of_compose_says_what_the_tried_one_says() -> None:
 
 
 def test_the_image_of_the_examples_is_one_that_the_dockerfile_makes() -> None:
-    (lines,) = re.findall(r"^#   (docker build .*-t holdfast-fleet .*)$", DOCKERFILE, re.MULTILINE)
+    (lines,) = re.findall(r"^#   (docker build .*-t holdfast-fleet:1 .*)$", DOCKERFILE, re.MULTILINE)
     words = shlex.split(lines)
     assert f"FROM base AS {words[words.index('--target') + 1]}\n" in DOCKERFILE
     name, _, extra = words[words.index("--build-arg") + 1].partition("=")
     assert f"ARG {name}=\n" in DOCKERFILE
     assert (ROOT / f"requirements-{extra}.txt").is_file()
-    images = {container["image"].partition(":")[0] for container in containers()}
-    assert images == {"holdfast-fleet"}
+    ours = [service for name, service in COMPOSE["services"].items() if name not in {"db", "proxy"}]
+    assert {each["image"] for each in (*containers(), *ours)} == {"holdfast-fleet:1"}
