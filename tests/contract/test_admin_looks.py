@@ -174,7 +174,7 @@ async def test_health_tells_what_waits_and_by_which_ways_it_works(admin: Admin) 
     assert health["disk_free_bytes"] > 0
     assert (health["ok"], health["quarantined"]) == (True, 0)
     admin.bag.free.set()
-    (admin.files / "memories" / "bad.md").write_bytes(b"---\nid: [\n---\n\0")
+    (admin.home / "memories" / "bad.md").write_bytes(b"---\nid: [\n---\n\0")
     health = await admin.look("health")
     assert (health["ok"], health["quarantined"]) == (False, 1)
     [bad] = await admin.look("quarantine")
@@ -187,7 +187,7 @@ async def test_health_tells_where_the_journal_is_damaged(admin: Admin) -> None:
     for number in range(3):
         await admin.call("remember", content=f"The crane lifts {number} tonnes.")
     assert (await admin.look("health"))["damaged_journal_lines"] == 0
-    [month] = (admin.files / "journal").iterdir()
+    [month] = (admin.home / "journal").iterdir()
     lines = month.read_bytes().splitlines(keepends=True)
     lines[1] = lines[1][:40] + b"?" + lines[1][41:]
     month.write_bytes(b"".join(lines))
