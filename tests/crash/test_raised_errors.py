@@ -207,7 +207,8 @@ async def test_two_servers_under_serializable_isolation_lose_and_double_nothing(
     pg, tenant, each = postgres.shared(), str(tmp_path), effort.of(3, 40)
     url = f"{pg.url}?options=-c%20default_transaction_isolation%3Dserializable"
     if where != "by default":
-        monkeypatch.setattr(database._begin, "__kwdefaults__", {"flush": True, "isolation": "SERIALIZABLE"})
+        usual = database._begin.__kwdefaults__
+        monkeypatch.setattr(database._begin, "__kwdefaults__", {**(usual or {}), "isolation": "SERIALIZABLE"})
     async with server(tmp_path / "one", url, tenant) as one, server(tmp_path / "two", url, tenant) as two:
         belief = (await keep(one, "The ferry is late.", type="belief", confidence=0.5)).note.id
         source = (await keep(one, "The ferry came an hour late.")).note.id

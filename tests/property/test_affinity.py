@@ -22,9 +22,9 @@ from holdfast.model.ranking import (
     by_meaning,
     by_words,
     gated,
-    question_key,
     rank,
 )
+from holdfast.model.words import question_key
 
 NOW = "2026-11-20T12:00:00Z"
 shares = st.floats(0, 1)

@@ -68,12 +68,16 @@ def test_what_a_client_or_a_memory_put_in_is_not_what_somebody_said() -> None:
 
 @pytest.mark.parametrize("opening", ["<system-reminder>", "<private>", "</private><note 01234567>", "<", "<private"])
 def test_a_text_of_nothing_but_marks_is_read_in_linear_time(opening: str) -> None:
-    began = time.process_time()
-    said(opening * 50_000)
-    short = time.process_time() - began
-    began = time.process_time()
-    said(opening * 200_000)
-    assert time.process_time() - began < 12 * short + 0.5
+    def took(times: int) -> float:
+        """The least of three: a collection of garbage in one of them says nothing of the text."""
+        seconds = []
+        for _ in range(3):
+            began = time.process_time()
+            said(opening * times)
+            seconds.append(time.process_time() - began)
+        return min(seconds)
+
+    assert took(200_000) < 12 * took(50_000) + 0.5
 
 
 PARTS = ["<", ">", "/", " ", "a", "<private>", "</private>", "<note 0123abcd>", "</note 0123abcd>", "<system-reminder>"]
