@@ -329,6 +329,16 @@ async def test_the_same_answer_to_an_earlier_question_is_not_taken_for_the_one_t
             assert (await handed(memory, session, last="Done.")).turns == 2
 
 
+async def test_the_same_answer_is_awaited_though_not_even_its_question_is_written_yet(tmp_path: Path) -> None:
+    session, clock = claude_session(tmp_path), Clock()
+    session.say("First?", "Done.")
+    async with remembering(tmp_path, clock) as memory:
+        await handed(memory, session, last="Done.")
+        clock.forward(seconds=3)
+        with patch.object(hand_over_module, "WRITTEN_SECONDS", 60), writing_late(memory, session, "Second?", "Done."):
+            assert (await handed(memory, session, last="Done.")).turns == 2
+
+
 async def test_an_answer_of_signs_alone_which_is_no_turn_is_not_waited_for(tmp_path: Path) -> None:
     session = claude_session(tmp_path)
     session.say("Go on.", "👍")

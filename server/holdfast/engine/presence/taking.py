@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, Literal
 
@@ -33,6 +34,7 @@ import structlog
 
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.runtime import PASSING, Memory
+from holdfast.model.note import instant
 from holdfast.model.transcripts.turns import LONGEST_NAME, Setting, Turn, only_turn, shown_of
 from holdfast.store.transcripts.queue import TranscriptQueue
 from holdfast.store.transcripts.reading import Located, MissingTranscriptError, NoTranscriptError
@@ -85,14 +87,16 @@ async def take_in(ports: Ports, queue: TranscriptQueue, path: str, space: str = 
         return replace(took, refused=reason, is_unreadable=True)
 
 
-async def was_taken(queue: TranscriptQueue, path: str, answer: str) -> bool:
-    """Whether this answer is the last that was taken from a transcript, by whatever hook or process.
+async def was_taken(ports: Ports, queue: TranscriptQueue, path: str, answer: str) -> bool:
+    """Whether this answer is the last that was taken from a transcript just now, by whatever hook or process.
+
+    What was taken longer ago is an earlier answer in the same words: "Done."
 
     Raises:
         StorageError: the queue cannot be read.
     """
     try:
-        return await queue.last_said(queue.locate(path)) == answer
+        return await queue.last_said(queue.locate(path), instant(ports.clock() - OF_ONE_TURN)) == answer
     except (NoTranscriptError, OSError):
         return False
 
@@ -116,6 +120,7 @@ async def without_secrets(ports: Ports, turns: Sequence[Turn]) -> list[Turn]:
     )
 
 
+OF_ONE_TURN: Final = timedelta(seconds=2)  # between the hooks that are called at its end
 LOOK_SECONDS: Final = 60.0
 STILL_SECONDS: Final = 60.0  # since the last change: a client that writes is left to it
 START_SECONDS: Final = 20.0  # a new server has better things to do at first
@@ -294,7 +299,7 @@ async def _take_until(ports: Ports, queue: TranscriptQueue, path: str, space: st
     deadline = anyio.current_time() + WRITTEN_SECONDS
     took = await take_in(ports, queue, path, space, SECONDS)
     while answer and took.answer != answer and (took.is_missing or not took.refused):
-        if await was_taken(queue, path, answer):
+        if await was_taken(ports, queue, path, answer):
             break
         if anyio.current_time() >= deadline:
             await queue.expect(path, cwd, ports.now)

@@ -105,14 +105,16 @@ class TranscriptQueue:
         """
         return await run_sync(self._read, found)
 
-    async def last_said(self, found: Located) -> str:
+    async def last_said(self, found: Located, since: str) -> str:
         """What the agent said last in what was read of a transcript; empty where that is not known.
+
+        It is empty too where nothing of the transcript came into the queue since an instant.
 
         Raises:
             NoTranscriptError, OSError: it cannot be read.
             StorageError: the queue cannot be read.
         """
-        return await run_sync(self._last_said, found)
+        return await run_sync(self._last_said, found, since)
 
     async def place(self, found: Located) -> Place:
         """How far a transcript was read."""
@@ -227,8 +229,13 @@ class TranscriptQueue:
     def _read(self, found: Located) -> Chunk:
         return read_chunk(found, self._place_of(found.name))
 
-    def _last_said(self, found: Located) -> str:
-        return last_said(found, self._place_of(found.name))
+    def _last_said(self, found: Located, since: str) -> str:
+        if not self._path.exists():
+            return ""
+        with connected(self._path) as connection:
+            asked = "SELECT max(queued) FROM turns WHERE path = ?"
+            (queued,) = connection.execute(asked, (found.name,)).fetchone()
+        return last_said(found, self._place_of(found.name)) if queued is not None and queued >= since else ""
 
     def _asked(self, found: Located, most: int) -> int:
         place, asked = self._place_of(found.name), 0
