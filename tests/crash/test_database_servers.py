@@ -78,6 +78,37 @@ async def test_two_memories_on_one_disk_know_nothing_of_each_other(tmp_path: Pat
                 assert (text in hits) == (text == own), text
 
 
+@pytest.mark.parametrize("gone", ["index*.db*", "*"])
+async def test_an_index_that_is_deleted_while_a_server_runs_or_sleeps_changes_no_answer(
+    tmp_path: Path, tenant: str, gone: str
+) -> None:
+    """What `test_index_deleted` proves of a folder: the same notes in the same order, as relevant, from rows alone."""
+    url, questions = postgres.shared().url, ("which boat is at berth four?", "capstan", "what rusts?")
+
+    async def answers(memory: Memory) -> list[list[tuple[str, float]]]:
+        asked = [await ask(memory, question) for question in questions]
+        return [[(hit.note.id, hit.ranked.relevance) for hit in answer.hits] for answer in asked]
+
+    def delete() -> None:
+        parts = [part for part in (tmp_path / "server-0").rglob(gone) if part.is_file() and part.parent.name != "locks"]
+        assert any(part.name.startswith("index") for part in parts)
+        for part in parts:
+            part.unlink()
+
+    async with servers(tmp_path, url, tenant, 1) as (memory,):
+        old = (await keep(memory, "The pilot boat is at berth three.")).note.id
+        await keep(memory, "The pilot boat is at berth four.", supersedes=(old,))
+        for text in ("The capstan jams.", "The winch and the capstan rust in the rain."):
+            await keep(memory, text)
+        before = await answers(memory)
+        assert all(before)
+        delete()
+        assert await answers(memory) == before
+    delete()
+    async with servers(tmp_path, url, tenant, 1) as (memory,):
+        assert await answers(memory) == before
+
+
 async def test_of_two_processes_on_one_disk_neither_writes_an_older_version_over_a_newer_one(
     tmp_path: Path, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
