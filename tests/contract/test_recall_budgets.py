@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from secrets import randbits
 from statistics import mean
 
 from rs_bpe import openai
@@ -12,10 +13,11 @@ from holdfast.engine.agent.answer import Hit, budget_of
 from holdfast.engine.agent.matters import bare
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.ports import Caller
-from holdfast.model.note import Note
+from holdfast.model.note import RANDOM_BITS, Note, note_id
 from holdfast.model.passages import Passage
 from holdfast.model.ranking import Ranked
 from holdfast.tools import render
+from holdfast.tools.fitting import new_mark
 from served import Agent
 
 TOKENIZER = openai.o200k_base()
@@ -142,7 +144,9 @@ async def test_what_is_told_of_a_hit_beside_its_text_costs_less_than_thirty_toke
     text = (await agent.recall("crane lifts forty tonnes")).text
     lines = [line for line in text.splitlines() if re.match(r"[0-9a-f]{8} mem_", line)]
     assert len(lines) == 10
-    assert mean(TOKENIZER.count(f"{line}\n") for line in lines) < 30
+    rests = [line.split(maxsplit=2)[2] for line in lines] * 20  # of marks and ids some cost twice as much as others
+    ids = [note_id(randbits(39) + 2**40, randbits(RANDOM_BITS)) for _ in rests]  # of the years from 2004 to 2022
+    assert mean(TOKENIZER.count(f"{new_mark()} {each} {rest}\n") for each, rest in zip(ids, rests, strict=True)) < 30
 
 
 async def test_memory_recall_shows_the_passage_and_says_how_to_read_the_rest(agent: Agent) -> None:
