@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.index import note_index
+from holdfast.index import database, note_index
 from holdfast.index.database import MORE, Database, connect
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import Update
@@ -90,6 +91,26 @@ async def test_a_connection_whose_caller_went_away_is_taken_until_its_reading_en
         tasks.cancel_scope.cancel()
     await short_readings(index, 8)
     left.let_go()
+
+
+async def test_many_short_readings_open_no_further_connection(
+    index: NoteIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+
+    async def counted(path: Path, *, extension: bool = True) -> Database:
+        made.append(path)
+        return await connect(path, extension=extension)
+
+    monkeypatch.setattr(note_index, "connect", counted)
+    monkeypatch.setattr(database, "PATIENCE_SECONDS", 0.5)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(150):
+            tasks.start_soon(index.read, lambda _: time.sleep(0.01))
+    assert made == []
+    async with long_readings(index, CONNECTIONS):
+        await short_readings(index, 8)
+    assert made
 
 
 async def test_who_gives_up_waiting_costs_nobody_a_connection(index: NoteIndex) -> None:

@@ -12,6 +12,7 @@ import functools
 import importlib.util
 import json
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ import anyio
 Answer = TypeVar("Answer")
 
 PATIENCE_SECONDS = 0.05  # longer than nearly every reading takes
+USUAL = 1  # two threads of Python that read take turns, and each reading costs twice the processor
 MORE = 6  # connections beyond the usual ones, for when all of these are in long readings
 
 
@@ -38,7 +40,9 @@ class _Turn:
 
 
 class Readers:
-    """A few connections on one database; one more is opened while all are busy for longer than a short reading takes.
+    """A few connections on one database; one more is opened where no reading ends for longer than a short one takes.
+
+    Many short readings wait for each other: beside each other they would take longer.
 
     Args:
         make: opens a connection.
@@ -54,6 +58,7 @@ class Readers:
         self._all: list[Database] = []
         self._free: list[Database] = []
         self._waiting: deque[_Turn] = deque()
+        self._moved_at = 0.0  # when a reading last ended, or one more connection was asked for
         self._closed = True
 
     def __iter__(self) -> Iterator[Database]:
@@ -94,12 +99,14 @@ class Readers:
             return self._free.pop()
         turn = _Turn()
         self._waiting.append(turn)
+        patience = PATIENCE_SECONDS
         try:
-            with anyio.move_on_after(PATIENCE_SECONDS):
-                await turn.come.wait()
-            if not turn.come.is_set() and self._count < self._most:
-                await self._add()
-            await turn.come.wait()
+            while not turn.come.is_set():
+                with anyio.move_on_after(patience):
+                    await turn.come.wait()
+                if not turn.come.is_set() and self._is_stuck():
+                    await self._add()
+                patience *= 2  # of many who wait the first are enough to see it
         except BaseException:
             self._leave(turn)
             raise
@@ -107,8 +114,13 @@ class Readers:
             raise sqlite3.ProgrammingError("the connections were closed")
         return turn.reader
 
+    def _is_stuck(self) -> bool:
+        """Whether all are in long readings, and there may be more."""
+        return self._count < self._most and time.monotonic() - self._moved_at >= PATIENCE_SECONDS
+
     async def _add(self) -> None:
         self._count += 1
+        self._moved_at = time.monotonic()
         try:
             reader = await self._make()
         except BaseException:
@@ -123,6 +135,7 @@ class Readers:
 
     def _give(self, reader: Database) -> None:
         """A connection is free: for who has waited longest, if anybody has."""
+        self._moved_at = time.monotonic()
         if self._waiting:
             turn = self._waiting.popleft()
             turn.reader = reader

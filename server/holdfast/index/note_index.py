@@ -6,7 +6,6 @@ Where its own place cannot be written, it is kept in a temporary folder, with a 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -23,6 +22,7 @@ from holdfast.errors import StorageError
 from holdfast.index.current import SCHEMA
 from holdfast.index.database import (
     MORE,
+    USUAL,
     Database,
     Readers,
     connect,
@@ -148,16 +148,16 @@ class NoteIndex:
     Args:
         path: the database file.
         extension: use sqlite-vec where it can be loaded; without it vectors are compared with numpy.
-        readers: how many connections read, a few more while all are busy; by default as many as there are cores.
+        readers: how many connections read; a few more while all are in long readings.
         own: says which file it is in place of `path`, where each process has one of its own.
     """
 
     def __init__(
-        self, path: Path, *, extension: bool = True, readers: int | None = None, own: OwnPlace | None = None
+        self, path: Path, *, extension: bool = True, readers: int = USUAL, own: OwnPlace | None = None
     ) -> None:
         self._path = self._own_path = path
         self._own = own
-        self._usual_readers = readers or os.cpu_count() or 1
+        self._usual_readers = readers
         self._extension = extension
         self._writer: Database | None = None
         self._readers = self._fresh_readers()
