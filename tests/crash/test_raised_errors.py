@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
+import psycopg
 import pytest
 
 import postgres
@@ -25,12 +28,14 @@ from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update, evidence_ch
 from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
 from holdfast.errors import ConflictError, InvalidArgumentError, MemoryNotFoundError, StorageError
+from holdfast.model.access import tenant_key
 from holdfast.model.records import PURGE, JournalRecord
 from holdfast.store.rows import database
 from holdfast.store.rows.notes import RowNotes
+from holdfast.store.rows.restoring import Exchange
 from holdfast.store.rows.texts import record_of
 from network import CuttingProxy, before
-from raised import CODES, PLACES, Plan, raising, watched
+from raised import CODES, ENDED, PLACES, Plan, raising, watched
 from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
 
@@ -196,6 +201,64 @@ async def test_a_change_whose_commit_was_not_heard_is_not_called_another_servers
                 with pytest.raises(StorageError, match="taken over the jobs"):
                     await store.record(JournalRecord("job", source="too late"))
     assert Journal(pg.owner, tenant).ops()["job"] == 2
+    assert_whole(pg.owner, tenant)
+
+
+async def test_who_waits_behind_a_restore_in_vain_is_told_so_and_that_nothing_was_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pg, tenant = postgres.shared(), str(tmp_path)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", "100ms")
+    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.3))
+    begun, go_on, end = threading.Event(), threading.Event(), Exchange.end
+
+    def stand_still(self: Exchange, tag: str) -> None:
+        begun.set()
+        assert go_on.wait(postgres.PATIENCE)
+        end(self, tag)
+
+    async with server(tmp_path / "one", pg.url, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
+        vault = one.ports.vault
+        assert vault is not None
+        await keep(one, "The crane lifts forty tonnes.")
+        backup = await vault.back_up("a test")
+        monkeypatch.setattr(Exchange, "end", stand_still)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(vault.restore, backup.backup_id, JournalRecord())
+            await anyio.to_thread.run_sync(begun.wait)
+            try:
+                with pytest.raises(StorageError, match=r"Another server .* Nothing was stored; repeat"):
+                    await keep(two, "The ferry leaves at noon.")
+            finally:
+                go_on.set()
+        await keep(two, "The ferry leaves at noon.")
+        assert found(await ask(one, "ferry noon")) == ["The ferry leaves at noon."]
+    assert_whole(pg.owner, tenant)
+
+
+async def test_a_change_whose_commit_was_not_heard_is_not_called_undone_where_the_next_try_waits_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pg, tenant = postgres.shared(), str(tmp_path)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", "100ms")
+    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.3))
+    with psycopg.connect(pg.owner) as restoring:
+
+        def restore() -> None:
+            restoring.execute("SELECT 1 FROM holdfast.tenants WHERE tenant = %s FOR UPDATE", (tenant_key(tenant),))
+
+        async with server(tmp_path / "one", pg.url, tenant) as memory:
+            await keep(memory, "The first note opens the index.")
+            store, quiet = memory.ports.store, Plan("", -1)
+            with raising():
+                with watched(quiet):
+                    await store.record(JournalRecord("job", source="heard"))
+                for code in ("40003", ENDED):
+                    unheard = Plan(code, quiet.asked.index("COMMIT"), "behind", restore)
+                    with watched(unheard), pytest.raises(StorageError, match=r"not known whether .*; look before"):
+                        await store.record(JournalRecord("job", source="not heard"))
+                    restoring.rollback()
+    assert Journal(pg.owner, tenant).ops()["job"] == 3
     assert_whole(pg.owner, tenant)
 
 

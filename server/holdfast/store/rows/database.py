@@ -59,6 +59,7 @@ _PASSING: Final = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,  # this server stood still in the middle
 )
+_UNKNOWN: Final = psycopg.errors.StatementCompletionUnknown
 _TRIED: Final = "connection to server "  # once for each host that was tried
 _REFUSAL: Final = re.compile(
     r"(?:FATAL|ERROR):\s+(?:[^\n]*authentication failed for user|no pg_hba\.conf entry|pg_hba\.conf rejects"
@@ -361,6 +362,7 @@ class Database:
 
     def _lasting(self, work: Callable[[Connection], Answer]) -> Answer:
         began, patience, tries = time.monotonic(), self._waits(), 0
+        is_unheard = False  # a try may have been committed
         while True:
             tried, was_idle = time.monotonic(), False
             try:
@@ -372,11 +374,12 @@ class Database:
                 if ended - tried > patience and tries < _MOST_AT_LENGTH:
                     began = ended  # it was at work until then, on a whole memory: only from here on it waits
                 lasted = ended - began
+                is_unheard = is_unheard or _is_absence(error) or isinstance(error, _UNKNOWN)
                 if _is_absence(error):  # whatever cut this one off has done so with the others
                     self._let_go(math.inf if isinstance(error, SilentError) else tried)
                 is_stale = was_idle and not tries and _is_absence(error) and lasted < HURRIED_SECONDS
                 if not is_stale:  # else it may have died long ago, and tells nothing of the database as it is now
-                    self._refuse(error, lasted, patience)
+                    self._refuse(error, lasted, patience, is_unheard=is_unheard)
             else:
                 return answer
             pause = 0.0 if is_stale else _PAUSES[min(tries, len(_PAUSES) - 1)]
@@ -385,7 +388,7 @@ class Database:
             log.info("database_tried_again", tries=tries)
             time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
 
-    def _refuse(self, error: psycopg.Error, lasted: float, patience: float) -> None:
+    def _refuse(self, error: psycopg.Error, lasted: float, patience: float, *, is_unheard: bool) -> None:
         """Give up after so many seconds, or where another try would not go better.
 
         Raises:
@@ -394,7 +397,7 @@ class Database:
         if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
             self._is_away()
         if not _is_passing(error) or lasted >= patience:
-            raise refused(error) from error
+            raise refused(error, is_unheard=is_unheard) from error
 
     def _waits(self) -> float:
         """For how many seconds what fails in passing is tried again."""
@@ -474,8 +477,13 @@ def _is_absence(error: psycopg.Error) -> bool:
     return error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P"
 
 
-def refused(error: psycopg.Error) -> StorageError:
-    """What is told of an error of the database: never values, and nothing of its address."""
+def refused(error: psycopg.Error, *, is_unheard: bool = False) -> StorageError:
+    """What is told of an error of the database: never values, and nothing of its address.
+
+    Args:
+        error: what it said.
+        is_unheard: an earlier try may have been committed.
+    """
     if _is_refusal(error):
         return StorageError(
             "The database refuses the user of HOLDFAST_STORE.",
@@ -488,6 +496,13 @@ def refused(error: psycopg.Error) -> StorageError:
         )
     if error.sqlstate is None:
         return _away()
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        return StorageError(
+            "Another server works on the whole of this memory, as a restore does, and has not come to its end.",
+            "It is not known whether the change was made; look before you repeat it."
+            if is_unheard
+            else "Nothing was stored; repeat the call in a moment.",
+        )
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return StorageError(
             "The database lets the role of HOLDFAST_STORE not do this.", "Run `holdfast store init --role` for it."
