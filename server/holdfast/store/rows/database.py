@@ -27,12 +27,14 @@ import structlog
 
 from holdfast.errors import HoldfastError, StorageError
 from holdfast.store.rows.schema import (
+    ASK_VERSION,
     Connection,
     HeardConnection,
     SilentError,
     answered,
     check_address,
     check_schema,
+    check_version,
     connect,
     message,
     scope,
@@ -132,6 +134,7 @@ class Transaction:
         self._connection = connection
         self._pipeline = pipeline
         self._is_behind = False
+        self._version: Asked | None = None
         self._heard = time.monotonic()  # when the server last heard of us, at the latest
 
     def ask(self, statement: str, *values: object) -> Asked:
@@ -148,6 +151,21 @@ class Transaction:
             self._pipeline.sync()
             self._is_behind = False
             self._heard = time.monotonic()
+            self.check_version()
+
+    def ask_version(self) -> None:
+        """Have the first answers tell whether this Holdfast knows the tables, which stay as they are to the end."""
+        self._version = self.ask(ASK_VERSION)
+
+    def check_version(self) -> None:
+        """Make sure that it does, unless that was heard already.
+
+        Raises:
+            StorageError: a newer Holdfast has made them since this server was started.
+        """
+        if self._version is not None:
+            asked, self._version = self._version, None
+            check_version(asked.fetchone())
 
     def stay(self) -> None:
         """Have the server know that this side is at work, where it did not hear of it for a moment."""
@@ -179,7 +197,6 @@ class Database:
         self._limit = anyio.CapacityLimiter(connections)
         self._idle: list[tuple[Connection, float]] = []  # with the time at which each came back whole
         self._lock = threading.Lock()
-        self._checked = False
         self._closed = False
         self._tries_again = 0
         self._abandoned = 0  # looks that nobody waits for any more, and that have not ended yet
@@ -247,7 +264,11 @@ class Database:
         rows = await self._glanced(asked)
         if rows is not None:
             return rows
-        read = [row for tenant, question in asked.items() for row in (await self.read(tenant, question))[0]]
+        read: list[Row] = []
+        for tenant, question in asked.items():
+            found, [version] = await self.read(tenant, question, Question(ASK_VERSION))
+            check_version(version)
+            read += found
         return [tuple(None if value is None else str(value) for value in row) for row in read]
 
     async def _glanced(self, asked: Mapping[str, Question]) -> list[Row] | None:
@@ -270,6 +291,8 @@ class Database:
         if limit.cancelled_caught and _hurried.get():
             self._is_away()
             raise _away()
+        if rows is not None:
+            check_version([int(each or 0) for each in rows.pop()])
         return rows
 
     def _popped(self) -> Connection | None:
@@ -435,11 +458,11 @@ class Database:
             raise StorageError("The database of the memory is closed.", "The server is stopping.")
         connection = connect(self._url, HeardConnection)
         try:
-            if not self._checked:
-                check_schema(connection)
-                self._checked = True
-        except BaseException:
+            check_schema(connection)
+        except BaseException as error:
             connection.close()
+            if isinstance(error, StorageError):
+                self._is_there()
             raise
         return connection
 
@@ -514,7 +537,7 @@ def refused(error: psycopg.Error, *, is_unheard: bool = False) -> StorageError:
 
 
 def _ping(connection: Connection) -> None:
-    connection.execute("SELECT 1")
+    check_version(connection.execute(ASK_VERSION).fetchone())
 
 
 def _begin(
@@ -540,7 +563,9 @@ def _transacted(
         with connection.pipeline() as pipeline:
             transaction = Transaction(connection, pipeline)
             begin(transaction)
+            transaction.ask_version()
             answer = work(transaction)
+            transaction.check_version()
             transaction.ask("COMMIT")
             return answer
     except HoldfastError:
