@@ -208,6 +208,22 @@ async def test_a_deleted_note_comes_back_beside_a_file_that_took_its_name(admin:
     assert other.read_text("utf-8").endswith("Somebody else's words.")
 
 
+@pytest.mark.parametrize("tool", ["admin_undo", "admin_restore_memory"])
+async def test_a_deleted_note_comes_back_beside_another_note_that_has_its_name_by_now(admin: Admin, tool: str) -> None:
+    """A person may have named a file so; in a database such names come with a folder that is loaded."""
+    crane, belief = await two_notes(admin)
+    file = admin.file_of(crane)
+    original, other = file.read_bytes(), f"{crane[:-4]}zzzz"
+    change = await delete(admin, crane, belief)
+    file.write_text(f"---\nid: {other}\ncreated: 2026-01-01T00:00:00Z\n---\nThe tug is for hire.\n", "utf-8")
+    assert "The tug is for hire." in await admin.contents("tug for hire")
+    await admin.call(tool, **({"change_id": change} if tool == "admin_undo" else {"node_id": crane}))
+    assert (await admin.node(crane))["content"] == "The crane lifts forty tonnes."
+    assert (await admin.node(other))["content"] == "The tug is for hire."
+    assert [path.read_bytes() for path in (admin.files / "memories").rglob("*.md")].count(original) == 1
+    assert (await admin.contents("crane lifts forty tonnes"))[0] == "The crane lifts forty tonnes."
+
+
 async def test_the_self_note_stays_when_the_note_that_came_with_it_goes(admin: Admin) -> None:
     crane = await admin.remember("The crane lifts forty tonnes.")
     undone = await admin.call("admin_undo", change_id=await admin.last_change(crane))

@@ -85,9 +85,10 @@ async def test_an_index_that_is_deleted_while_a_server_runs_or_sleeps_changes_no
     """What `test_index_deleted` proves of a folder: the same notes in the same order, as relevant, from rows alone."""
     url, questions = postgres.shared().url, ("which boat is at berth four?", "capstan", "what rusts?")
 
-    async def answers(memory: Memory) -> list[list[tuple[str, float]]]:
+    async def answers(memory: Memory) -> list[object]:
         asked = [await ask(memory, question) for question in questions]
-        return [[(hit.note.id, hit.ranked.relevance) for hit in answer.hits] for answer in asked]
+        ranked = [[(hit.note.id, hit.ranked.relevance) for hit in answer.hits] for answer in asked]
+        return [*ranked, *[await show(memory, note) for note in notes]]
 
     def delete() -> None:
         parts = [part for part in (tmp_path / "server-0").rglob(gone) if part.is_file() and part.parent.name != "locks"]
@@ -97,9 +98,11 @@ async def test_an_index_that_is_deleted_while_a_server_runs_or_sleeps_changes_no
 
     async with servers(tmp_path, url, tenant, 1) as (memory,):
         old = (await keep(memory, "The pilot boat is at berth three.")).note.id
-        await keep(memory, "The pilot boat is at berth four.", supersedes=(old,))
+        notes = [old, (await keep(memory, "The pilot boat is at berth four.", supersedes=(old,))).note.id]
         for text in ("The capstan jams.", "The winch and the capstan rust in the rain."):
-            await keep(memory, text)
+            notes.append((await keep(memory, text, session="talk", links=[(notes[1], "related_to")])).note.id)
+        rated = Feedback(notes[-1], -1, event_id=(await ask(memory, "what rusts?")).event_id)
+        await memory.attend(lambda ports: submit_feedback(ports, CALLER, rated))
         before = await answers(memory)
         assert all(before)
         delete()

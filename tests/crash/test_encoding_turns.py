@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import anyio
+import anyio.to_thread
 import psycopg
 import pytest
 
 import postgres
+from conftest import Effort
 from holdfast.app import build_memory
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.encode.provider import content_of
@@ -25,12 +30,17 @@ from holdfast.store.rows import shared
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.shared import RowVectors
 from holdfast.store.rows.upkeep import take_lease
+from ollama_server import MODEL, Ollama, serving_ollama
+from processes import environment_in, stdio, until
 from tables import rows, server
 from worlds import PATIENCE, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
 MANY = DRAIN_BATCH + 20
+PREFIX = "search_document: "  # that Holdfast puts before a note for this model
+HURRY = 20.0  # seconds that a machine may need with which much else goes on
+TURN = "SELECT until FROM holdfast.leases WHERE tenant = %s AND name LIKE 'encoding:%%'"
 Encode = Callable[[BuiltinEncoder, Sequence[str]], Awaitable[None]]
 
 
@@ -138,6 +148,72 @@ async def test_where_the_server_that_encodes_dies_another_goes_on_within_ten_sec
         await encoded_by(memory)
         assert not memory.ports.fleet.vectors.elsewhere
     assert shared.TURN_SECONDS + runtime.ELSEWHERE_SECONDS <= 11  # after which it is taken over, and looked whether
+
+
+async def test_another_server_goes_on_where_one_is_killed_while_it_encodes_and_encodes_nothing_twice_that_was_shared(
+    tmp_path: Path, tenant: str, effort: Effort, tally: Counter[str]
+) -> None:
+    """Two real servers, SIGKILL, and an Ollama that stands still while the first of them waits for its second batch."""
+    if not effort.long:
+        pytest.skip("a server waits some ten seconds for the turn of one that died: tried in the long form")
+    pg, ollama, stands_still = postgres.shared(), Ollama(), threading.Event()
+    homes = [tmp_path / name for name in ("killed", "left")]
+    await backlog(tmp_path, pg.url, tenant)
+
+    def buoys() -> Counter[str]:
+        return Counter(text for text in ollama.texts if "Buoy" in text)
+
+    def stand_still(text: str, model: str = f"{MODEL}:latest") -> list[float]:
+        if "Buoy" in text and len(buoys()) > DRAIN_BATCH:
+            stands_still.set()
+            ollama.released.wait(PATIENCE)
+        return Ollama.vector(ollama, text, model)
+
+    def shared_by_now() -> set[str]:
+        found = rows(pg.owner, "SELECT content FROM holdfast.encodings WHERE tenant = %s", tenant)
+        return {content for (content,) in found}
+
+    def killed_and_followed() -> tuple[float, set[str]]:
+        environments = []
+        for home in homes:
+            home.mkdir()
+            given = {
+                "HOLDFAST_STORE": pg.url,
+                "HOLDFAST_TENANT": tenant,
+                "HOLDFAST_ENCODER": "ollama",
+                "HOLDFAST_LOG_LEVEL": "info",
+            }
+            environments.append(environment_in(home) | given | {"HOLDFAST_ENCODER_URL": f"http://{ollama.host}"})
+        with ExitStack() as stack:
+            first = stack.enter_context(stdio(environments[0]))
+            assert stands_still.wait(PATIENCE)
+            second = stack.enter_context(stdio(environments[1]))
+            second.begin()
+            until(lambda: len(shared_by_now()) >= DRAIN_BATCH)
+            until(lambda: "pending" in json.dumps(second.tool("recall", query="which light has a buoy?")))
+            [(turn,)] = rows(pg.owner, TURN, tenant)
+            until(lambda: rows(pg.owner, TURN, tenant) > [(turn,)])  # prolonged by the one that stands still
+            assert max(buoys().values()) == 1 or "encoding_turn_not_asked" in second.stderr
+            first.process.kill()
+            first.process.wait()
+            killed = time.monotonic()
+            unheard = {text for text in buoys() if content_of(text.removeprefix(PREFIX)) not in shared_by_now()}
+            ollama.released.set()
+            until(lambda: len(shared_by_now()) >= MANY)
+            took = time.monotonic() - killed
+            until(lambda: "pending" not in json.dumps(second.tool("recall", query="which light has a buoy?")))
+            return took, unheard
+
+    with serving_ollama(ollama):
+        ollama.vector = stand_still  # type: ignore[method-assign]
+        took, unheard = await anyio.to_thread.run_sync(killed_and_followed)
+    times = buoys()
+    assert len(times) == MANY
+    assert unheard
+    assert times == Counter(times.keys()) + Counter(unheard)  # those on which it died are encoded once more
+    tally["kill -9 of a server that encodes"] += 1
+    assert took > shared.TURN_SECONDS - shared.PROLONG_SECONDS - 1, "nobody waited for the turn of the one that died"
+    assert took < shared.TURN_SECONDS + runtime.ELSEWHERE_SECONDS + HURRY, took
 
 
 async def dead(url: str, tenant: str, vector_set: str) -> None:

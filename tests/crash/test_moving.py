@@ -5,25 +5,31 @@ What was interrupted goes on, and then is byte for byte what it would have been.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
 import sys
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import psycopg
 import pytest
 
 import postgres
 from conftest import Effort
 from forked import begin_program, run
+from holdfast.cli.store import run_store
+from holdfast.cli.terminal import Screen
 from holdfast.engine.admin.notes import Edit, update_note
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.errors import StorageError
 from holdfast.model.access import tenant_key
+from holdfast.store import filesystem
 from holdfast.store.folder import Folder
 from holdfast.store.rows import database, moving
 from holdfast.store.rows.database import Asked, Database, Transaction
@@ -215,6 +221,40 @@ async def test_a_dump_is_readable_for_its_user_alone_though_its_folder_was_there
         os.umask(before)
     assert {_mode(path) for path in out.rglob("*") if path.is_file()} == {0o600}
     assert {_mode(path) for path in (out, *out.rglob("*")) if path.is_dir()} == {0o700}
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+async def test_a_dump_says_so_where_the_disk_keeps_no_modes_and_others_may_read_it(
+    tmp_path: Path, home: Path, rows: Database, refuses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As disks of other systems do: they refuse a mode, or take it and forget it."""
+
+    def forget(_path: Path, _mode: int) -> None:
+        if refuses:
+            raise PermissionError(errno.EPERM, "no modes here")
+
+    given, heard, warning = environment(tmp_path, str(tmp_path)), list[str](), "Others on this machine may read it"
+    load(rows, str(tmp_path), home)
+    monkeypatch.setattr(Screen, "say", lambda _self, text: heard.append(text))
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+
+    async def dumped(place: str) -> str:
+        heard.clear()
+        options = Namespace(action="dump", folder=str(tmp_path / place), json=False)
+        assert await anyio.to_thread.run_sync(run_store, options) == 0
+        return " ".join(heard)
+
+    assert warning not in await dumped("private")
+    monkeypatch.setattr(Path, "chmod", forget)
+    assert warning not in await dumped("private as well")  # it has modes, and was made with them
+    monkeypatch.setattr(filesystem, "FILE_MODE", 0o644)
+    before, umask = os.umask(0o022), os.umask
+    monkeypatch.setattr(os, "umask", lambda _: 0o022)
+    try:
+        assert warning in await dumped("open")
+    finally:
+        umask(before)
 
 
 def _mode(path: Path) -> int:

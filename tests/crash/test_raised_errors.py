@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -11,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
+import psycopg
 import pytest
 
 import postgres
 from conftest import Effort
+from holdfast.engine import state
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
+from holdfast.engine.agent.recall import LEAST
 from holdfast.engine.agent.remember import NoteStored
 from holdfast.engine.maintenance.batches import apply_verdict
 from holdfast.engine.maintenance.verdicts import MergeVerdict, Work
@@ -25,12 +30,14 @@ from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update, evidence_ch
 from holdfast.engine.omi.now import NowUpdate, now_read, now_update
 from holdfast.engine.runtime import Memory
 from holdfast.errors import ConflictError, InvalidArgumentError, MemoryNotFoundError, StorageError
+from holdfast.model.access import tenant_key
 from holdfast.model.records import PURGE, JournalRecord
 from holdfast.store.rows import database
 from holdfast.store.rows.notes import RowNotes
+from holdfast.store.rows.restoring import Exchange
 from holdfast.store.rows.texts import record_of
 from network import CuttingProxy, before
-from raised import CODES, PLACES, Plan, raising, watched
+from raised import CODES, ENDED, PLACES, Plan, raising, watched
 from tables import assert_whole, rows, server, texts_in
 from worlds import CALLER, ask, found, keep
 
@@ -196,6 +203,137 @@ async def test_a_change_whose_commit_was_not_heard_is_not_called_another_servers
                 with pytest.raises(StorageError, match="taken over the jobs"):
                     await store.record(JournalRecord("job", source="too late"))
     assert Journal(pg.owner, tenant).ops()["job"] == 2
+    assert_whole(pg.owner, tenant)
+
+
+@pytest.mark.parametrize("code", CODES)
+async def test_a_trash_that_is_purged_and_a_hint_that_is_given_though_the_commit_was_not_heard_count_as_that(
+    tmp_path: Path, code: str
+) -> None:
+    pg, tenant = postgres.shared(), str(tmp_path)
+    today, tomorrow = "2026-11-24", "2026-11-25"
+
+    def lay_aside(change: str) -> None:
+        rows(pg.owner, f"INSERT INTO holdfast.trash VALUES (%s, 'trash/{change}.note.md', '', 0, '') RETURNING 1",  # noqa: S608 - ours
+             tenant)  # fmt: skip
+
+    def take_over() -> None:
+        rows(pg.owner, "UPDATE holdfast.leases SET holder = 'another' WHERE tenant = %s AND name = 'jobs' RETURNING 1",
+             tenant)  # fmt: skip
+
+    async with server(tmp_path / "one", pg.url, tenant) as memory, server(tmp_path / "two", pg.url, tenant) as other:
+        upkeep, fleet, elsewhere = memory.ports.upkeep, memory.ports.fleet, other.ports.fleet
+        assert upkeep is not None
+        assert fleet is not None
+        assert elsewhere is not None
+
+        async def purged() -> int:
+            lay_aside("chg_1")
+            lay_aside("chg_2")
+            return await upkeep.purge_trash({"chg_1": (), "chg_2": (), "chg_3": ()})
+
+        with raising():
+            async with upkeep.turn():
+                with watched(quiet := Plan("", -1)):
+                    assert await purged() == 2
+                with watched(unheard := Plan(code, quiet.asked.index("COMMIT"), "behind", take_over)):
+                    assert await purged() == 2
+                assert unheard.was_met
+            assert await upkeep.purge_trash({"chg_2": ()}) == 0
+            quiet = Plan("", -1)
+            with watched(quiet):
+                assert await fleet.told.tell_today("a hint", today)
+            with watched(Plan(code, quiet.asked.index("COMMIT"), "behind")):
+                assert await fleet.told.tell_today("a hint", tomorrow)
+        for told in (fleet.told, elsewhere.told):
+            for day in (today, tomorrow):
+                assert not await told.tell_today("a hint", day)
+
+
+async def test_a_hint_whose_commit_is_not_heard_of_at_all_is_given_when_it_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pg, tenant, quiet = postgres.shared(), str(tmp_path), Plan("", -1)
+    monkeypatch.setattr(state, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.0))
+    async with server(tmp_path / "one", pg.url, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
+        for number in range(LEAST):
+            await keep(one, f"Buoy {number} carries a green light.")
+        fleet = one.ports.fleet
+        assert fleet is not None
+        usual = fleet.told.tell_today
+
+        async def is_said(memory: Memory) -> bool:
+            return "Maintenance is worthwhile" in " ".join((await ask(memory, "green light")).notices)
+
+        async def unheard(what: str, today: str) -> bool:
+            with watched(Plan("40003", quiet.asked.index("COMMIT"), "behind")):
+                return await usual(what, today)
+
+        with raising():
+            with watched(quiet):
+                assert await usual("another hint", "2026-11-24")
+            with monkeypatch.context() as patched:
+                patched.setattr(fleet.told, "tell_today", unheard)
+                assert not await is_said(one)
+        assert [await is_said(memory) for memory in (two, one, two, one)] == [False, True, False, False]
+
+
+async def test_who_waits_behind_a_restore_in_vain_is_told_so_and_that_nothing_was_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pg, tenant = postgres.shared(), str(tmp_path)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", "100ms")
+    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.3))
+    begun, go_on, end = threading.Event(), threading.Event(), Exchange.end
+
+    def stand_still(self: Exchange, tag: str) -> None:
+        begun.set()
+        assert go_on.wait(postgres.PATIENCE)
+        end(self, tag)
+
+    async with server(tmp_path / "one", pg.url, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
+        vault = one.ports.vault
+        assert vault is not None
+        await keep(one, "The crane lifts forty tonnes.")
+        backup = await vault.back_up("a test")
+        monkeypatch.setattr(Exchange, "end", stand_still)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(vault.restore, backup.backup_id, JournalRecord())
+            await anyio.to_thread.run_sync(begun.wait)
+            try:
+                with pytest.raises(StorageError, match=r"Another server .* Nothing was stored; repeat"):
+                    await keep(two, "The ferry leaves at noon.")
+            finally:
+                go_on.set()
+        await keep(two, "The ferry leaves at noon.")
+        assert found(await ask(one, "ferry noon")) == ["The ferry leaves at noon."]
+    assert_whole(pg.owner, tenant)
+
+
+async def test_a_change_whose_commit_was_not_heard_is_not_called_undone_where_the_next_try_waits_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pg, tenant = postgres.shared(), str(tmp_path)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", "100ms")
+    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.3))
+    with psycopg.connect(pg.owner) as restoring:
+
+        def restore() -> None:
+            restoring.execute("SELECT 1 FROM holdfast.tenants WHERE tenant = %s FOR UPDATE", (tenant_key(tenant),))
+
+        async with server(tmp_path / "one", pg.url, tenant) as memory:
+            await keep(memory, "The first note opens the index.")
+            store, quiet = memory.ports.store, Plan("", -1)
+            with raising():
+                with watched(quiet):
+                    await store.record(JournalRecord("job", source="heard"))
+                for code in ("40003", ENDED):
+                    unheard = Plan(code, quiet.asked.index("COMMIT"), "behind", restore)
+                    with watched(unheard), pytest.raises(StorageError, match=r"not known whether .*; look before"):
+                        await store.record(JournalRecord("job", source="not heard"))
+                    restoring.rollback()
+    assert Journal(pg.owner, tenant).ops()["job"] == 3
     assert_whole(pg.owner, tenant)
 
 

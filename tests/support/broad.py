@@ -28,6 +28,7 @@ from holdfast.store.rows.database import Database
 from holdfast.store.rows.moving import dump, load
 from holdfast.store.rows.texts import _erase
 from holdfast.store.rows.upkeep import Held, RowUpkeep
+from holdfast.store.rows.upkeep import _purge as _purge_trash
 from worlds import CALLER, ask, keep
 
 LONG_AGO, NOW, LATER = "2001-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
@@ -145,9 +146,11 @@ async def beside(url: str, tenant: str, folder: Path) -> None:
     again = partial(
         _write_all, key, [Wanted("chg_use", JournalRecord("use", at=LONG_AGO), Held(None, frozenset(), None))]
     )
+    trash = partial(_purge_trash, key, "a tag", {"chg_use": ()}, None)
     for _ in range(2):  # as where its COMMIT was not heard
         await database.run(key, twice)
         await database.run(key, again)
+        await database.run(key, trash)
     assert await shared.RowTold(database, key).tell_today("a hint", NOW[:10])
     assert await shared.RowFeed(database, tenant_key).numbers([tenant])
     await anyio.to_thread.run_sync(_moved, database, tenant, folder / "dumped")

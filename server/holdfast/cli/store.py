@@ -189,4 +189,6 @@ def _tell(moved: Moved, options: argparse.Namespace, verb: str) -> int:
             f"{counted(moved.files, 'file')} and {counted(moved.lines, 'line')} of the journal {verb}; "
             f"{moved.fresh:,} of the files were not there yet. {counted(moved.backups, 'backup')} went along."
         )
+        if moved.is_open:
+            out().say("Others on this machine may read it: the disk has no modes that can be set, as it is mounted.")
     return DONE

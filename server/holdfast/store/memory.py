@@ -32,6 +32,7 @@ from holdfast.store.stored import (
     planned,
     time_of,
     touched_ns,
+    with_a_free_name,
 )
 
 
@@ -429,19 +430,20 @@ class MemoryNotes:
             ConflictError: a text is no longer what `before` says; nothing was changed.
         """
         change, now = self._change_id(), instant(self._clock())
-        plans = [planned(item, lambda note, _path: f"{change}.{note}") for item in changes]
+        items = [with_a_free_name(each, change, self.state.notes) for each in changes]
+        plans = [planned(item, lambda note, _path: f"{change}.{note}") for item in items]
         before = {plan.file: self.state.texts_of(plan.file).get(plan.file.path) for plan in plans}
         for file, text in before.items():
             if (text.hash if text else None) != file.before:
                 raise ConflictError("The note was changed in the meantime.", "Nothing was written; read it again.")
         line = replace(said, op=op, change=change, files=tuple(before))
         record = self.state.append(line, now)
-        for plan, item in zip(plans, changes, strict=True):
+        for plan, item in zip(plans, items, strict=True):
             old = before[plan.file]
             self._put(plan.file, plan.data, old, touched_ns(item, old.touched_ns if old else None, nanoseconds(now)))
         whole = False
         try:
-            yield self._committed(record, changes)
+            yield self._committed(record, items)
             whole = True
         finally:
             for file, text in () if whole else before.items():

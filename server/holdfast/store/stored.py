@@ -6,8 +6,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
@@ -407,6 +407,18 @@ class Planned:
 
     file: FileChange
     data: bytes | None
+
+
+def with_a_free_name(item: Change | PageChange, change_id: str, taken: Collection[str]) -> Change | PageChange:
+    """The item; a note that is to lie where another one does gets a name of its own, as it would in a folder."""
+    if isinstance(item, PageChange) or item.before is not None or item.after is None or item.path not in taken:
+        return item
+    return replace(item, path=f"{item.after.space}/{slug(f'{change_id[-4:]} {item.after.title}')}.{item.after.id}.md")
+
+
+def wanted_names(items: Iterable[Change | PageChange]) -> list[str]:
+    """The paths that notes which are made have to have if they are free."""
+    return [each.path for each in items if isinstance(each, Change) and each.before is None and each.path is not None]
 
 
 def planned(item: Change | PageChange, aside: Callable[[str, str], str]) -> Planned:

@@ -77,16 +77,22 @@ async def due_notice(ports: Ports) -> str:
         return ""
     ports.due.told_on = today
     try:
-        if not await ports.index.tell_once(f"{MAINTENANCE} {today}"):
+        if not await _is_first(ports, today):
             return ""
-        if ports.fleet is not None and not await ports.fleet.told.tell_today(MAINTENANCE, today):
-            return ""
-    except StorageError:
-        return ""  # no answer fails for that
+    except StorageError:  # no answer fails for that; nobody else may have said it, so it is asked again
+        ports.due.told_on = ""
+        return ""
     many = f"{waiting:,} or more" if waiting == MOST_COUNTED else str(waiting)
     return (
         f"Maintenance is worthwhile: {many} notes were stored since it was last done; run_maintenance when convenient."
     )
+
+
+async def _is_first(ports: Ports, today: str) -> bool:
+    """Whether no process of this memory said it today."""
+    if ports.fleet is not None:
+        return await ports.fleet.told.tell_today(MAINTENANCE, today)
+    return await ports.index.tell_once(f"{MAINTENANCE} {today}")
 
 
 def waiting_notes(view: IndexView) -> int:

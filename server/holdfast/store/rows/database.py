@@ -27,12 +27,14 @@ import structlog
 
 from holdfast.errors import HoldfastError, StorageError
 from holdfast.store.rows.schema import (
+    ASK_VERSION,
     Connection,
     HeardConnection,
     SilentError,
     answered,
     check_address,
     check_schema,
+    check_version,
     connect,
     message,
     scope,
@@ -59,6 +61,7 @@ _PASSING: Final = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,  # this server stood still in the middle
 )
+_UNKNOWN: Final = psycopg.errors.StatementCompletionUnknown
 _TRIED: Final = "connection to server "  # once for each host that was tried
 _REFUSAL: Final = re.compile(
     r"(?:FATAL|ERROR):\s+(?:[^\n]*authentication failed for user|no pg_hba\.conf entry|pg_hba\.conf rejects"
@@ -131,6 +134,7 @@ class Transaction:
         self._connection = connection
         self._pipeline = pipeline
         self._is_behind = False
+        self._version: Asked | None = None
         self._heard = time.monotonic()  # when the server last heard of us, at the latest
 
     def ask(self, statement: str, *values: object) -> Asked:
@@ -147,6 +151,21 @@ class Transaction:
             self._pipeline.sync()
             self._is_behind = False
             self._heard = time.monotonic()
+            self.check_version()
+
+    def ask_version(self) -> None:
+        """Have the first answers tell whether this Holdfast knows the tables, which stay as they are to the end."""
+        self._version = self.ask(ASK_VERSION)
+
+    def check_version(self) -> None:
+        """Make sure that it does, unless that was heard already.
+
+        Raises:
+            StorageError: a newer Holdfast has made them since this server was started.
+        """
+        if self._version is not None:
+            asked, self._version = self._version, None
+            check_version(asked.fetchone())
 
     def stay(self) -> None:
         """Have the server know that this side is at work, where it did not hear of it for a moment."""
@@ -178,7 +197,6 @@ class Database:
         self._limit = anyio.CapacityLimiter(connections)
         self._idle: list[tuple[Connection, float]] = []  # with the time at which each came back whole
         self._lock = threading.Lock()
-        self._checked = False
         self._closed = False
         self._tries_again = 0
         self._abandoned = 0  # looks that nobody waits for any more, and that have not ended yet
@@ -246,7 +264,11 @@ class Database:
         rows = await self._glanced(asked)
         if rows is not None:
             return rows
-        read = [row for tenant, question in asked.items() for row in (await self.read(tenant, question))[0]]
+        read: list[Row] = []
+        for tenant, question in asked.items():
+            found, [version] = await self.read(tenant, question, Question(ASK_VERSION))
+            check_version(version)
+            read += found
         return [tuple(None if value is None else str(value) for value in row) for row in read]
 
     async def _glanced(self, asked: Mapping[str, Question]) -> list[Row] | None:
@@ -269,6 +291,8 @@ class Database:
         if limit.cancelled_caught and _hurried.get():
             self._is_away()
             raise _away()
+        if rows is not None:
+            check_version([int(each or 0) for each in rows.pop()])
         return rows
 
     def _popped(self) -> Connection | None:
@@ -361,6 +385,7 @@ class Database:
 
     def _lasting(self, work: Callable[[Connection], Answer]) -> Answer:
         began, patience, tries = time.monotonic(), self._waits(), 0
+        is_unheard = False  # a try may have been committed
         while True:
             tried, was_idle = time.monotonic(), False
             try:
@@ -372,11 +397,12 @@ class Database:
                 if ended - tried > patience and tries < _MOST_AT_LENGTH:
                     began = ended  # it was at work until then, on a whole memory: only from here on it waits
                 lasted = ended - began
+                is_unheard = is_unheard or _is_absence(error) or isinstance(error, _UNKNOWN)
                 if _is_absence(error):  # whatever cut this one off has done so with the others
                     self._let_go(math.inf if isinstance(error, SilentError) else tried)
                 is_stale = was_idle and not tries and _is_absence(error) and lasted < HURRIED_SECONDS
                 if not is_stale:  # else it may have died long ago, and tells nothing of the database as it is now
-                    self._refuse(error, lasted, patience)
+                    self._refuse(error, lasted, patience, is_unheard=is_unheard)
             else:
                 return answer
             pause = 0.0 if is_stale else _PAUSES[min(tries, len(_PAUSES) - 1)]
@@ -385,7 +411,7 @@ class Database:
             log.info("database_tried_again", tries=tries)
             time.sleep(pause * random.uniform(1, 2))  # noqa: S311 - so that two that met do not meet again
 
-    def _refuse(self, error: psycopg.Error, lasted: float, patience: float) -> None:
+    def _refuse(self, error: psycopg.Error, lasted: float, patience: float, *, is_unheard: bool) -> None:
         """Give up after so many seconds, or where another try would not go better.
 
         Raises:
@@ -394,7 +420,7 @@ class Database:
         if _is_absence(error) and lasted >= min(patience, HURRIED_SECONDS):
             self._is_away()
         if not _is_passing(error) or lasted >= patience:
-            raise refused(error) from error
+            raise refused(error, is_unheard=is_unheard) from error
 
     def _waits(self) -> float:
         """For how many seconds what fails in passing is tried again."""
@@ -432,11 +458,11 @@ class Database:
             raise StorageError("The database of the memory is closed.", "The server is stopping.")
         connection = connect(self._url, HeardConnection)
         try:
-            if not self._checked:
-                check_schema(connection)
-                self._checked = True
-        except BaseException:
+            check_schema(connection)
+        except BaseException as error:
             connection.close()
+            if isinstance(error, StorageError):
+                self._is_there()
             raise
         return connection
 
@@ -474,8 +500,13 @@ def _is_absence(error: psycopg.Error) -> bool:
     return error.sqlstate[:2] == "08" or error.sqlstate[:3] == "57P"
 
 
-def refused(error: psycopg.Error) -> StorageError:
-    """What is told of an error of the database: never values, and nothing of its address."""
+def refused(error: psycopg.Error, *, is_unheard: bool = False) -> StorageError:
+    """What is told of an error of the database: never values, and nothing of its address.
+
+    Args:
+        error: what it said.
+        is_unheard: an earlier try may have been committed.
+    """
     if _is_refusal(error):
         return StorageError(
             "The database refuses the user of HOLDFAST_STORE.",
@@ -488,6 +519,13 @@ def refused(error: psycopg.Error) -> StorageError:
         )
     if error.sqlstate is None:
         return _away()
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        return StorageError(
+            "Another server works on the whole of this memory, as a restore does, and has not come to its end.",
+            "It is not known whether the change was made; look before you repeat it."
+            if is_unheard
+            else "Nothing was stored; repeat the call in a moment.",
+        )
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return StorageError(
             "The database lets the role of HOLDFAST_STORE not do this.", "Run `holdfast store init --role` for it."
@@ -499,7 +537,7 @@ def refused(error: psycopg.Error) -> StorageError:
 
 
 def _ping(connection: Connection) -> None:
-    connection.execute("SELECT 1")
+    check_version(connection.execute(ASK_VERSION).fetchone())
 
 
 def _begin(
@@ -525,7 +563,9 @@ def _transacted(
         with connection.pipeline() as pipeline:
             transaction = Transaction(connection, pipeline)
             begin(transaction)
+            transaction.ask_version()
             answer = work(transaction)
+            transaction.check_version()
             transaction.ask("COMMIT")
             return answer
     except HoldfastError:

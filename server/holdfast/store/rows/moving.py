@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from holdfast.store.stored import LARGEST_PAGE
 
 _BATCH: Final = 200
 _MARK: Final = ".dump"  # there until a dump is whole
+_NO_MODES: Final = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP}
 _PART: Final = ".part"  # ends the name of a file that is being written
 _DUMPED: Final = {"memories", "history", "trash", "journal"}
 _STAYS: Final = {".holdfast", "locks", "vault", "config.yaml", "exports", "imports", ".DS_Store"}
@@ -87,13 +88,17 @@ def _is_text(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How much was moved, of it how much anew, and the files of the folder that are no part of a memory's rows."""
+    """How much was moved, of it how much anew, and the files of the folder that are no part of a memory's rows.
+
+    `is_open` says of a dump that others may read it: its disk keeps no modes, or does not let this user set them.
+    """
 
     files: int
     fresh: int
     lines: int
     left: tuple[str, ...] = ()
     backups: int = 0
+    is_open: bool = False
 
 
 Tell = Callable[[int, int], None]
@@ -204,7 +209,7 @@ def _dump(transaction: Transaction, tenant: str, home: Path, tell: Tell) -> Move
     files, fresh = len(written.files), written.fresh
     lines = _dump_journal(transaction, tenant, written)
     written.remove_others()
-    return Moved(files, fresh, lines)
+    return Moved(files, fresh, lines, is_open=written.is_open)
 
 
 class _Written:
@@ -218,6 +223,7 @@ class _Written:
         self.files: set[Path] = set()
         self.journal = home / "journal"
         self.fresh = 0
+        self.is_open = False
         self._home = home
         self._folders: set[Path] = set()
         self._disk = FileSystem()
@@ -240,7 +246,7 @@ class _Written:
             with self._disk.begin(fresh) as file:
                 file.write(data)
             fresh.replace(path)
-        _make_private(path, FILE_MODE)
+        self._make_private(path, FILE_MODE)
         if modified_ns is not None:
             self._disk.set_time(path, modified_ns)
         self.files.add(path)
@@ -251,8 +257,19 @@ class _Written:
         if folder != self._home:
             self._make(folder.parent)
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
-        _make_private(folder, FOLDER_MODE)
+        self._make_private(folder, FOLDER_MODE)
         self._folders.add(folder)
+
+    def _make_private(self, path: Path, mode: int) -> None:
+        """Let nobody else read it, or know that somebody may."""
+        if path.stat().st_mode & 0o777 == mode:
+            return
+        try:
+            path.chmod(mode)
+        except OSError as error:
+            if error.errno not in _NO_MODES:
+                raise
+        self.is_open = self.is_open or bool(path.stat().st_mode & 0o077)
 
     def remove_others(self) -> None:
         """Take away what an interrupted dump wrote and the database has no more."""
@@ -261,13 +278,6 @@ class _Written:
             ours = relative.parts[0] in _DUMPED or is_page(relative.as_posix()) or path.name.endswith(_PART)
             if ours and path not in self.files and not path.is_dir():
                 path.unlink()
-
-
-def _make_private(path: Path, mode: int) -> None:
-    """Let nobody else read it, on a disk that knows of such a thing."""
-    if path.stat().st_mode & 0o777 != mode:
-        with suppress(PermissionError):
-            path.chmod(mode)
 
 
 def _begin(transaction: Transaction, tenant: str) -> None:

@@ -8,7 +8,7 @@ is written and the verb is done again on what is there now. No lock of the datab
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -36,7 +36,19 @@ from holdfast.store.rows.texts import (
     signature_of,
 )
 from holdfast.store.rows.upkeep import HELD, LEASE, Held, KeyLocks
-from holdfast.store.stored import Change, Committed, Followed, Mark, Page, PageChange, Stored, Unreadable, planned
+from holdfast.store.stored import (
+    Change,
+    Committed,
+    Followed,
+    Mark,
+    Page,
+    PageChange,
+    Stored,
+    Unreadable,
+    planned,
+    wanted_names,
+    with_a_free_name,
+)
 
 _MARKS = "SELECT path, modified_ns, seq, hash, octet_length(data) FROM holdfast.notes"
 
@@ -258,9 +270,10 @@ class RowNotes:
         async with self._commits.made(Wanted(self._change_id(), line, self._held(), flush=flush)) as written:
             return written.line.seq
 
-    def commit(
+    @asynccontextmanager
+    async def commit(
         self, op: str, changes: Sequence[Change | PageChange], said: JournalRecord
-    ) -> AbstractAsyncContextManager[Committed]:
+    ) -> AsyncIterator[Committed]:
         """Make a change of one or more notes and pages; when it is committed the block brings it into the index.
 
         Raises:
@@ -269,9 +282,13 @@ class RowNotes:
             StorageError: the database refused; or the block failed, and the change is made.
         """
         change, now = self._change_id(), instant(self._clock())
-        plans = tuple(planned(item, partial(_aside, change)) for item in changes)
+        names = wanted_names(changes)
+        taken = await self.note_hashes(names) if names else {}
+        items = tuple(with_a_free_name(each, change, taken) for each in changes)
+        plans = tuple(planned(item, partial(_aside, change)) for item in items)
         line = replace(said, op=op, change=change, files=tuple(plan.file for plan in plans), at=said.at or now)
-        return self._commit(Wanted(change, line, self._held(), plans, tuple(changes), _nanoseconds(now)))
+        async with self._commit(Wanted(change, line, self._held(), plans, items, _nanoseconds(now))) as committed:
+            yield committed
 
     @asynccontextmanager
     async def _commit(self, wanted: Wanted) -> AsyncIterator[Committed]:

@@ -37,6 +37,7 @@ _THIRD_TABLES: Final = ("backups", "backup_parts")
 TABLES_OF_STEPS: Final = (_FIRST_TABLES, _SECOND_TABLES, _THIRD_TABLES)
 TABLES: Final = _FIRST_TABLES + _SECOND_TABLES + _THIRD_TABLES
 COMPATIBLE_FROM: Final = 1  # the oldest schema whose servers may go on beside this one
+ASK_VERSION: Final = "SELECT version, compatible_from FROM holdfast.meta"
 _LOCK: Final = 0x686F6C64  # of those who change the tables
 
 _WALL: Final = (
@@ -148,6 +149,8 @@ def migrate(connection: Connection, role: str = "") -> tuple[int, int]:
         )
         before, oldest = _version(connection)
         _check_not_newer(before, oldest)
+        if 0 < before < COMPATIBLE_FROM:  # who has read the version in a transaction under way ends that first
+            connection.execute("LOCK TABLE holdfast.meta IN ACCESS EXCLUSIVE MODE")
         for step in STEPS[before:]:
             for statement in step:
                 connection.execute(statement.encode())
@@ -168,7 +171,21 @@ def check_schema(connection: Connection) -> None:
     Raises:
         StorageError: it cannot, or it does not.
     """
-    version, oldest = _version(connection)
+    check_version(_version(connection))
+    if _is_above_the_wall(connection):
+        raise StorageError(
+            "The role of HOLDFAST_STORE is above row-level security, which keeps memories apart.",
+            "Make one without SUPERUSER and BYPASSRLS, and run `holdfast store init --role` for it.",
+        )
+
+
+def check_version(told: Sequence[int] | None) -> None:
+    """Make sure that this Holdfast can work with tables of which `ASK_VERSION` has told this.
+
+    Raises:
+        StorageError: it cannot.
+    """
+    version, oldest = told or (0, 0)
     _check_not_newer(version, oldest)
     if version < VERSION:
         raise StorageError(
@@ -178,11 +195,6 @@ def check_schema(connection: Connection) -> None:
             "Run `holdfast store init` as the owner of the database."
             if not version
             else "Run `holdfast store migrate` as the owner of the tables.",
-        )
-    if _is_above_the_wall(connection):
-        raise StorageError(
-            "The role of HOLDFAST_STORE is above row-level security, which keeps memories apart.",
-            "Make one without SUPERUSER and BYPASSRLS, and run `holdfast store init --role` for it.",
         )
 
 
@@ -214,7 +226,7 @@ def check(connection: Connection) -> Checked:
 
 def _version(connection: Connection) -> tuple[int, int]:
     try:
-        row = connection.execute("SELECT version, compatible_from FROM holdfast.meta").fetchone()
+        row = connection.execute(ASK_VERSION).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege):
         return 0, 0
     return (int(row[0]), int(row[1])) if row else (0, 0)
@@ -359,9 +371,13 @@ def scope(tenant: str) -> str:
 
 
 def message(connection: Connection, asked: Mapping[str, tuple[str, Sequence[object]]]) -> bytes:
-    """A question of each of these tenants, with its values in it, behind the tenant's scope, in one transaction."""
+    """A question of each of these tenants, with its values in it, behind the tenant's scope, in one transaction.
+
+    The last of the rows that it finds is that of `ASK_VERSION`.
+    """
     escaping = psycopg.pq.Escaping(connection.pgconn)
-    return "; ".join(f"{scope(tenant)}; {_whole(escaping, *question)}" for tenant, question in asked.items()).encode()
+    questions = [f"{scope(tenant)}; {_whole(escaping, *question)}" for tenant, question in asked.items()]
+    return "; ".join((*questions, ASK_VERSION)).encode()
 
 
 def _whole(escaping: Escaping, statement: str, values: Sequence[object]) -> str:

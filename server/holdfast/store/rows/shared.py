@@ -216,24 +216,39 @@ def _take(tenant: str, token: str, about: tuple[str, ...], now: str, transaction
 
 
 class RowTold(TenantRows):
-    """See `holdfast.engine.ports.Told`. Days are kept beside the turns, one row for each thing that is said."""
+    """See `holdfast.engine.ports.Told`. Days are kept beside the turns, one row for each thing that is said.
+
+    A day stands there with an id of whoever said it: where a COMMIT was not heard of, that tells whether it was made.
+    """
+
+    def __init__(self, database: Database, tenant: str) -> None:
+        super().__init__(database, tenant)
+        self._unheard: dict[str, str] = {}  # by what is said: day and id of a call that failed, and may have been made
 
     async def tell_today(self, what: str, today: str) -> bool:
-        """Whether no server said this on this day yet, nor on a later one.
+        """Whether no server said this on this day yet, nor on a later one. Where it fails it can be asked again.
 
         Raises:
             StorageError: the database is away.
         """
-        with hurried():
-            return await self._database.run(self._tenant, partial(_tell_today, self._tenant, what, today), flush=False)
+        mark = self._unheard.pop(what, "")
+        if not mark.startswith(today):
+            mark = f"{today} {secrets.token_hex(8)}"
+        work = partial(_tell_today, self._tenant, what, today, mark)
+        try:
+            with hurried():
+                return await self._database.run(self._tenant, work, flush=False)
+        except StorageError:
+            self._unheard[what] = mark
+            raise
 
 
-def _tell_today(tenant: str, what: str, today: str, transaction: Transaction) -> bool:
+def _tell_today(tenant: str, what: str, today: str, mark: str, transaction: Transaction) -> bool:
     row = transaction.ask(
         "INSERT INTO holdfast.leases AS l (tenant, name, holder, fence, until) VALUES (%s, %s, %s, 1, now())"
-        " ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder WHERE l.holder < excluded.holder"
-        " RETURNING holder",
-        tenant, f"told:{what}", today,
+        " ON CONFLICT (tenant, name) DO UPDATE SET holder = excluded.holder"
+        " WHERE l.holder < %s OR l.holder = excluded.holder RETURNING holder",
+        tenant, f"told:{what}", mark, today,
     ).fetchone()  # fmt: skip
     return row is not None
 
