@@ -23,6 +23,12 @@ _SUM = re.compile(
     r"|diviso|vezes|mais|dividido por|keer|maal|razy|на|плюс|минус|умножить на|разделить на|足す|引く|かける|加上?"
     r"|减去?|乘以?|除以|더하기|빼기|곱하기) ?\d+"
 )
+# What is written in one piece is a number of something, and no sum, where a group of its digits begins with 0
+# ("030/447"), where it has three groups ("4-4-2", "10.0.0.0/8"), or four digits and such a sign ("1366x768").
+_NUMBER_OF_SOMETHING = re.compile(
+    r"(?=.*(?<![\d.,])0\d|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
+)
+_GOES_ON = re.compile(r"[a-z_+]")
 _KEYWORDS = 2  # words that are no sentence: "error log"
 _ASKING = re.compile("[?？؟]")
 
@@ -212,7 +218,7 @@ def idle(prompt: str) -> Idle | None:
     """
     if len(prompt) > _LONGEST:
         return None
-    text = _SUM.sub(" ", folded(prompt))
+    text = _SUM.sub(_without_sum, folded(prompt))
     orders = 0
     if not text.isascii():
         if _ASKS_UNSPACED.search(text):
@@ -243,6 +249,14 @@ def asks_something(prompt: str) -> bool:
     if _ASKING.search(prompt) or words[0] in _QUESTION | _BEGINS or _QUESTION_UNSPACED.search(prompt):
         return True
     return words[0] not in _NAMES_NOTHING and len(STOP_WORDS.intersection(words)) > 1
+
+
+def _without_sum(found: re.Match[str]) -> str:
+    """Nothing in the place of a sum, but what looks like one as it is where it names something, as in "0x8004f"."""
+    text, (start, end) = found.group(), found.span()
+    before, after = found.string[start - 1 : start], found.string[end : end + 1]
+    goes_on = (text[:1].isdigit() and _GOES_ON.match(before)) or (text[-1:].isdigit() and _GOES_ON.match(after))
+    return text if goes_on or _NUMBER_OF_SOMETHING.fullmatch(text.strip(" .,()")) else " "
 
 
 def _is_letter(word: str) -> bool:
