@@ -121,6 +121,7 @@ NOT_ENGLISH = FRAME_WORDS - STOP_WORDS - OPEN_WORDS - frozenset(_ENGLISH.split()
 
 
 _MOST_UNITS = 16
+NEARLY_ALL: Final = 0.66  # share of what is asked about
 _PAIR = 2  # signs of a script without spaces that are asked for together
 _LEAST_DIGITS = 4  # of a plain number that names something
 _SHORTEST_OF_TWO = 6
@@ -138,6 +139,8 @@ _QUOTED = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
 _CAPITAL = re.compile(r"\b\w*[A-Z]\w*")
 _SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
+_JOINED = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
+_LEAST_JOINED = 6  # digits; fewer may be any number
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
 _GRAMMAR = frozenset("的了吗呢么怎什是在有和与就都也还吧啊哪谁何为们这那吗嗎麼怎甚麽個个件事")
 _PARTICLES = frozenset("은는이가을를의에서로도만과와요까어떻됐했나")
@@ -181,6 +184,16 @@ def units_of(query: str) -> tuple[Unit, ...]:
 def is_content(term: str) -> bool:
     """Whether a term may name something: no word of grammar, no word that any question has."""
     if _is_unspaced(term):
+def counts_fully(unit: Unit, query: str, rare: int, extraordinary: AbstractSet[str]) -> bool:
+    """Whether a rare unit of a question counts fully however long the note is that has it.
+
+    So do names, and words that are no ordinary ones; others may be there by the way, but not where the `rare` units are
+    nearly all that is asked about.
+    """
+    is_name = unit.kind in ("identifier", "name") or unit.label in extraordinary
+    return is_name or rare >= NEARLY_ALL * len(units_of(query))
+
+
         signs = frozenset(term)
         return len(term) > 1 and not signs & (_GRAMMAR | _PARTICLES) and not _HIRAGANA.search(term)
     short = len(term) < (3 if term.isascii() else 4)
@@ -228,10 +241,14 @@ def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
 
 
 def corrected(text: str, slips: Mapping[str, str]) -> str:
+def may_be_joined(query: str) -> list[str]:
+    """The identifiers that are written in one piece, with digits: a note may have them with signs or spaces between."""
+    units = (unit for unit in units_of(query) if unit.kind == "identifier" and _JOINED.fullmatch(unit.label))
+    return [unit.label for unit in units if not unit.label.isdecimal() or len(unit.label) >= _LEAST_JOINED]
+
+
     """A question with these words in the place of others, whatever case those are in."""
-    for slip, word in slips.items():
-        text = re.sub(rf"(?<!\w){re.escape(slip)}(?!\w)", word, text, flags=re.IGNORECASE)
-    return text
+    return re.sub(r"\w+", lambda word: slips.get(folded(word.group()), word.group()), text) if slips else text
 
 
 def is_formed(word: str, is_ordinary: Callable[[str], bool]) -> bool:
