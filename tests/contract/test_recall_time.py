@@ -251,6 +251,7 @@ PAST = [
     "what did the crane hang on in March?",
     "what did the crane hang on before the move?",
     "what did the crane hang on originally?",
+    "what was the very first thing that the crane hung on?",
     "what we used to hang the crane on",
 ]
 

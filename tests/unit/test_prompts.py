@@ -33,6 +33,7 @@ haz lo mismo con los otros dos
 merci beaucoup
 was ist 7 mal 8?
 what is 100-37?
+whats 17 * 23
 1.5/0.05
 1024/16
 12x12

@@ -47,6 +47,7 @@ _MEMORY_UNSPACED = "覚え 記憶 知って 決め 誰 记得 记住 知道 决�
 # Small talk, agreement, thanks, and what points at something that was said before.
 _TALK = """
     ok okay k kk yes yep yeah yup no nope nah sure thanks thank thx ty cheers please pls great good nice cool
+    lgtm terima kasih makasih lanjutkan lanjut
     perfect awesome excellent fine wow hmm hm oh ah lol haha hi hello hey bye goodbye goodnight morning evening
     afternoon welcome sorry right correct wrong exactly agreed not bad same other others another two three four five
     six seven eight nine ten one ones both rest next previous first second third last again more less further now
@@ -121,7 +122,7 @@ _ORDERS = """
     folder directory function functions method methods class classes module modules variable variables parameter
     argument line lines block comment comments docstring docstrings documentation docs readme type types error
     errors bug bugs warning warnings exception exceptions issue issues problem problems message messages output log
-    logs result results script scripts program command commands suite case cases name names import imports unused
+    logs ship result results script scripts program command commands suite case cases name names import imports unused
     dead suggestion suggestions step steps task tasks todo todos item items part parts section sentence text
     paragraph word words answer question example examples version feature features app application project repo
     repository above below following remaining current new old whole entire missing simpler shorter longer faster
@@ -218,8 +219,9 @@ def idle(prompt: str) -> Idle | None:
     """
     if len(prompt) > _LONGEST:
         return None
-    text = _SUM.sub(_without_sum, folded(prompt))
-    orders = 0
+    plain = folded(prompt)
+    text = _SUM.sub(_without_sum, plain)
+    has_sum, orders = text != plain, 0
     if not text.isascii():
         if _ASKS_UNSPACED.search(text):
             return None
@@ -232,7 +234,7 @@ def idle(prompt: str) -> Idle | None:
     if any(word not in _ORDER_WORDS for word in telling) or (not telling and _asks_of_us(words)):
         return None
     if not telling and not orders:
-        return None if len(words) == 1 and words[0] not in _ALONE else "empty"
+        return None if len(words) == 1 and words[0] not in _ALONE and not has_sum else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
     return None if is_search or _is_question(prompt, words) else "order"
 
