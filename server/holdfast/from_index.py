@@ -59,7 +59,7 @@ from holdfast.index.current import (
 from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
 from holdfast.index.spelling import respelt
 from holdfast.model.doubts import against, sought
-from holdfast.model.identifiers import corrected, is_formed, may_be_slips
+from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips
 from holdfast.model.lifecycle import standing as belief_standing
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note
 from holdfast.model.now import read_now
@@ -257,7 +257,8 @@ def _relevant(
 def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most: int, room: int) -> tuple[Section, ...]:
     strange = frozenset(term for term in query_terms(asking.prompt) if not is_ordinary(term))
     formed = frozenset(term for term in strange if is_formed(term, is_ordinary))
-    slips = respelt(connection, may_be_slips(asking.prompt, strange - formed))
+    odd = [*may_be_joined(asking.prompt), *may_be_slips(asking.prompt, strange - formed)]
+    slips = respelt(connection, odd)
     prompt, strange = corrected(asking.prompt, slips), strange - slips.keys()
     found = found_by_words(connection, prompt, asking.now, strange)
     question = Question(prompt, asking.space, extraordinary=strange, formed=formed)

@@ -141,7 +141,7 @@ async def test_a_list_of_a_tag_or_of_a_number_of_notes(agent: Agent) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["recent decisions", "latest decisions", "what did we decide lately?", "Was haben wir kürzlich beschlossen?"],
+    ["recent decisions", "latest decisions", "what did we decide lately?", "Was haben wir zuletzt entschieden?"],
 )
 async def test_recent_decisions_are_those_of_the_project_newest_first_however_old(agent: Agent, query: str) -> None:
     old = await put(agent, "Steel cable for the crane.", 300, type="decision")

@@ -348,6 +348,8 @@ async def test_the_time_of_asking_can_be_set_and_is_only_that_of_questions(
             "2020-05-19T23:59:59Z",
         )
         assert answer.found == [day_before]
+        due = await crane_in(agent, type="event", event_time="2020-06-10T10:00:00Z")
+        assert (await agent.recall("any deadlines next month?")).found == [due]
 
 
 async def test_filters_hold_for_related_notes_too(agent: Agent) -> None:

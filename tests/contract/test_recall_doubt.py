@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.engine.agent.question import with_meaning
 from holdfast.model.doubts import against, sought
-from holdfast.model.identifiers import identifiers_of
+from holdfast.model.identifiers import identifiers_of, shows_another_language
 from holdfast.model.note import Note
 from holdfast.model.ranking import (
     WEAK,
@@ -103,6 +103,13 @@ def test_keywords_without_grammar_are_english(keywords: str) -> None:
 @pytest.mark.parametrize("words", ["mot de passe administrateur", "Frist für die Steuer", "límite viaje extranjero"])
 def test_words_that_are_no_english_are_not_taken_for_it(words: str) -> None:
     assert ranked(Question(words, one_language=True), set(query_terms(words))).weak
+
+
+def test_a_word_that_two_languages_have_is_no_grammar_of_either() -> None:
+    assert shows_another_language("was ist mit der Laterne?")
+    assert shows_another_language("was war mit Spandau?")
+    assert not shows_another_language("was it in the office on Monday?")
+    assert not shows_another_language("is Otto in on Monday?")
 
 
 @given(one=LIKELY, other=LIKELY)

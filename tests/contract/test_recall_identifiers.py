@@ -9,6 +9,7 @@ import pytest
 
 from conftest import Effort
 from disks import seeded
+from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.runtime import Memory
 from holdfast.model.identifiers import units_of
 from worlds import WordBag, ask, keep, living
@@ -112,6 +113,12 @@ async def test_two_rare_words_far_apart_find_the_note_that_has_both(tmp_path: Pa
         ("fetchUserRows", ("fetch_user_rows", "fetchuserrows")),
         ("v4.17.92", ("4.17.92", "V4.17.92")),
         ("db-prod-17.eu.internal", ("DB-PROD-17.EU.INTERNAL", "db_prod_17.eu.internal")),
+        ("4821-7733-09", ("4821773309", "4821/7733/09", "4821 7733 09")),
+        ("+49 171 5550188", ("+491715550188", "+49 171-5550188")),
+        ("3c:22:fb:9a:01:7e", ("3C22FB9A017E", "3c-22-fb-9a-01-7e")),
+        ("978-3-16-148410-0", ("9783161484100",)),
+        ("E3-07", ("e307",)),
+        ("10.44.0.0/16", ("10.44.0.0/16",)),
     ],
 )
 async def test_an_identifier_is_found_in_any_spelling(tmp_path: Path, stored: str, asked: tuple[str, ...]) -> None:
@@ -122,6 +129,26 @@ async def test_an_identifier_is_found_in_any_spelling(tmp_path: Path, stored: st
         for spelling in asked:
             assert await first(memory, spelling) == (note, True), spelling
             assert await first(memory, f"what happened with {spelling}?") == (note, True), spelling
+
+
+async def test_an_identifier_in_one_piece_is_read_as_it_stands_in_a_note(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await keep(memory, "The order number of the oven is 4821-7733-09.")
+        assert (await ask(memory, "4821773309")).notices == ('Read as: "4821-7733-09".',)
+        assert (await ask(memory, "4821773308")).hits == ()
+        assert not any(notice.startswith("Read as") for notice in (await ask(memory, "4821773308")).notices)
+
+
+@pytest.mark.parametrize("size", [200, 3_000, 20_000])
+async def test_an_ordinary_word_that_one_note_has_finds_it_first_however_much_others_mean_the_like(
+    tmp_path: Path, size: int
+) -> None:
+    async with living(tmp_path, encoder=BuiltinEncoder()) as memory:
+        for other in (*OTHERS, *FILLER.split(". ")[:4], "Der Ofen wird um vier angeheizt.", "El horno es nuevo."):
+            await keep(memory, other)
+        note = await kept(memory, text(size, "crust"))
+        for frame in FRAMES:
+            assert await first(memory, frame.format("crust")) == (note, True), frame.format("crust")
 
 
 async def test_a_common_word_is_no_stronger_in_a_long_note(tmp_path: Path) -> None:

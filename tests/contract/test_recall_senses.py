@@ -253,6 +253,13 @@ async def test_a_slip_is_corrected_where_words_alone_are_compared(anyio_backend:
     assert 'Read as: "webhooks signed".' in answer.notices
 
 
+async def test_a_word_that_is_not_found_as_it_is_written_is_not_said_to_be_read_as_itself(memory: Memory) -> None:
+    await keep(memory, "Das Gerät heißt Straßenöffner.")
+    answer = await ask(memory, "Straßenoeffner")
+    assert answer.hits[0].note.content == "Das Gerät heißt Straßenöffner."
+    assert 'Read as: "strassenoffner".' in answer.notices
+
+
 async def test_what_is_known_or_like_nothing_is_left_as_it_is(memory: Memory) -> None:
     for question in [
         "restore backup postgres",

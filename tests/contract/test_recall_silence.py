@@ -340,6 +340,15 @@ async def test_a_misspelt_space_is_named_with_the_nearest(words: Memory) -> None
     assert 'No note is in the space "tolgate". The nearest is "tollgate".' in answer.notices
 
 
+async def test_a_misspelt_space_is_named_where_a_list_is_asked_for(words: Memory) -> None:
+    told = 'No note is in the space "tolgate". The nearest is "tollgate".'
+    await keep(words, "Toll is paid at the gate.", type="decision", space="tollgate")
+    assert told in (await ask(words, "", spaces=["tolgate"])).notices
+    assert told in (await ask(words, "list all decisions in tolgate")).notices
+    assert told not in (await ask(words, "list all decisions in tollgate")).notices
+    assert (await ask(words, "", spaces=["tollgate"], types=["goal"])).notices == ()
+
+
 async def test_a_filter_that_hides_nothing_relevant_is_not_blamed(words: Memory) -> None:
     answer = await ask(words, "who bakes the bread?", types=["decision"])
     assert not any("left out" in notice for notice in answer.notices)

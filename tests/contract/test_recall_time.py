@@ -251,6 +251,7 @@ PAST = [
     "what did the crane hang on in March?",
     "what did the crane hang on before the move?",
     "what did the crane hang on originally?",
+    "what was the very first thing that the crane hung on?",
     "what we used to hang the crane on",
 ]
 
@@ -265,6 +266,20 @@ async def test_a_question_about_the_past_finds_what_was_true_then_and_marks_it(a
     assert outdated.get(new["id"], False) is False
     (line,) = [line for line in answer.text.splitlines() if f" {old['id']} " in line]
     assert " OUTDATED since " in line
+
+
+async def test_asked_in_the_past_tense_what_a_note_replaced_stands_behind_it_in_one_line(agent: Agent) -> None:
+    old = await agent.remember("The crane hangs on hemp rope.")
+    agent.clock.forward(days=40)
+    new = await agent.remember("The crane hangs on steel cable.", supersedes=[old["id"]])
+    day = new["created"][:10]
+    answer = await agent.recall("what was the crane hanging on?")
+    assert answer.found == [new["id"]]
+    assert answer["results"][0]["earlier"] == [f"until {day}: The crane hangs on hemp rope … ({old['id']})"]
+    assert f"until {day}: The crane hangs on hemp rope" in answer.text
+    assert answer["tensions"] == []
+    now = await agent.recall("what is the crane hanging on?")
+    assert (now.found, now["results"][0].get("earlier")) == ([new["id"]], None)
 
 
 RATES = (

@@ -32,6 +32,13 @@ haz lo mismo con los otros dos
 谢谢
 merci beaucoup
 was ist 7 mal 8?
+what is 100-37?
+whats 17 * 23
+1.5/0.05
+1024/16
+12x12
+(3+4)*2
+99 - 1000 = ?
 combien font 12 + 30 ?
 ¿cuánto es 5 por 9?
 quanto fa 3 più 4?
@@ -86,6 +93,15 @@ was kostet das?
 quanto costa?
 combien ?
 comment lance-t-on les tests ?
+555-0142
+where is 030/4471902?
+who has +49 171-2345?
+what is 10.44.0.0/16?
+1366x768
+978-3-16-148410-0
+4-4-2
+0x8004005B
+E0x8004005B
 ¿cómo ejecutamos las pruebas?
 テストはどう実行しますか
 怎么运行测试

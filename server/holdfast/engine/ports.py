@@ -329,6 +329,11 @@ class Ports:
         """The time now, as canonical text."""
         return instant(self.clock())
 
+    @property
+    def asked(self) -> str:
+        """The time that questions are asked at, as canonical text: now, but in tests and benches."""
+        return instant(self.asked_at or self.clock())
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:

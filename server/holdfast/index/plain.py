@@ -26,6 +26,7 @@ from holdfast.model.identifiers import (
     USUAL_SHARE,
     Term,
     Unit,
+    counts_fully,
     is_scored,
     most_rare,
     term_of,
@@ -113,7 +114,7 @@ def found_by_words(connection: sqlite3.Connection, query: str, now: str, extraor
     """
     (total,) = connection.execute("SELECT count(*) FROM notes").fetchone()
     rare = _rare(connection, query, total)
-    whole = [item for item in rare if item[0].kind in ("identifier", "name") or item[0].label in extraordinary]
+    whole = [item for item in rare if counts_fully(item[0], query, len(rare), extraordinary)]
     spelt = {term: rows for unit, rows in whole for term in unit.terms}
     terms = [term_of(word, total, lambda each: _count(connection, each)) for word in query_terms(query)]
     unknown = frozenset(term.word for term in terms if not term.found and term.word not in spelt)

@@ -7,6 +7,7 @@ or as it would be if one of its first three letters were wrong. Nothing is read 
 
 from __future__ import annotations
 
+import functools
 import math
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,8 @@ _MOST_READ: Final = 20_000  # stems of one beginning
 _MOST_STEMS: Final = 8  # whose words are looked up
 _NOTES_OF_A_STEM: Final = 3
 _NOTES_TO_A_SLIP: Final = 10_000  # in so many, one note more must have a word for it not to be a slip itself
+_MOST_PARTS: Final = 6  # of an identifier that is written in one piece
+_MOST_PARTINGS: Final = 64  # ways to part it that are looked at
 _SECOND: Final = "aeiouyhlr"  # letters that mostly stand second
 _TABLES: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab('main', 'texts', 'row')",
@@ -36,11 +39,21 @@ _PLACES: Final = (
 def respelt(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
     """For each of these folded words that no note has the nearest that some have, where there is one.
 
+    What has digits is no slip; it may stand in a note with signs or spaces between its parts, and is then told with
+    signs: "4821-77-09" for "48217709".
+
     Args:
         connection: to the index.
-        words: those that may be slips; of many only the first are looked at.
+        words: those that may be slips, and identifiers in one piece; of many only the first are looked at.
     """
-    unknown = [word for word in words if word.isalpha() and not _is_known(connection, word)][:MOST_WORDS]
+    unknown = [word for word in words if not _is_known(connection, word)][:MOST_WORDS]
+    parts = {word: _apart(connection, word) for word in unknown if not word.isalpha()}
+    return {word: other for word, other in parts.items() if other} | _slips(connection, filter(str.isalpha, unknown))
+
+
+def _slips(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
+    """For each of these words, which no note has, the nearest that some have."""
+    unknown = list(words)
     if not unknown:
         return {}
     for table in _TABLES:
@@ -74,6 +87,35 @@ def slips_between(one: str, other: str, most: int) -> int:
 def _is_known(connection: sqlite3.Connection, word: str) -> bool:
     either = " OR ".join(f'"{each}"' for each in (word, *relatives(word)))
     return connection.execute("SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1", (either,)).fetchone() is not None
+
+
+def _apart(connection: sqlite3.Connection, word: str) -> str:
+    """The parts of an identifier as they stand in a note, with signs between; empty where none has it so."""
+    for number, parts in enumerate(_partings(connection, word)):
+        if number == _MOST_PARTINGS:
+            break
+        if _is_there(connection, " ".join(parts)):
+            return "-".join(parts)
+    return ""
+
+
+def _partings(connection: sqlite3.Connection, word: str) -> Iterator[tuple[str, ...]]:
+    """Ways to part a word into words that notes have, those of fewest parts first."""
+    known = functools.cache(functools.partial(_is_there, connection))
+    ways: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    for _ in range(_MOST_PARTS):
+        longer: list[tuple[int, tuple[str, ...]]] = []
+        for at, parts in ways:
+            ends = (end for end in range(len(word), at, -1) if end - at < len(word) and known(word[at:end]))
+            longer += [(end, (*parts, word[at:end])) for end in ends]
+        yield from (parts for end, parts in longer if end == len(word))
+        ways = [way for way in longer if way[0] < len(word)][:_MOST_PARTINGS]
+
+
+def _is_there(connection: sqlite3.Connection, phrase: str) -> bool:
+    """Whether a note has these words in its own text, one behind the other."""
+    statement = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
+    return connection.execute(statement, (f'{OWN} : "{phrase}"',)).fetchone() is not None
 
 
 def _count(connection: sqlite3.Connection, word: str) -> int:

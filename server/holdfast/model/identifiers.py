@@ -117,9 +117,11 @@ _ALL = (
 )
 FRAME_WORDS = frozenset(word for words in _ALL for word in words.split())
 _GRAMMAR_SHARE, _PLAIN_WORDS = 0.2, 2  # of an English question's words; so few tell nothing
+_ENGLISH_ALONE = STOP_WORDS - frozenset(word for words in _ALL[1:] for word in words.split())  # "was" is German too
 NOT_ENGLISH = FRAME_WORDS - STOP_WORDS - OPEN_WORDS - frozenset(_ENGLISH.split())
 
 
+NEARLY_ALL: Final = 0.66  # share of what is asked about
 _MOST_UNITS = 16
 _PAIR = 2  # signs of a script without spaces that are asked for together
 _LEAST_DIGITS = 4  # of a plain number that names something
@@ -137,6 +139,8 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _QUOTED = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
 _CAPITAL = re.compile(r"\b\w*[A-Z]\w*")
 _SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
+_JOINED = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
+_LEAST_JOINED = 6  # digits; fewer may be any number
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
 _GRAMMAR = frozenset("的了吗呢么怎什是在有和与就都也还吧啊哪谁何为们这那吗嗎麼怎甚麽個个件事")
@@ -178,6 +182,16 @@ def units_of(query: str) -> tuple[Unit, ...]:
     return tuple(found.values())[:_MOST_UNITS]
 
 
+def counts_fully(unit: Unit, query: str, rare: int, extraordinary: AbstractSet[str]) -> bool:
+    """Whether a rare unit of a question counts fully however long the note is that has it.
+
+    So do names, and words that are no ordinary ones; others may be there by the way, but not where the `rare` units are
+    nearly all that is asked about.
+    """
+    is_name = unit.kind in ("identifier", "name") or unit.label in extraordinary
+    return is_name or rare >= NEARLY_ALL * len(units_of(query))
+
+
 def is_content(term: str) -> bool:
     """Whether a term may name something: no word of grammar, no word that any question has."""
     if _is_unspaced(term):
@@ -194,7 +208,7 @@ def shows_another_language(text: str) -> bool:
     technical ones above all, cannot be told from others, and are taken for what the encoder reads.
     """
     words = folded_words(text)
-    if len(words) <= _PLAIN_WORDS or sum(word in STOP_WORDS for word in words) >= _GRAMMAR_SHARE * len(words):
+    if len(words) <= _PLAIN_WORDS or sum(word in _ENGLISH_ALONE for word in words) >= _GRAMMAR_SHARE * len(words):
         return False
     return any(sign.isalpha() and not sign.isascii() for sign in text) or any(word in NOT_ENGLISH for word in words)
 
@@ -227,11 +241,15 @@ def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
     return [term for term in kept if _SHORTEST_SLIP <= len(term) <= _LONGEST_SLIP and term.isascii() and term.isalpha()]
 
 
+def may_be_joined(query: str) -> list[str]:
+    """The identifiers that are written in one piece, with digits: a note may have them with signs or spaces between."""
+    units = (unit for unit in units_of(query) if unit.kind == "identifier" and _JOINED.fullmatch(unit.label))
+    return [unit.label for unit in units if not unit.label.isdecimal() or len(unit.label) >= _LEAST_JOINED]
+
+
 def corrected(text: str, slips: Mapping[str, str]) -> str:
     """A question with these words in the place of others, whatever case those are in."""
-    for slip, word in slips.items():
-        text = re.sub(rf"(?<!\w){re.escape(slip)}(?!\w)", word, text, flags=re.IGNORECASE)
-    return text
+    return re.sub(r"\w+", lambda word: slips.get(folded(word.group()), word.group()), text) if slips else text
 
 
 def is_formed(word: str, is_ordinary: Callable[[str], bool]) -> bool:

@@ -59,7 +59,7 @@ DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _wo
     "pendiente pendientes"
 )
 LATEST = _words(
-    "recent latest newest last recently lately letzte letzten letzter letztes neueste neuesten neueste "
+    "recent latest newest last recently lately zuletzt jüngst letzte letzten letzter letztes neueste neuesten neueste "
     "jüngste jüngsten aktuellste aktuellsten dernier dernière derniers dernières récent récente récents récentes "
     "último última últimos últimas reciente recientes recentes ultime ultimi laatste recente"
 )

@@ -23,6 +23,12 @@ _SUM = re.compile(
     r"|diviso|vezes|mais|dividido por|keer|maal|razy|на|плюс|минус|умножить на|разделить на|足す|引く|かける|加上?"
     r"|减去?|乘以?|除以|더하기|빼기|곱하기) ?\d+"
 )
+# What is written in one piece is a number of something, and no sum, where a group of its digits begins with 0
+# ("030/447"), where it has three groups ("4-4-2", "10.0.0.0/8"), or four digits and such a sign ("1366x768").
+_NUMBER_OF_SOMETHING = re.compile(
+    r"(?=.*(?<![\d.,])0\d|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
+)
+_GOES_ON = re.compile(r"[a-z_+]")
 _KEYWORDS = 2  # words that are no sentence: "error log"
 _ASKING = re.compile("[?？؟]")
 
@@ -41,6 +47,7 @@ _MEMORY_UNSPACED = "覚え 記憶 知って 決め 誰 记得 记住 知道 决�
 # Small talk, agreement, thanks, and what points at something that was said before.
 _TALK = """
     ok okay k kk yes yep yeah yup no nope nah sure thanks thank thx ty cheers please pls great good nice cool
+    lgtm terima kasih makasih lanjutkan lanjut
     perfect awesome excellent fine wow hmm hm oh ah lol haha hi hello hey bye goodbye goodnight morning evening
     afternoon welcome sorry right correct wrong exactly agreed not bad same other others another two three four five
     six seven eight nine ten one ones both rest next previous first second third last again more less further now
@@ -115,7 +122,7 @@ _ORDERS = """
     folder directory function functions method methods class classes module modules variable variables parameter
     argument line lines block comment comments docstring docstrings documentation docs readme type types error
     errors bug bugs warning warnings exception exceptions issue issues problem problems message messages output log
-    logs result results script scripts program command commands suite case cases name names import imports unused
+    logs ship result results script scripts program command commands suite case cases name names import imports unused
     dead suggestion suggestions step steps task tasks todo todos item items part parts section sentence text
     paragraph word words answer question example examples version feature features app application project repo
     repository above below following remaining current new old whole entire missing simpler shorter longer faster
@@ -212,8 +219,9 @@ def idle(prompt: str) -> Idle | None:
     """
     if len(prompt) > _LONGEST:
         return None
-    text = _SUM.sub(" ", folded(prompt))
-    orders = 0
+    plain = folded(prompt)
+    text = _SUM.sub(_without_sum, plain)
+    has_sum, orders = text != plain, 0
     if not text.isascii():
         if _ASKS_UNSPACED.search(text):
             return None
@@ -226,7 +234,7 @@ def idle(prompt: str) -> Idle | None:
     if any(word not in _ORDER_WORDS for word in telling) or (not telling and _asks_of_us(words)):
         return None
     if not telling and not orders:
-        return None if len(words) == 1 and words[0] not in _ALONE else "empty"
+        return None if len(words) == 1 and words[0] not in _ALONE and not has_sum else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
     return None if is_search or _is_question(prompt, words) else "order"
 
@@ -243,6 +251,14 @@ def asks_something(prompt: str) -> bool:
     if _ASKING.search(prompt) or words[0] in _QUESTION | _BEGINS or _QUESTION_UNSPACED.search(prompt):
         return True
     return words[0] not in _NAMES_NOTHING and len(STOP_WORDS.intersection(words)) > 1
+
+
+def _without_sum(found: re.Match[str]) -> str:
+    """Nothing in the place of a sum, but what looks like one as it is where it names something, as in "0x8004f"."""
+    text, (start, end) = found.group(), found.span()
+    before, after = found.string[start - 1 : start], found.string[end : end + 1]
+    goes_on = (text[:1].isdigit() and _GOES_ON.match(before)) or (text[-1:].isdigit() and _GOES_ON.match(after))
+    return text if goes_on or _NUMBER_OF_SOMETHING.fullmatch(text.strip(" .,()")) else " "
 
 
 def _is_letter(word: str) -> bool:

@@ -29,7 +29,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.model.doubts import VALUE_WORDS, asks_for_one_thing, is_strange, named_nowhere, never_rising
-from holdfast.model.identifiers import Unit, is_content, shows_another_language, unheard_of, units_of
+from holdfast.model.identifiers import NEARLY_ALL, Unit, is_content, shows_another_language, unheard_of, units_of
 from holdfast.model.note import GLOBAL_SPACE, moment
 from holdfast.model.words import query_terms, written_as_names
 
@@ -188,7 +188,7 @@ _CAREFUL = (WEAK / (1 - WEAK)) / (0.55 / (1 - 0.55))  # see `careful`
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
 _NAMED_FLOOR, _HIGHEST_FLOOR, _SHOWN_WORDS = 0.72, 0.85, 5  # relevance of what holds one identifier, and all
-_FEW, _ENOUGH, _NEARLY_ALL = 0.1, 0.5, 0.66  # share of the notes; shares of what is asked about
+_FEW, _ENOUGH = 0.1, 0.5  # share of the notes; of what is asked about
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY, _UNREAD = 0.8, 0.6  # what a word weighs more that is no ordinary one; the share of unknown ones
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
@@ -569,7 +569,7 @@ def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, 
         return _NAMED_FLOOR + share * (_HIGHEST_FLOOR - _NAMED_FLOOR), share
     if not strange:
         share = sum(telling.weights[label] for label in held) / telling.whole
-        return (WEAK + share * (_HIGHEST_FLOOR - WEAK) if share >= _NEARLY_ALL else 0.0), 0.0
+        return (WEAK + share * (_HIGHEST_FLOOR - WEAK), share) if share >= NEARLY_ALL else (0.0, 0.0)
     there = {*candidate.held, *candidate.matched}
     has = (telling.weights[unit.label] for unit in telling.units if unit.label in there or unit.terms <= there)
     share = sum(has) / telling.whole

@@ -224,6 +224,8 @@ def earlier_line(earlier: Earlier, newer: Note) -> str:
     said = line_of(earlier.note).rstrip(".。! ")
     if earlier.is_part:
         return f"consolidated in it: {said} … ({earlier.note.id})"
+    if earlier.note.is_outdated and earlier.note.valid_until:
+        return f"until {earlier.note.valid_until[:10]}: {said} … ({earlier.note.id})"
     older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
     return f"earlier: {said} …, {older} ({earlier.note.id})"
 

@@ -179,6 +179,8 @@ def answer(
     seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
     around, tensions = _around(view, hits, seeds, told, found.wanted, min(limit, MOST_RELATED))
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
+    if passing is None and asking.asks_back and not asking.wanted.include_outdated:
+        hits = _with_replaced(view, hits)
     elsewhen = found.elsewhen and bool(hits)
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window)
@@ -215,6 +217,20 @@ def _retired(view: IndexView, asking: Asking, most: int) -> _Search | None:
     past = _search(view, asking, replace(asking.wanted, include_outdated=True), most, None)
     first = past.best[0] if past.best else None
     return past if first is not None and first.candidate.outdated and not first.weak else None
+
+
+def _with_replaced(view: IndexView, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits, the best of them with what they replaced behind them: "what was the fee?" may mean that."""
+    best = [hit.note.id for hit in hits if not hit.ranked.weak][:SEEDS]
+    links = [link for link in view.links(best) if link.type == "evolved_from" and link.source in best]
+    notes = view.notes(link.target for link in links)
+
+    def replaced_by(note: Note) -> list[str]:
+        ends = (link.target for link in links if link.source == note.id and link.target in notes)
+        return [end for end in ends if notes[end].note.superseded_by == note.id]
+
+    older = (earlier_of(hit.note, replaced_by(hit.note), notes, ()) for hit in hits)
+    return [replace(hit, earlier=(*hit.earlier, *each)) for hit, each in zip(hits, older, strict=True)]
 
 
 def _search(view: IndexView, asking: Asking, wanted: Filter, most: int, passing: Passing | None) -> _Search:

@@ -22,7 +22,7 @@ from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
-from holdfast.model.identifiers import corrected, is_formed, may_be_slips
+from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips
 from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
 from holdfast.model.prompts import Idle, asks_something, idle
@@ -234,8 +234,9 @@ def _asks_for_a_list(text: str, intent: Intent | None) -> bool:
 
 
 def may_be_slips_in(asking: Asking) -> list[str]:
-    """The words of a question that may be slips of the pen."""
-    return may_be_slips(asking.text, asking.question.extraordinary - asking.question.formed)
+    """The words of a question that may be slips of the pen, and identifiers that a note may have in parts."""
+    odd = asking.question.extraordinary - asking.question.formed
+    return [*may_be_joined(asking.text), *may_be_slips(asking.text, odd)]
 
 
 def spelt(asking: Asking, slips: Mapping[str, str]) -> Asking:

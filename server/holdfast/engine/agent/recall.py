@@ -118,7 +118,7 @@ async def mark_maintained(ports: Ports, caller: Caller, batch_id: str | None) ->
     await ports.index.apply(Update(records=[line]))
 
 
-_LIKE = 0.6  # the least similarity of two names of spaces, as difflib measures it
+_LIKE, _MUCH_LIKE = 0.6, 0.75  # the least similarity of two names of spaces, as difflib measures it
 _LONGEST_TITLE = 80
 
 
@@ -127,9 +127,11 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
 
     Nothing where a hit is strong, where nothing was looked for, or where no filter was given.
     """
-    if asking.idle == "empty" or found.listing or any(not hit.ranked.weak for hit in found.hits):
+    is_listed = found.listing is not None and found.listing.total > 0
+    if asking.idle == "empty" or is_listed or any(not hit.ranked.weak for hit in found.hits):
         return []
     told = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
+    told.append(_unknown_place(asking, view.spaces()))
     everywhere = Filter(asking.wanted.now, include_outdated=True)
     if not asking.is_browsing and asking.wanted != everywhere and view.hides(asking.wanted):
         told.append(_hidden(view, asking, everywhere, weak=not found.hits))
@@ -143,6 +145,14 @@ def _unknown_space(name: str, spaces: Sequence[str]) -> str:
     near = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=_LIKE)
     nearest = f' The nearest is "{by_fold[near[0]]}".' if near else ""
     return f'No note is in the space "{name}".{nearest}'
+
+
+def _unknown_place(asking: Asking, spaces: Sequence[str]) -> str:
+    """The same for the space that a list is asked of, as in "decisions in harbuor": only where one is much like it."""
+    place = asking.intent.place if asking.intent and asking.intent.kind == "list" else ()
+    name = "-".join(place)
+    near = difflib.get_close_matches(name, map(folded, spaces), n=1, cutoff=_MUCH_LIKE) if name else []
+    return _unknown_space(name, spaces) if near and folded(name) not in map(folded, spaces) else ""
 
 
 def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) -> str:
@@ -392,7 +402,7 @@ def _filter(ports: Ports, request: Recall) -> Filter:
     _known("types", request.types, NOTE_TYPES)
     _known("tiers", request.tiers, TIERS)
     return Filter(
-        now=ports.now,
+        now=ports.asked,
         spaces=tuple(space("spaces", name) for name in request.spaces),
         types=tuple(request.types),
         tiers=tuple(request.tiers),

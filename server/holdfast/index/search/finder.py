@@ -26,7 +26,7 @@ from holdfast.index.search.snapshot import (
     search_words,
 )
 from holdfast.index.search.vectors import Background, VectorTable
-from holdfast.model.identifiers import idf
+from holdfast.model.identifiers import counts_fully, idf
 from holdfast.model.note import moment
 from holdfast.model.ranking import (
     WEIGHTS,
@@ -86,7 +86,7 @@ class Finder:
         passes = snapshot.mask(connection, wanted)
         rare = rare_words(connection, snapshot, query, passes)
         lexical = search_words(
-            connection, snapshot, query_terms(query), passes, most_terms, _naming(rare, extraordinary)
+            connection, snapshot, query_terms(query), passes, most_terms, _telling(rare, query, extraordinary)
         )
         held = _held(snapshot.size, rare)
         z = np.full(snapshot.size, np.nan, np.float32)
@@ -194,9 +194,9 @@ class Finder:
         return (cosines - np.float32(mean)) / np.float32(deviation)
 
 
-def _naming(rare: Sequence[Rare], extraordinary: frozenset[str]) -> list[Rare]:
-    """Those that are more likely names than words of any text."""
-    return [item for item in rare if item.unit.kind in ("identifier", "name") or item.unit.label in extraordinary]
+def _telling(rare: Sequence[Rare], query: str, extraordinary: frozenset[str]) -> list[Rare]:
+    """Those that count fully however long a note is."""
+    return [item for item in rare if counts_fully(item.unit, query, len(rare), extraordinary)]
 
 
 def _held(size: int, rare: Sequence[Rare]) -> Floats:

@@ -295,6 +295,8 @@ RELATIONS: dict[str, str] = {
 FIRST_MARKS = (
     r"originally|initially|(?:in the beginning|at the start)(?=\s*(?:[?.!,;]|$))|"
     r"at first(?=\s*(?:[?.!,;]|$)|\s+(?:we|i|it|they|he|she|did|was|were|when|and|but)\b)|"
+    r"(?<=was the )very first|(?<=was our )very first|(?<=were the )very first|allererste[nrs]?|tout premier|"
+    r"toute première|primerísim[oa]|"
     r"ursprünglich|anfangs|anfänglich|à l'origine|initialement|au début(?! d)|originalmente|inicialmente|al principio"
 )
 PAST_MARKS = (
