@@ -260,6 +260,10 @@ def test_what_lacks_the_attribute_that_is_asked_for_is_doubtful(
         ("wer ist der Vermieter der Weberei?", "The mill is let by Mrs Amsel."),  # said in another language
         ("how many weavers are there?", "Nine people weave here."),
         ("until when is the interest rate fixed?", "The rate of the loan is fixed until 2031."),
+        ("what did the warp beam cost?", "The warp beam set us back 1,310."),
+        ("what is Edda's job?", "Edda is a weaver."),
+        ("when is Edda's birthday?", "Edda turns forty on 3 May."),
+        ("what did Rolf get for Edda's birthday?", "Rolf bought a shawl for Edda."),
         ("when may the kiln be lit?", "The kiln may only be lit once the sweep has been there."),
     ],
 )

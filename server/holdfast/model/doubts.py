@@ -163,50 +163,58 @@ IP address, SURELY, words
 ? \bip(?:v[46])?[- ]?(?:add?resse?n?|s)\b|\badresse ip\b|\bdireccion ip\b|\bwh(?:at|ich) ip\b
 = \d{1,3}\.\d{1,3}\.(?:\d{1,3}|x|\*)|[0-9a-f]{1,4}:[0-9a-f]{0,4}:[0-9a-f:]+|\bdhcp\b|\blocalhost\b
 address, LIKELY, words
-? {what}(?<!mail )(?<!ip )(?<!web )(?<!-)\b(?:address|adresse|anschrift|direccion)\b|\bwhere does \w+ live\b
-= \b(?:{street})\b|\w(?:strasse|gasse|weg|platz|ufer|ring)\b|\b\d{4,5} [a-z]{3,}|@|://|\b\w+\.\w{2,}(?:\.\w+)*[/:]
+? (?:{what}|'s (?:home |postal )?)(?<!mail )(?<!ip )(?<!web )(?<!-)\b(?:address|adresse|anschrift|direccion)\b
+? \bwhere does \w+ live\b
+= \b(?:{street})\b|\w(?:strasse|gasse|weg|platz|ufer|ring|allee|damm|hof|markt)\b|@|://
+= \b\w+\.\w{2,}(?:\.\w+)*[/:]|\b\d{4,5} [a-z]{3,}
 = \d{1,3}\.\d{1,3}\.\d|:\d{2,5}\b|\b(?:address|adresse|anschrift|direccion|lives?|moved to|wohnt|habite|vive)\b
 birthday, SURELY, words
 ? \bwhen(?:'s| is| was| does| do)?\b.*\b(?:birth ?day|born)\b|\b(?:date of birth|birth ?date|geburtsdatum)\b
 ? \bwh(?:at|ich)(?:'s| is| day is| date is)\b[^?]*\bbirthday\W*\Z|\bwann\b.*\b(?:geburtstag|geboren)\b
+? \A\W*(?:(?:tell|give) me )?(?:\w+ ){0,2}?\w+'s birthday\W*\Z|\bbirthday of\b
 ? \bquand\b.*\b(?:anniversaire|nee?)\b|\bdate de naissance\b|\bcuando\b.*\b(?:cumple\w*|nacio)\b|\bfecha de nac
-= \b{birth}\b|\bturn(?:s|ed|ing)? \w+ty?\b
+= \b{birth}\b|\bturn(?:s|ed|ing)? (?:\d+|\w+ty|\w+teen)\b
 age, SURELY, words
 ? \bhow old\b|\bwhat age\b|\bwie alt\b|\bquel age\b|\bcuantos anos tiene
 = \b{birth}\b|\d+[- ](?:years?|yrs?|months?|weeks?|days?|jahre?|monate?|ans?|mois|anos?|meses)\b|\baged?\b|\b\d{1,3}th\b
 = \b(?:years?|months?|weeks?)[- ]old\b|\bjahre alt\b|\bturn(?:s|ed|ing)?\b|(?:19|20)\d\d|\b(?:is|are|was) \d{1,3}\b
+= \bin (?:his|her|their) \w+ies\b
 price, SURELY, words
 ? \bhow much (?:is|was|are|were|does|did|do|will|would|has|have)\b.*\b(?:costs?|charged?|paid|pay|spend|spent)\b
 ? \bwhat (?:do|does|did|will|would)\b.*\b(?:costs?|charge)\b|\b(?:hourly|daily|monthly) (?:rate|fee)\b
+? \b(?:price|cost|fee|salary) of\b|'s (?:price|cost|fee|salary)\W*\Z
 ? {what}\b(?:price|fee|salary|rent|preis|gehalt|miete|prix|loyer|precio|alquiler)\b
 ? \b(?:was|wieviel|wie viel) kostet(?:e|en)?\b|\bcombien cout|\bcuanto c[ou]e?st
 = [\u20ac$\u00a3\u00a5]|\d[.,]\d\d\b(?!\.)|\b(?:{money})\b|/ ?(?:mo|month|yr|year|h|hour|day)\b
+= (?<![\d.,:-])(?!(?:19|20)\d\d\b)\d[\d.,]*\d(?= ?(?:[.,;!?)]|\Z|\n)| (?:{then})\b)
 version, SURELY, words
 ? {what}\bversion\b|\bversion of\b
 = \bv?\d+\.\d+|\bv\d+\b|\bversions?\b|\b[a-z+]{3,}[- ]\d{1,3}\b(?![.,:]\d| ?(?:%|[a-z]{3,}s)\b)
 port, SURELY, words
 ? {what}\bports?\b(?=.*\b(?:{serves})\b)|\bon (?:what|which) port\b|\bport number\b
-= \bports?\b|:\d{2,5}\b|\blocalhost\b|(?<![\d.,-])(?!(?:19|20)\d\d\b)\d{4,5}(?![\d.,-])
+= \bports?\b|:\d{2,5}\b|\blocalhost\b|\bon \d{2,5}\b|(?<![\d.,-])(?!(?:19|20)\d\d\b)\d{4,5}(?![\d.,-])
 such number, SURELY, words
 ? \b(?:number|licen[cs]e|registration) plates?\b|\bplate number\b|\bkennzeichen\b|\b(?:{numbered}) {number}\b|\biban\b
 ? \b(?:serien|policen|versicherungs|konto|rechnungs|kunden|vertrags|bestell|zimmer|steuer)nummer\b
 ? \bnumero de (?:serie|cuenta|compte|contrat|contrato)\b|\bplaque d'immatriculation\b|\bmatricula\b
 = \bnumbers?\b|\bnr\b|\bno\. ?\d|#\d|\bnumm?ero?\b|nummer\b|(?<![\d.,:-])(?!(?:19|20)\d\d(?!\d))\d{4,}
 = \b(?=\w*\d)(?=\w*[a-z])[\w/-]{5,}\b|\b[a-z]{1,4}-?\d{3,}\b
+= \b(?:room|gate|flight|platform|ticket|order|unit|zimmer) [a-z]?\d
 colour, SURELY, words
 ? \bwh(?:at|ich) colou?rs?\b|\bwhat(?:'s| is| was) the colou?r\b|\bwelche[rn]? farben?\b
 ? \bquelles? couleurs?\b|\bque color
-= \b(?:{colour})\b|#[0-9a-f]{3,8}\b|\w+ish\b
+= \b(?:{colour})\b|#[0-9a-f]{3,8}\b|\w+ish\b|\bral \d
 measure, LIKELY, words
 ? \bhow (?:tall|high|thick|wide|deep|broad)\b|\bwie (?:hoch|dick|breit|tief) (?:ist|sind|war|liegt)\b
 ? \bwhat(?:'s| is)? (?:the )?(?:\w+ )?(?:length|width|height|depth|thickness|diameter)\b
 = \d\s?(?:{length}|['"\u2033\u2032])(?![^\W\d_])|\d ?(?:x|by|mal|sur|por|\u00d7) ?\d|\b(?:{count}) (?:{length})\b|\d ?%
-= \b(?:levels?|times (?:as|the)|limit|maximum|minimum|max|min)\b
+= \d[.,]\d\d\b|\b(?:levels?|times (?:as|the)|limit|maximum|minimum|max|min)\b
 weight, SURELY, words
 ? \bhow heavy\b|\bhow much (?:does|did|do)\b.*\bweigh\b|\bweight of\b|\bwie schwer (?:ist|sind|war)\b
 = \d\s?(?:{weight}|g|t|stone)\b|\b(?:{weight})\b
 size, LIKELY, words
 ? \bhow (?:much|many \w+ of|big|large) (?:is |are )?(?:the )?(?:ram|memory|storage|disk|disc|swap|vram)\b
+? \b(?:disk|memory|ram|storage) (?:size|capacity)\b
 ? \bhow many (?:gb|gigabytes|megabytes|terabytes)\b|\bwie ?viel (?:ram|speicher\w*)\b
 = \d\s?(?:[kmgtp]i?b|gb|gigs?|bytes?|[kmgt]ega\w*|gigabytes?|terabytes?|megabytes?)\b
 percentage, SURELY, words
@@ -246,10 +254,11 @@ person, UNSURELY, any name
 """
 _LISTS: Final = r"""
 number number no nr nummer numero
-phone ext extension phone tel telefon telephone mobile cell fax durchwahl call ring dial text sms whatsapp number
+phone ext extension phone tel telefon telephone mobile cell fax durchwahl call ring dial reach\w*
+phone erreich\w* text sms number
 phone nummer
 street street str road rd lane avenue ave square boulevard blvd drive court alley quay terrace crescent rue allee place
-street calle plaza avenida camino platz floor suite postfach
+street calle plaza avenida camino platz floor suite postfach unit building park estate
 birth birth\w* born b-?day geburt\w* geboren\w* anniversaire naissance nee? cumple\w* nacid\w* nacim\w* nacio
 money eur euros? usd dollars? bucks pounds? quid gbp chf franken francs? cents? pence yen rupees? kron\w+ zloty pesos
 money crowns cost\w* pric\w+ pay\w* paid fees? rent\w* charge\w* bill\w* invoice\w* quot\w+ offer\w* budget free cheap
@@ -265,6 +274,7 @@ colour colou?r\w* rote?[rns]? blaue?n? grune?n? gelbe? schwarze?n? weisse?n? bra
 colour rouge bleue? verte? jaune noire? blanc\w* brun gris\w? couleur roj[oa] azul verde amarill[oa] negr[oa] marron
 length mm cm dm m km met(?:re|er)s? (?:centi|milli|kilo)met\w+ inch(?:es)? in feet foot ft miles? yards? storeys?
 length stories floors? fathoms? zoll metros? px pixels?
+then for in per each an? from last this by plus net and but
 count a an half one two three four five six seven eight nine ten twelve twenty thirty fifty hundred few several
 weight kg mg lbs? oz grams? grammes? kilos? kilograms? tons? tonnes? pounds? ounces? gramm kilogramm tonnen
 domain com org net de io dev app eu uk fr es ch at local internal lan example test co ai me info

@@ -451,7 +451,12 @@ _OPEN_NOUNS = _words(
     "story solution answer decision decisions rule rules policy procedure process approach way ways point points "
     "thing things kind kinds type types sort name names time times day days date word words best right latest last "
     "first next current new good bad important default usual person people one responsible charge catch trick fix "
-    "risk risks effect advantage benefit advice opinion view views"
+    "risk risks effect advantage benefit advice opinion view views size number amount count list order location "
+    "place position schedule format structure layout setup strategy arrangement agreement conclusion lesson lessons "
+    "requirement requirements condition conditions background history feeling mood attitude reaction preference "
+    "favourite favorite hobby hobbies interest interests job profession occupation career work relationship "
+    "identity nationality hometown religion diagnosis illness limit limits value values setting settings rate "
+    "frequency capacity"
 )
 _HEAD_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
