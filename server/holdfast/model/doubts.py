@@ -5,6 +5,9 @@ cost in September?" is not answered by October's bill. Both are signals and no r
 note is relevant by a factor that was fitted on half A of the bench's questions (docs/measured.md says how), so a note
 that is very near stays strong, and a doubtful one says why.
 
+"What is Anna's phone number?" asks for an attribute by name. It is known by the words that ask for it and the forms in
+which it is told; "who is the landlord of the studio?" is answered where a landlord is spoken of.
+
 Only what a question's own words say plainly is looked at, in English, German, French and Spanish; in other languages
 nothing is asked for that could be missed, and nothing speaks against a note.
 """
