@@ -40,7 +40,8 @@ class BenchQuery:
     """A query as `recall` takes it, and what it should find.
 
     `space` is the default space of the server that is asked (None: a server without one); `asked` is the
-    day from which "last week" counts. Off-topic queries have no evidence.
+    day from which "last week" counts. Off-topic queries have no evidence. `half` is given where data says which half
+    of its queries may be looked at one by one; else the hash of an id decides.
     """
 
     id: str
@@ -51,6 +52,7 @@ class BenchQuery:
     space: str | None = None
     asked: str | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
+    half: str = ""
 
     @property
     def spaces(self) -> frozenset[str]:
@@ -109,6 +111,7 @@ def devmem_query(query: dict[str, Any], superseded: set[str]) -> BenchQuery:
         space=query["space"],
         asked=query["asked"],
         arguments={"include_outdated": True} if wants_old else {},
+        half=query.get("half", ""),
     )
 
 

@@ -204,3 +204,75 @@ def test_a_note_that_shares_nothing_but_its_language_is_no_strong_hit() -> None:
     assert ranked(asked, words).weak
     assert ranked(replace(asked, text="quel est le code de la grue ?"), set()).weak
     assert not ranked(replace(asked, text="quel est le code de la grue ?"), set(), "code", "grue").weak
+
+
+def told(text: str) -> Note:
+    return Note(id="mem_1", content=text, title=text, created="2026-11-01T00:00:00Z", updated="2026-11-01T00:00:00Z")
+
+
+ATTRIBUTES = [
+    (
+        "phone number",
+        "what is Edda Lorentz's phone number?",
+        "Edda Lorentz waxes the looms.",
+        "Edda is at 0351 448120.",
+    ),
+    ("email address", "what's Edda's email address?", "Edda waxes the looms.", "Edda: edda@weberei.example"),
+    (
+        "IP address",
+        "what is the IP address of the loom controller?",
+        "The loom controller hums.",
+        "It is on 10.0.4.17.",
+    ),
+    ("address", "what is the address of the dye house?", "The dye house smells.", "The dye house is at Ufer Street 9."),
+    ("birthday", "when is Edda's birthday?", "Edda waxes looms on Monday evenings.", "Edda was born on 3 May."),
+    ("age", "how old is Edda?", "Edda oils the looms, one after the other.", "Edda is 41."),
+    ("price", "what did the warp beam cost?", "The warp beam came in 2 parts.", "The warp beam was 310 euros."),
+    ("version", "which version of WeaveCAD do we use?", "WeaveCAD draws in 16 colours.", "WeaveCAD 7.3 draws."),
+    ("port", "which port does the loom controller listen on?", "The controller has 24 shafts.", "It answers at :8081."),
+    ("such number", "what is the serial number of the warper?", "The warper came in 2019.", "Warper WX-20417 came."),
+    ("colour", "what colour is the warper?", "The warper came in 2019.", "The warper is dark green."),
+    ("measure", "how wide is the warper?", "The warper turns 30 times a minute.", "The warper measures 2.4 m."),
+    ("weight", "how heavy is the warper?", "The warper turns 30 times a minute.", "The warper has 900 kg."),
+    ("percentage", "what is the interest rate of the loan?", "The loan ends in 2031.", "The loan is at 3.2 %."),
+    ("surname", "what is Edda's surname?", "Edda waxes the looms with Rolf.", "Edda Lorentz waxes the looms."),
+    ("name", "what is the name of the dyer?", "The dyer is ill.", "Our dyer, Rolf Amsel, is ill."),
+    ("time", "when will the shuttles be delivered?", "The shuttles: 42 of oak.", "The shuttles come on Friday."),
+    (
+        "landlord",
+        "who is the landlord of the weaving mill?",
+        "The weaving mill is damp.",
+        "Our landlord at the mill is Frau Amsel.",
+    ),
+    ("Telefonnummer", "welche Telefonnummer hat der Färber?", "Der Färber ist krank.", "Der Färber: 0351 448120."),
+]
+
+
+@pytest.mark.parametrize(("attribute", "asked", "without", "holding"), ATTRIBUTES)
+def test_what_lacks_the_attribute_that_is_asked_for_is_doubtful(
+    attribute: str, asked: str, without: str, holding: str
+) -> None:
+    assert doubt_of(asked, told(without)) == f"no {'phone number' if attribute[0] == 'T' else attribute}"
+    assert doubt_of(asked, told(holding)) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "stored"),
+    [
+        ("what was the purpose of the fair?", "At the fair we wanted new customers."),  # asks openly
+        ("who is the owner of the mill?", "Frau Amsel owns the mill."),
+        ("who looks after the looms?", "Edda looks after the looms."),
+        ("who repairs the looms?", "My brother does that."),
+        ("why is the mill closed?", "The mill is closed for want of yarn."),
+        ("wer ist der Vermieter der Weberei?", "The mill is let by Mrs Amsel."),  # said in another language
+        ("how many weavers are there?", "Nine people weave here."),
+        ("until when is the interest rate fixed?", "The rate of the loan is fixed until 2031."),
+        ("what did the warp beam cost?", "The warp beam set us back 1,310."),
+        ("what is Edda's job?", "Edda is a weaver."),
+        ("when is Edda's birthday?", "Edda turns forty on 3 May."),
+        ("what did Rolf get for Edda's birthday?", "Rolf bought a shawl for Edda."),
+        ("when may the kiln be lit?", "The kiln may only be lit once the sweep has been there."),
+    ],
+)
+def test_what_may_tell_the_attribute_in_other_words_is_not_doubted(asked: str, stored: str) -> None:
+    assert doubt_of(asked, told(stored)) == ""

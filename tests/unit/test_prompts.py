@@ -144,3 +144,46 @@ def test_a_question_is_known_by_its_form(prompt: str) -> None:
 )
 def test_orders_small_talk_and_keywords_alone_have_no_form_of_a_question(prompt: str) -> None:
     assert not asks_something(prompt)
+
+
+MADE_UP = """
+write a haiku about rain
+Please write me a short poem on winter
+can you compose a song about the sea?
+draw a cat in ASCII art
+tell us a story about a dragon and a knight
+make up a riddle
+Schreib mir bitte ein Gedicht über den Herbst
+erzähl mir einen Witz
+écris-moi un poème sur la pluie
+escribe un poema sobre la lluvia
+напиши сказку про дождь
+写一首关于雨的诗
+雨について俳句を書いてください
+비에 대한 시를 써줘
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("prompt", MADE_UP)
+def test_what_is_to_be_made_up_is_in_no_note(prompt: str) -> None:
+    assert idle(prompt) == "order"
+    assert not asks_something(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "write a poem about my daughter",
+        "write a story about what we decided",
+        "write a poem for Anna's wedding",
+        "tell me the story of the outage",
+        "create a user story for the export",
+        "what is the song that Lena likes?",
+        "who wrote the poem about the harbour?",
+        "write the release notes of the gateway",
+        "write a migration for the invoices table",
+        "写一首关于我们公司的诗",
+    ],
+)
+def test_what_is_ours_may_be_in_a_note_whatever_is_made_of_it(prompt: str) -> None:
+    assert idle(prompt) is None

@@ -5,22 +5,36 @@ cost in September?" is not answered by October's bill. Both are signals and no r
 note is relevant by a factor that was fitted on half A of the bench's questions (docs/measured.md says how), so a note
 that is very near stays strong, and a doubtful one says why.
 
+"What is Anna's phone number?" asks for an attribute by name. It is known by the words that ask for it and the forms in
+which it is told; "who is the landlord of the studio?" is answered where a landlord is spoken of.
+
 Only what a question's own words say plainly is looked at, in English, German, French and Spanish; in other languages
 nothing is asked for that could be missed, and nothing speaks against a note.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from functools import cache
+from typing import Final, Literal, NamedTuple, cast
 
-from holdfast.model.identifiers import NOT_ENGLISH
+from holdfast.model.identifiers import (
+    GERMAN,
+    OFTEN,
+    TIMES,
+    UNITS,
+    Apart,
+    NamedThing,
+    named_things,
+    shows_another_language,
+    things_apart,
+    which_of,
+)
+from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
 from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, query_terms, written_as_names
@@ -39,7 +53,7 @@ _KNOWN: Final = 3  # one in so many of the other words must be known, where a na
 
 Sort = Literal["price", "figure", "frequency", "duration", "time"]
 # Of the odds are left where a note has nothing of the sort; forms that are hard to overlook in a text count more.
-LACKING: Final[Mapping[Sort, float]] = {"price": 0.06, "figure": 0.15, "frequency": 0.06, "duration": 0.06, "time": 0.3}
+LACKING: Final[Mapping[Sort, float]] = {"price": 0.06, "figure": 0.15, "frequency": 0.06, "duration": 0.06, "time": 0.1}
 
 _BEGIN = r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?"
 _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
@@ -70,10 +84,6 @@ _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
         ),
     ),
 )
-_GERMAN = frozenset(
-    """der die das den dem des ein eine einen wer wie wo wann welche welcher welches warum wieviel ist sind hat haben
-    und mit von bei beim zum zur fur nicht wir ich""".split()  # noqa: SIM905
-)
 _NUMBERS = frozenset(
     """one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty hundred
     seventy eighty ninety thousand million dozen half third double once twice single pair couple zero none free
@@ -81,14 +91,6 @@ _NUMBERS = frozenset(
     un une deux trois quatre cinq six sept huit neuf dix douze vingt cent mille demi gratuit
     uno una dos tres cuatro cinco seis siete ocho nueve diez doce veinte cien mil medio gratis""".split()  # noqa: SIM905
 )
-_OFTEN = frozenset(
-    """every each daily weekly hourly nightly monthly yearly annually quarterly twice once times per always never
-    sometimes rarely regularly cron interval weekdays weekends mondays tuesdays wednesdays thursdays fridays saturdays
-    sundays nights jeden jede jedes taglich wochentlich monatlich jahrlich stundlich immer nie einmal zweimal mal
-    chaque quotidien hebdomadaire mensuel toujours jamais fois cada diario semanal mensual siempre nunca vez
-    veces""".split()  # noqa: SIM905
-)
-_UNITS = frozenset(folded(word) for word in say.UNITS)
 _SUMS = frozenset(
     """ten eleven twelve fifteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million free
     unlimited nothing zwanzig hundert tausend kostenlos vingt cent mille gratuit gratis veinte cien mil""".split()  # noqa: SIM905
@@ -96,22 +98,11 @@ _SUMS = frozenset(
 _LASTING = frozenset("until since forever permanently bis seit immer jusqu depuis hasta desde".split())  # noqa: SIM905
 _MONTHS: Final[Mapping[str, int]] = {folded(name): number for name, number in say.MONTHS.items()}
 _SHORT = {name: number for name, number in say.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
-_TIMES = (
-    _UNITS
-    | _OFTEN
-    | {folded(word) for word in (*say.MONTHS, *say.WEEKDAYS, *say.SEASONS)}
-    | set(_SHORT)
-    | set(
-        """today tomorrow yesterday morning afternoon evening night noon midnight early late soon later until since
-        before after while during last next end start beginning recently now currently am pm heute morgen gestern abend
-        nacht mittag mitternacht vor nach wahrend ende anfang demain hier matin soir nuit midi avant apres fin debut
-        hoy manana ayer noche mediodia antes despues""".split()  # noqa: SIM905
-    )
-)
 _NAMED_MONTH = re.compile(rf"\b(?:{any_of(_MONTHS)})\b")
 _CAPITAL_MONTH = re.compile(
     r"\b(?:(?<=\w\s)May|May(?! (?:I|we|you|he|she|it|they|one|our|my|the)\b)|March|Mars|Mai|Mayo|März|Marzo)\b"
 )
+_ALIKE = 4  # letters that two forms of one name begin with: "Postgres" and "PostgreSQL"
 _UNSURE = frozenset({"may", "march", "mars"})  # words of another sense, where no capital says that they are months
 _YEAR = re.compile(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
 _COUNTED = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
@@ -123,77 +114,188 @@ _SPECIFIC = re.compile(
 )
 _LASTS = re.compile(
     rf"(?:\d|\b(?:{any_of(_NUMBERS)}|few|several|whole|all))[ -]?(?:\w+[ -])?"
-    rf"(?:{any_of(_UNITS)}|seconds?|ms|s|min|h)\b"
+    rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b"
 )
 _DATE = re.compile(  # its digits are no figure that anything comes to
     rf"\b\d{{4}}-\d\d(?:-\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?(?:{any_of(_MONTHS)})\b"
     rf"|\b(?:{any_of(_MONTHS)}) (?:\d{{1,2}}\b(?:, )?)?(?:(?:19|20)\d\d\b)?"
     r"|\b\d{1,2}:\d\d\b|\b(?:19|20)\d\d\b"
 )
-# Words of which a thing is one alone, as in "the north crane": each line is of one sort, and "=" joins words that mean
-# the same. Those with a "-" have the endings of German, French and Spanish adjectives.
-_SORTED_OUT: Final = """
-    north=northern=nord=nordlich-=norte south=southern=sud=sudlich-=sur east=eastern=ost=ostlich-=este
-    west=western=westlich-=ouest=oeste
-    left=link-=gauche=izquierd- right=recht-=droit-=derech-
-    upper=ober-=superieur-=superior lower=unter-=inferieur-=inferior
-    front=vorder-=avant=delanter- back=rear=hinter-=arriere=traser-
-    inner=inside=indoor=internal=intern- outer=outside=outdoor=external=extern-
-    first=erst-=premier-=primer- second=zweit-=deuxieme=segund- third=dritt-=troisieme=tercer- fourth=viert-=cuart-
-    morning=fruh=matin evening=abend=soir night=nacht=nuit=noche afternoon=nachmittag=tarde
-    summer=sommer=ete=verano winter=hiver=invierno spring=fruhling=printemps=primavera autumn=fall=herbst=automne=otono
-    red=rot-=rouge-=rojo-=roja blue=blau-=bleu-=azul green=grun-=vert-=verde yellow=gelb-=jaune-=amarill-
-    black=schwarz-=noir-=negr- white=weiss-=blanc-=blanche brown=braun-=brun-=marron orange
-    grey=gray=grau-=gris- purple=violet=lila pink=rosa
-    big=large=gross-=grand-=gran small=little=klein-=petit-=pequen-
-    old=alt-=vieux=vieille=viej- new=neu-=nouveau=nouvelle=nuev-
-    hot=heiss-=chaud-=caliente cold=kalt-=froid-=fri- warm-
-    production=prod=live staging=stage development=dev test=testing
-    daily=taglich- weekly=wochentlich- monthly=monatlich- quarterly yearly=annual=jahrlich- hourly
-    incoming=inbound outgoing=outbound
-    public private
-    breakfast lunch dinner=supper
-    minimum=min=lowest maximum=max=highest
-    junior senior
-    mother=mutter=mere=madre father=vater=pere=padre sister=schwester=soeur=hermana brother=bruder=frere=hermano
-    monday=montag=lundi=lunes tuesday=dienstag=mardi=martes wednesday=mittwoch=mercredi=miercoles
-    thursday=donnerstag=jeudi=jueves friday=freitag=vendredi=viernes saturday=samstag=samedi=sabado
-    sunday=sonntag=dimanche=domingo
-"""
-_ENDING = re.compile(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|es|s)\Z")
-_LEAST_PART = 4  # letters that a word of two parts has after the first
-_ALIKE = 4  # letters that two forms of one name begin with: "Postgres" and "PostgreSQL"
-_MOST_WORDS = 400  # of a text whose neighbours are looked at
-
-
-# For each of these words its sort and which of it it is.
-_WHICH: Final[Mapping[str, tuple[int, int]]] = {
-    word: (line, which)
-    for line, words in enumerate(_SORTED_OUT.strip().splitlines())
-    for which, same in enumerate(words.split())
-    for word in same.split("=")
-}
-_FIRST_PART: Final = re.compile(  # of words like "Winterreifen" and "northbound"
-    r"(?:north|nord|south|sud|east|ost|west|upper|ober|unter|vorder|hinter|sommer|summer|winter|nacht|abend)"
-    rf"(?=\w{{{_LEAST_PART}}})"
+_CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or "96.4 MHz"
+    r"\b(?:19|20)\d\d\b|\b\d{1,2}[:.h]\d\d\b(?! ?[a-z%])|\b\d{1,4}[-/]\d{1,2}[-/]\d{1,4}\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th|er|\.(?= ))|\b\d{1,2} ?(?:am|pm|h|uhr|o'clock)\b|\*|\bq[1-4]\b|\bweek \d|\bt ?[+-] ?\d"
+    r"|\b(?:at|from|to|till|by|between|and|on|the|around|about|every|each|in|um|bis|ab|von|gegen|vers|a las?|des|le|am)"
+    r" \d{1,2}\b(?! ?%)|\d ?(?:s|ms|min|d)\b|\d{1,2} ?[-\u2013] ?\d{1,2}\b"
 )
-_NAMED: Final = re.compile(r"(?<=[^\W_.!?:;] )([A-Z][^\W\d_]{2,})(?:['\u2019]s)? (?=([^\W_]{3,}))")
+# What is left without an attribute: where the form in which it is told is hard to overlook, where it may be told in
+# others, and where it often is; and where nothing stands of the word for what is asked for.
+SURELY, LIKELY, UNSURELY, HEADLESS = 0.05, 0.1, 0.3, 0.1
+SHARES: Final = {"SURELY": SURELY, "LIKELY": LIKELY, "UNSURELY": UNSURELY}
+
+Form = Literal["words", "any name", "near name", "surname"]
 
 
-class Apart(NamedTuple):
-    """A thing, by its stem, and which of its sort it is: the "north" one of cranes. `said` is its whole word."""
+class Attribute(NamedTuple):
+    """What is asked for by name: `asked` finds that in a question, `told` in a note, both folded.
 
-    thing: str
-    which: tuple[int, int]
-    said: str
+    `share` is left of the odds without it. A name tells it as well where the question has it not: of the form "any
+    name" wherever it stands, of "near name" beside a word of the question, of "surname" behind a name of it.
+    """
 
-
-class NamedThing(NamedTuple):
-    """A thing, by its stem, with a name before it: "Easter" and "concert". `said` is its whole word."""
-
-    thing: str
     name: str
-    said: str
+    share: float
+    form: Form
+    asked: re.Pattern[str]
+    told: re.Pattern[str]
+
+
+# Attributes by name, with what is left without them and their form. Lines with "?" find in a question that one is asked
+# for, lines with "=" in a note that one is told: those are wide, for what they miss is doubted. "{}" are lists below.
+_ATTRIBUTES: Final = r"""
+phone number, SURELY, words
+? \b(?:(?:tele)?phone|mobile|cell|fax|landline|handy|telefon|portable|movil)[- ]?{number}\b|\bphone extension\b
+? \b(?:telefon|handy|mobil|fax)nummer|\bdurchwahl\b|\bnumero de (?:tele\w+|portable|movil)
+? \bwhat(?:'s| is) (?:[\w-]+ ){0,3}?[\w-]+'s? (?:phone|telephone|mobile|fax)\W*\Z
+= \+\d[\d ()/-]{5,}\d|(?<!\d)\(?0\d[\d ()/-]{4,}\d|(?<![\d.,:-])\d{2,5}[- /]\d{3,4}(?:[- /]\d{2,})*(?![\d.,:])
+= (?<![\d.,])\d{6,}(?![\d.,])|\b(?:{phone})\b[^.!?]{0,40}\d{2,}
+email address, SURELY, words
+? \be-?mail[- ]?add?resse?\b|\bmail[- ]?add?resse?\b|\badresse (?:e-?)?mail\b|\bcorreo electr
+? {what}\be-?mails?(?: (?:of|for|von|de)\b|\W*\Z)
+= \S ?@ ?\w|\(at\)|\[at\]|\bat [\w-]+ ?(?:\.|dot) ?(?:com|org|net|de|io)\b
+IP address, SURELY, words
+? \bip(?:v[46])?[- ]?(?:add?resse?n?|s)\b|\badresse ip\b|\bdireccion ip\b|\bwh(?:at|ich) ip\b
+= \d{1,3}\.\d{1,3}\.(?:\d{1,3}|x|\*)|[0-9a-f]{1,4}:[0-9a-f]{0,4}:[0-9a-f:]+|\bdhcp\b|\blocalhost\b
+address, LIKELY, words
+? (?:{what}|'s (?:home |postal )?)(?<!mail )(?<!ip )(?<!web )(?<!-)\b(?:address|adresse|anschrift|direccion)\b
+? \bwhere does \w+ live\b
+= \b(?:{street})\b|\w(?:strasse|gasse|weg|platz|ufer|ring|allee|damm|hof|markt)\b|@|://
+= \b\w+\.\w{2,}(?:\.\w+)*[/:]|\b\d{4,5} [a-z]{3,}
+= \d{1,3}\.\d{1,3}\.\d|:\d{2,5}\b|\b(?:address|adresse|anschrift|direccion|lives?|moved to|wohnt|habite|vive)\b
+birthday, SURELY, words
+? \bwhen(?:'s| is| was| does| do)?\b.*\b(?:birth ?day|born)\b|\b(?:date of birth|birth ?date|geburtsdatum)\b
+? \bwh(?:at|ich)(?:'s| is| day is| date is)\b[^?]*\bbirthday\W*\Z|\bwann\b.*\b(?:geburtstag|geboren)\b
+? \A\W*(?:(?:tell|give) me )?(?:\w+ ){0,2}?\w+'s birthday\W*\Z|\bbirthday of\b
+? \bquand\b.*\b(?:anniversaire|nee?)\b|\bdate de naissance\b|\bcuando\b.*\b(?:cumple\w*|nacio)\b|\bfecha de nac
+= \b{birth}\b|\bturn(?:s|ed|ing)? (?:\d+|\w+ty|\w+teen)\b
+age, SURELY, words
+? \bhow old\b|\bwhat age\b|\bwie alt\b|\bquel age\b|\bcuantos anos tiene
+= \b{birth}\b|\d+[- ](?:years?|yrs?|months?|weeks?|days?|jahre?|monate?|ans?|mois|anos?|meses)\b|\baged?\b|\b\d{1,3}th\b
+= \b(?:years?|months?|weeks?)[- ]old\b|\bjahre alt\b|\bturn(?:s|ed|ing)?\b|(?:19|20)\d\d|\b(?:is|are|was) \d{1,3}\b
+= \bin (?:his|her|their) \w+ies\b
+price, SURELY, words
+? \bhow much (?:is|was|are|were|does|did|do|will|would|has|have)\b.*\b(?:costs?|charged?|paid|pay|spend|spent)\b
+? \bwhat (?:do|does|did|will|would)\b.*\b(?:costs?|charge)\b|\b(?:hourly|daily|monthly) (?:rate|fee)\b
+? \b(?:price|cost|fee|salary) of\b|'s (?:price|cost|fee|salary)\W*\Z
+? {what}\b(?:price|fee|salary|rent|preis|gehalt|miete|prix|loyer|precio|alquiler)\b
+? \b(?:was|wieviel|wie viel) kostet(?:e|en)?\b|\bcombien cout|\bcuanto c[ou]e?st
+= [\u20ac$\u00a3\u00a5]|\d[.,]\d\d\b(?!\.)|\b(?:{money})\b|/ ?(?:mo|month|yr|year|h|hour|day)\b
+= (?<![\d.,:-])(?!(?:19|20)\d\d\b)\d[\d.,]*\d(?= ?(?:[.,;!?)]|\Z|\n)| (?:{then})\b)
+version, SURELY, words
+? {what}\bversion\b|\bversion of\b
+= \bv?\d+\.\d+|\bv\d+\b|\bversions?\b|\b[a-z+]{3,}[- ]\d{1,3}\b(?![.,:]\d| ?(?:%|[a-z]{3,}s)\b)
+port, SURELY, words
+? {what}\bports?\b(?=.*\b(?:{serves})\b)|\bon (?:what|which) port\b|\bport number\b
+= \bports?\b|:\d{2,5}\b|\blocalhost\b|\bon \d{2,5}\b|(?<![\d.,-])(?!(?:19|20)\d\d\b)\d{4,5}(?![\d.,-])
+such number, SURELY, words
+? \b(?:number|licen[cs]e|registration) plates?\b|\bplate number\b|\bkennzeichen\b|\b(?:{numbered}) {number}\b|\biban\b
+? \b(?:serien|policen|versicherungs|konto|rechnungs|kunden|vertrags|bestell|zimmer|steuer)nummer\b
+? \bnumero de (?:serie|cuenta|compte|contrat|contrato)\b|\bplaque d'immatriculation\b|\bmatricula\b
+= \bnumbers?\b|\bnr\b|\bno\. ?\d|#\d|\bnumm?ero?\b|nummer\b|(?<![\d.,:-])(?!(?:19|20)\d\d(?!\d))\d{4,}
+= \b(?=\w*\d)(?=\w*[a-z])[\w/-]{5,}\b|\b[a-z]{1,4}-?\d{3,}\b
+= \b(?:room|gate|flight|platform|ticket|order|unit|zimmer) [a-z]?\d
+colour, SURELY, words
+? \bwh(?:at|ich) colou?rs?\b|\bwhat(?:'s| is| was) the colou?r\b|\bwelche[rn]? farben?\b
+? \bquelles? couleurs?\b|\bque color
+= \b(?:{colour})\b|#[0-9a-f]{3,8}\b|\w+ish\b|\bral \d
+measure, LIKELY, words
+? \bhow (?:tall|high|thick|wide|deep|broad)\b|\bwie (?:hoch|dick|breit|tief) (?:ist|sind|war|liegt)\b
+? \bwhat(?:'s| is)? (?:the )?(?:\w+ )?(?:length|width|height|depth|thickness|diameter)\b
+= \d\s?(?:{length}|['"\u2033\u2032])(?![^\W\d_])|\d ?(?:x|by|mal|sur|por|\u00d7) ?\d|\b(?:{count}) (?:{length})\b|\d ?%
+= \d[.,]\d\d\b|\b(?:levels?|times (?:as|the)|limit|maximum|minimum|max|min)\b
+weight, SURELY, words
+? \bhow heavy\b|\bhow much (?:does|did|do)\b.*\bweigh\b|\bweight of\b|\bwie schwer (?:ist|sind|war)\b
+= \d\s?(?:{weight}|g|t|stone)\b|\b(?:{weight})\b
+size, LIKELY, words
+? \bhow (?:much|many \w+ of|big|large) (?:is |are )?(?:the )?(?:ram|memory|storage|disk|disc|swap|vram)\b
+? \b(?:disk|memory|ram|storage) (?:size|capacity)\b
+? \bhow many (?:gb|gigabytes|megabytes|terabytes)\b|\bwie ?viel (?:ram|speicher\w*)\b
+= \d\s?(?:[kmgtp]i?b|gb|gigs?|bytes?|[kmgt]ega\w*|gigabytes?|terabytes?|megabytes?)\b
+percentage, SURELY, words
+? {what}\b(?:interest|tax|mortgage|discount|growth|conversion|churn|error|hit) rate\b|\bhow many percent\b
+? \bwh(?:at|ich) (?:percentage|percent|share|proportion|accuracy)\b|\bzinssatz\b|\bwie ?viel prozent\b
+? \bquel (?:pourcentage|taux)\b|\bque porcentaje\b
+= %|\bper ?cent\b|\bprozent\b|\bpour ?cent\b|\bpor ciento\b|\b(?:0|1)\.\d+|\bper (?:mille|thousand)\b|\bbps\b
+= \b\d+ (?:of|in|out of) (?:\w+ )?\d+|\b(?:half|third|quarter|tenth|one in)\b
+password, SURELY, words
+? \b(?:password|passphrase|passcode|passwort|kennwort|mot de passe|contrasena|pin code|pin number)\b
+= \bpass(?:word|phrase|code|wort)?s?\b|\bkennwort|\bmot de passe\b|\bcontrasena
+= \b(?:pin|secrets?|credentials?|vault|key|token|login|code)\b
+web address, LIKELY, words
+? {what}\b(?:url|website|web ?site|web address|domain|webseite|web-?adresse|site web|pagina web)\b
+= ://|\bwww\.|\b[\w-]+\.(?:{domain})\b|/\w+|\burl\b|\bdomain\b
+hours, LIKELY, words
+? \b(?:opening|office|business|visiting|working) hours\b|\boffnungszeiten\b|\bhoraires\b|\bhorario\b
+= \d{1,2}(?:[:.]\d\d)?\s?(?:am|pm|h|uhr|to|until|till|bis|a|-|\u2013)\b|\bnoon\b|\bmidnight\b|\d[-\u2013]\d|:\d\d
+= \b(?:opens?|opened|closed?|closes|geoffnet|geschlossen|ouvert\w*|ferme\w*|abierto\w*|cerrado\w*|{day})s?\b
+maker, SURELY, any name
+? {what}\b(?:brand|manufacturer|marke|hersteller|marque|fabricant|marca|fabricante)\b
+? \bwho (?:made|makes|manufactured|manufactures|produced|produces|built|designed)\b|\bwer hat\b.*\b(?:herges|gebaut)
+= \b(?:brands?|makes?|models?|made|built|manufactur\w*|marke|modell|hersteller|marque|modele|marca|modelo)\b
+surname, SURELY, surname
+? \b(?:surname|last name|family name|full name|nachname\w*|nom de famille|apellidos?)\b
+= \b(?:surname|last name|family name|full name|nachname|nom de famille|apellidos?)\b
+name, LIKELY, near name
+? \bwh(?:at|ich)(?:'s| is| are| was)? (?:the )?names? of\b|\bwhat(?:'s| is| was) [^?]{2,40}'s? (?:first )?name\b
+? \bwhat (?:is|are|was) [^?]{2,50} (?:called|named)\b|\bwie heiss(?:t|en)\b|\bcomment s'appelle|\bcomo se llama
+= \b(?:named|called|heiss(?:t|en)|appelle\w*|llama\w?)\b|\bnames?(?: is| are| was|:)|["\u201c\u201e\u00ab`]
+reason, UNSURELY, words
+? \A\W*(?:(?:and|so|but|und|et|y) )?(?:why|wieso|weshalb|warum|pourquoi|por que)\b|\bwhat(?:'s| is| was) the reason\b
+= \b(?:{reason})\b|n't\b|[:;(\u2013\u2014]|\bto [a-z]+\b
+person, UNSURELY, any name
+? \A\W*(?:(?:and|so|but|und|et|y) )?(?:who|whom|wer|wen|wem|qui|quien)\b(?! else)|\bin charge of\b|\bresponsible for\b
+= \b(?:{person}|\w{3,}(?:ers?|ors?|ists?|ians?))\b|@\w
+"""
+_LISTS: Final = r"""
+number number no nr nummer numero
+phone ext extension phone tel telefon telephone mobile cell fax durchwahl call ring dial reach\w*
+phone erreich\w* text sms number
+phone nummer
+street street str road rd lane avenue ave square boulevard blvd drive court alley quay terrace crescent rue allee place
+street calle plaza avenida camino platz floor suite postfach unit building park estate
+birth birth\w* born b-?day geburt\w* geboren\w* anniversaire naissance nee? cumple\w* nacid\w* nacim\w* nacio
+money eur euros? usd dollars? bucks pounds? quid gbp chf franken francs? cents? pence yen rupees? kron\w+ zloty pesos
+money crowns cost\w* pric\w+ pay\w* paid fees? rent\w* charge\w* bill\w* invoice\w* quot\w+ offer\w* budget free cheap
+money expensive worth spen[dt]\w* b[ou]ught buy sold sell prei\w+ koste\w* bezahlt zahlt gebuhr\w* miete rechnung
+money angebot kostenlos umsonst gratis prix cout\w* paye loyer facture gratuit cuesta\w* precio pag\w+ alquiler
+money annually monthly yearly hourly
+serves listen\w* run\w* us\w* serv\w* bound bind expos\w* open tcp udp for does is on lauscht lauft ecoute escucha
+numbered serial policy account order invoice customer contract ticket part model registration reference tracking
+numbered passport tax vat room flight membership insurance
+colour red blue green yellow black white brown orange gr[ea]y purple violet pink silver gold\w* beige turquoise teal
+colour cyan magenta maroon navy olive cream ivory amber crimson scarlet indigo lilac bronze copper transparent
+colour colou?r\w* rote?[rns]? blaue?n? grune?n? gelbe? schwarze?n? weisse?n? braune? graue? rosa lila silbern farbe\w*
+colour rouge bleue? verte? jaune noire? blanc\w* brun gris\w? couleur roj[oa] azul verde amarill[oa] negr[oa] marron
+length mm cm dm m km met(?:re|er)s? (?:centi|milli|kilo)met\w+ inch(?:es)? in feet foot ft miles? yards? storeys?
+length stories floors? fathoms? zoll metros? px pixels?
+then for in per each an? from last this by plus net and but
+count a an half one two three four five six seven eight nine ten twelve twenty thirty fifty hundred few several
+weight kg mg lbs? oz grams? grammes? kilos? kilograms? tons? tonnes? pounds? ounces? gramm kilogramm tonnen
+domain com org net de io dev app eu uk fr es ch at local internal lan example test co ai me info
+reason because since as so due reasons? caus\w* otherwise too would instead than not? cannot never nobody need\w* when
+reason if want\w* but after until broke\w* fail\w* los[te] weil da damit denn sonst nicht kein\w* zu car parce afin
+reason pour porque para
+person i we he she they you my our his her their us me team group users? people persons? staff family mother father mum
+person dad mom sister brother wife husband son daughter partner friend\w* neighbou?r\w* boss company agency office firm
+person bank customer\w* client department everybody everyone nobody somebody anyone children kids wir ich er sie
+person unser\w* mein\w* nous notre il elle nosotros nuestr\w+ el ella
+"""
+_WHAT: Final = (
+    r"\b(?:what|which|whats|what's|tell me|give me|was ist|wie (?:ist|lautet|heisst)|welche[rsmn]?"
+    r"|quel(?:le)?s?(?: est)?|cual es|que)\b[^?.!]{0,60}?"
+)
+_NAME: Final = re.compile(r"\b[A-Z][a-z\u00df-\u00ff]+\w*|\b[A-Z]{2,}\b|\b[a-z]+[A-Z]\w+")
+_BESIDE: Final = 40  # characters between a name and what it is the name of
+_PARTICLE: Final = "van|von|de|da|del|di|al|el|bin|la|le"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +314,14 @@ class Sought:
     words: tuple[str, ...] = ()
     apart: tuple[Apart, ...] = ()
     named: tuple[NamedThing, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    head: tuple[str, ...] = ()
+    question: str = ""
 
     @property
     def only_siblings(self) -> bool:
         """Whether nothing but the like of a thing speaks against a note: then only strong ones need to be looked at."""
-        return not (self.sorts or self.months or self.years or self.numbered)
+        return not (self.sorts or self.months or self.years or self.numbered or self.attributes or self.head)
 
     @property
     def things(self) -> list[str]:
@@ -278,8 +383,8 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     """
     words = question.split()
     named = [word for word in words[1:] if word[:1].isupper() and not word.isupper() and len(word) > 2]  # noqa: PLR2004
-    named = [word for word in named if not _TIMES.intersection(_WORD.findall(folded(word).removesuffix("s")))]
-    if 2 * len(named) >= len(words) or not _GERMAN.isdisjoint(_WORD.findall(folded(question))):
+    named = [word for word in named if not TIMES.intersection(_WORD.findall(folded(word).removesuffix("s")))]
+    if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_WORD.findall(folded(question))):
         return ""
     return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
@@ -292,6 +397,7 @@ def sought(query: str) -> Sought | None:
     question = "\n".join(own_lines(query))
     plain = folded(question).replace("\u2019", "'")
     sorts = tuple(sort for sort, pattern in _ASKS if pattern.search(plain))
+    attributes = tuple(each for each in _attributes() if each.asked.search(plain))
     asks = not _YES_OR_NO.match(plain)
     found = Sought(
         sorts,
@@ -300,8 +406,11 @@ def sought(query: str) -> Sought | None:
         _numbered(plain) if asks else {},
         past=re.search(r"\b(?:did|was|were|wurde|war|hat|a ete|fue)\b", plain) is not None,
         words=tuple(word for word in _WORD.findall(plain) if word not in STOP_WORDS),
-        apart=tuple(_things_apart(plain)),
-        named=tuple(_named_things(question, plain)),
+        apart=tuple(things_apart(plain)),
+        named=tuple(named_things(question, plain)),
+        attributes=attributes,
+        head=() if any(each.share < UNSURELY for each in attributes) else head_of(plain),
+        question=question,
     )
     return None if found.only_siblings and not found.apart and not found.named else found
 
@@ -320,10 +429,72 @@ def against(asked: Sought, note: Note) -> Doubt | None:
     sibling = _sibling(asked, text, plain)
     if sibling is not None:
         return sibling
+    return min(_lacking(asked, text, plain, is_dated=is_dated), default=None)
+
+
+def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterator[Doubt]:
+    """What of that which is asked for a note has not, each by itself."""
     for sort in asked.sorts:
         if not _has(sort, plain, is_dated=is_dated and asked.past):
-            return Doubt(LACKING[sort], f"no {sort}")
-    return None
+            yield Doubt(LACKING[sort], f"no {sort}")
+    words = frozenset(asked.words)
+    for each in asked.attributes:
+        if not _is_told(each, text, plain, words):
+            yield Doubt(each.share, f"no {each.name}")
+    if (
+        asked.head
+        and not is_covered(asked.head, plain)
+        and shows_another_language(asked.question) == shows_another_language(text)
+    ):
+        yield Doubt(HEADLESS, f"no {asked.head[-1]}")
+
+
+@cache  # made when the first question is read, so that a start does not wait for it
+def _attributes() -> tuple[Attribute, ...]:
+    lists = {"what": [_WHAT], "day": [folded(day) for day in say.WEEKDAYS]}
+    for line in filter(None, _LISTS.split("\n")):
+        name, *words = line.split()
+        lists.setdefault(name, []).extend(words)
+    found = []
+    for part in re.split(r"\n(?=\w)", _ATTRIBUTES.strip()):
+        head, *lines = part.split("\n")
+        name, share, form = head.split(", ")
+        asked, told = (
+            re.compile(re.sub(r"\{([a-z]+)\}", lambda name: f"(?:{'|'.join(lists[name[1]])})", text))
+            for text in ("|".join(line[2:] for line in lines if line[0] == sign) for sign in "?=")
+        )
+        found.append(Attribute(name, SHARES[share], cast("Form", form), asked, told))
+    return tuple(found)
+
+
+def _is_told(attribute: Attribute, text: str, plain: str, words: AbstractSet[str]) -> bool:
+    """Whether a text has what an attribute is told by; `words` are those of the question."""
+    if attribute.told.search(plain):
+        return True
+    match attribute.form:
+        case "words":
+            return False
+        case "any name":
+            return any(_is_new(found.group(), words) for found in _NAME.finditer(text))
+        case "near name":
+            names = (found for found in _NAME.finditer(text) if not found.group().isupper())
+            return any(_is_new(found.group(), words) and _is_beside(found, text, words) for found in names)
+        case "surname":
+            known = {name for name in _NAME.findall(text) if folded(name) in words}
+            return any(re.search(rf"\b{re.escape(name)} (?:(?:{_PARTICLE}) )*[A-Z]", text) for name in known)
+
+
+def _is_new(name: str, words: AbstractSet[str]) -> bool:
+    plain = folded(name)
+    return plain not in STOP_WORDS and not {plain, plain.removesuffix("s")} & (words | TIMES)
+
+
+def _is_beside(found: re.Match[str], text: str, words: AbstractSet[str]) -> bool:
+    """Whether an ordinary word of the question stands around a name, in its line."""
+    before = text[max(0, found.start() - _BESIDE) : found.start()].rpartition("\n")[2]
+    after = text[found.end() : found.end() + _BESIDE].partition("\n")[0]
+    around = {word for word in _WORD.findall(f"{before} {after}") if word.islower()}
+    return not words.isdisjoint(around - {"name", "names"})
 
 
 def _may_name(asked: Sought, note: Note) -> bool:
@@ -347,7 +518,7 @@ def _near(asked: Sought, content: str) -> str:
 
 def _has(sort: Sort, plain: str, *, is_dated: bool) -> bool:
     """Whether a text has a value of a sort, as far as its form tells."""
-    digits = _DIGIT.search(plain if sort == "time" else _DATE.sub("", plain)) is not None
+    digits = sort != "time" and _DIGIT.search(_DATE.sub("", plain)) is not None
     words = frozenset(_WORD.findall(plain)) if not digits or sort == "frequency" else frozenset[str]()
     match sort:
         case "price":
@@ -356,11 +527,11 @@ def _has(sort: Sort, plain: str, *, is_dated: bool) -> bool:
             return digits or not words.isdisjoint(_NUMBERS)
         case "frequency":
             counted = digits or not words.isdisjoint(_NUMBERS)
-            return not words.isdisjoint(_OFTEN) or (counted and not words.isdisjoint(_UNITS)) or "*" in plain
+            return not words.isdisjoint(OFTEN) or (counted and not words.isdisjoint(UNITS)) or "*" in plain
         case "duration":
             return digits or _LASTS.search(plain) is not None or not words.isdisjoint(_LASTING)
         case "time":
-            return digits or is_dated or not words.isdisjoint(_TIMES)
+            return is_dated or not words.isdisjoint(TIMES) or _CLOCK.search(plain) is not None
 
 
 def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: bool) -> Doubt | None:
@@ -399,7 +570,7 @@ def _numbered(plain: str) -> dict[str, str]:
     return {
         word: number
         for word, number in _COUNTED.findall(plain)
-        if word not in STOP_WORDS and word not in _MONTHS and word not in _SHORT and word not in _UNITS
+        if word not in STOP_WORDS and word not in _MONTHS and word not in _SHORT and word not in UNITS
     }
 
 
@@ -408,49 +579,15 @@ def _sibling(asked: Sought, text: str, plain: str) -> Doubt | None:
     if not any(thing in plain for thing in asked.things):
         return None
     words = frozenset(_WORD.findall(plain))
-    theirs = list(_things_apart(plain)) if asked.apart else []
-    told = set(map(_which, words)) | {its.which for its in theirs}
+    theirs = list(things_apart(plain)) if asked.apart else []
+    told = set(map(which_of, words)) | {its.which for its in theirs}
     sorts = {(its.thing, its.which[0]) for its in theirs}
     for mine in asked.apart:
         if mine.which not in told and (mine.thing, mine.which[0]) in sorts:
             return Doubt(ANOTHER, f"another {mine.said}")
     names = [each for each in asked.named if not any(word[:_ALIKE] == each.name[:_ALIKE] for word in words)]
-    others = list(_named_things(text, plain)) if names else []
+    others = list(named_things(text, plain)) if names else []
     for each in names:
         if any(its.thing == each.thing for its in others):
             return Doubt(SIBLING, f"another {each.said}")
     return None
-
-
-@lru_cache(4096)  # each word of each note that was found is asked for
-def _which(word: str) -> tuple[int, int] | None:
-    return _WHICH.get(word) or _WHICH.get(f"{_ENDING.sub('', word)}-")
-
-
-def _things_apart(plain: str) -> Iterator[Apart]:
-    """Things told apart by a word of a sort beside them, or in one word with them ("Winterreifen")."""
-    words = _WORD.findall(plain)[:_MOST_WORDS]
-    for place, word in enumerate(words):
-        which = _which(word)
-        if which:
-            for beside in (place - 1, place + 1 + (words[place + 1 : place + 2] == ["s"])):
-                if 0 <= beside < len(words) and _is_thing(words[beside]):
-                    yield Apart(_ENDING.sub("", words[beside]), which, words[beside])
-        elif first := _FIRST_PART.match(word):
-            which = _which(first.group()) or _WHICH[f"{first.group()}-"]
-            yield Apart(_ENDING.sub("", word[first.end() :]), which, word[first.end() :])
-
-
-def _named_things(text: str, plain: str) -> Iterator[NamedThing]:
-    """Things with a name before them, not where every noun has a capital; the first word of a sentence is no name."""
-    if not _GERMAN.isdisjoint(_WORD.findall(plain)):
-        return
-    for found in itertools.islice(_NAMED.finditer(text), _MOST_WORDS):
-        name, thing = folded(found[1]), folded(found[2])
-        if _is_thing(thing) and not {name, name.removesuffix("s")} & _TIMES and _which(name) is None:
-            yield NamedThing(_ENDING.sub("", thing), name, thing)
-
-
-def _is_thing(word: str) -> bool:
-    is_word = len(word) > 2 and not word[0].isdecimal()  # noqa: PLR2004
-    return is_word and not any(word in words for words in (STOP_WORDS, NOT_ENGLISH, _TIMES))

@@ -6,6 +6,8 @@ What in a question can name one thing: identifiers in any spelling, and single w
 Words of the conversation around it ("can you tell me how we dealt with X in the end") name nothing. They are listed for
 the languages that most questions are in, without accents, as words are compared; they are searched for like others.
 
+Things told from their like by a word beside them: "the north crane", "the Easter concert"; and words of time.
+
 What the words of a question score in a note: the numbers and rules that both searches by words share.
 
 A server counts in arrays and keeps what it counted (`holdfast.index.search.snapshot`); a hook without one asks a single
@@ -18,12 +20,13 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
+from holdfast.model.when import spans as say
 from holdfast.model.words import OPEN_WORDS, STOP_WORDS, folded, folded_words, query_terms, relatives
 
 _ENGLISH = """
@@ -418,3 +421,127 @@ def is_scored(term: Term, rows: int, reached: Callable[[], int]) -> bool:
 def most_rare(total: int) -> int:
     """How many of so many notes may have a word that is rare."""
     return _RARE_AT_LEAST + total // _RARE_SHARE
+
+
+GERMAN = frozenset(
+    """der die das den dem des ein eine einen wer wie wo wann welche welcher welches warum wieviel ist sind hat haben
+    und mit von bei beim zum zur fur nicht wir ich""".split()  # noqa: SIM905
+)
+OFTEN = frozenset(
+    """every each daily weekly hourly nightly monthly yearly annually quarterly twice once times per always never
+    sometimes rarely regularly cron interval weekdays weekends mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays nights jeden jede jedes taglich wochentlich monatlich jahrlich stundlich immer nie einmal zweimal mal
+    chaque quotidien hebdomadaire mensuel toujours jamais fois cada diario semanal mensual siempre nunca vez
+    veces""".split()  # noqa: SIM905
+)
+UNITS = frozenset(folded(word) for word in say.UNITS)
+_SHORT_MONTHS = frozenset(say.SHORT_MONTHS) - {"may", "mar", "jan"}  # words of another sense
+TIMES = (
+    UNITS
+    | OFTEN
+    | {folded(word) for word in (*say.MONTHS, *say.WEEKDAYS, *say.SEASONS)}
+    | _SHORT_MONTHS
+    | set(
+        """today tomorrow yesterday morning afternoon evening night noon midnight early late soon later until since
+        before after while during last next end start beginning recently now currently am pm heute morgen gestern abend
+        nacht mittag mitternacht vor nach wahrend ende anfang demain hier matin soir nuit midi avant apres fin debut
+        hoy manana ayer noche mediodia antes despues when once if as wenn sobald solange quand si tant mientras
+        deadline due uhr clock""".split()  # noqa: SIM905
+    )
+)
+# Words of which a thing is one alone, as in "the north crane": each line is of one sort, and "=" joins words that mean
+# the same. Those with a "-" have the endings of German, French and Spanish adjectives.
+_SORTED_OUT: Final = """
+    north=northern=nord=nordlich-=norte south=southern=sud=sudlich-=sur east=eastern=ost=ostlich-=este
+    west=western=westlich-=ouest=oeste
+    left=link-=gauche=izquierd- right=recht-=droit-=derech-
+    upper=ober-=superieur-=superior lower=unter-=inferieur-=inferior
+    front=vorder-=avant=delanter- back=rear=hinter-=arriere=traser-
+    inner=inside=indoor=internal=intern- outer=outside=outdoor=external=extern-
+    first=erst-=premier-=primer- second=zweit-=deuxieme=segund- third=dritt-=troisieme=tercer- fourth=viert-=cuart-
+    morning=fruh=matin evening=abend=soir night=nacht=nuit=noche afternoon=nachmittag=tarde
+    summer=sommer=ete=verano winter=hiver=invierno spring=fruhling=printemps=primavera autumn=fall=herbst=automne=otono
+    red=rot-=rouge-=rojo-=roja blue=blau-=bleu-=azul green=grun-=vert-=verde yellow=gelb-=jaune-=amarill-
+    black=schwarz-=noir-=negr- white=weiss-=blanc-=blanche brown=braun-=brun-=marron orange
+    grey=gray=grau-=gris- purple=violet=lila pink=rosa
+    big=large=gross-=grand-=gran small=little=klein-=petit-=pequen-
+    old=alt-=vieux=vieille=viej- new=neu-=nouveau=nouvelle=nuev-
+    hot=heiss-=chaud-=caliente cold=kalt-=froid-=fri- warm-
+    production=prod=live staging=stage development=dev test=testing
+    daily=taglich- weekly=wochentlich- monthly=monatlich- quarterly yearly=annual=jahrlich- hourly
+    incoming=inbound outgoing=outbound
+    public private
+    breakfast lunch dinner=supper
+    minimum=min=lowest maximum=max=highest
+    junior senior
+    mother=mutter=mere=madre father=vater=pere=padre sister=schwester=soeur=hermana brother=bruder=frere=hermano
+    monday=montag=lundi=lunes tuesday=dienstag=mardi=martes wednesday=mittwoch=mercredi=miercoles
+    thursday=donnerstag=jeudi=jueves friday=freitag=vendredi=viernes saturday=samstag=samedi=sabado
+    sunday=sonntag=dimanche=domingo
+"""
+_WORDS = re.compile(r"[^\W_]+")
+_ENDING = re.compile(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|es|s)\Z")
+_LEAST_PART = 4  # letters that a word of two parts has after the first
+_MOST_WORDS = 400  # of a text whose neighbours are looked at
+# For each of these words its sort and which of it it is.
+_WHICH: Final[Mapping[str, tuple[int, int]]] = {
+    word: (line, which)
+    for line, words in enumerate(_SORTED_OUT.strip().splitlines())
+    for which, same in enumerate(words.split())
+    for word in same.split("=")
+}
+_FIRST_PART: Final = re.compile(  # of words like "Winterreifen" and "northbound"
+    r"(?:north|nord|south|sud|east|ost|west|upper|ober|unter|vorder|hinter|sommer|summer|winter|nacht|abend)"
+    rf"(?=\w{{{_LEAST_PART}}})"
+)
+_NAMED: Final = re.compile(r"(?<=[^\W_.!?:;] )([A-Z][^\W\d_]{2,})(?:['\u2019]s)? (?=([^\W_]{3,}))")
+
+
+class Apart(NamedTuple):
+    """A thing, by its stem, and which of its sort it is: the "north" one of cranes. `said` is its whole word."""
+
+    thing: str
+    which: tuple[int, int]
+    said: str
+
+
+class NamedThing(NamedTuple):
+    """A thing, by its stem, with a name before it: "Easter" and "concert". `said` is its whole word."""
+
+    thing: str
+    name: str
+    said: str
+
+
+@lru_cache(4096)  # each word of each note that was found is asked for
+def which_of(word: str) -> tuple[int, int] | None:
+    return _WHICH.get(word) or _WHICH.get(f"{_ENDING.sub('', word)}-")
+
+
+def things_apart(plain: str) -> Iterator[Apart]:
+    """Things told apart by a word of a sort beside them, or in one word with them ("Winterreifen")."""
+    words = _WORDS.findall(plain)[:_MOST_WORDS]
+    for place, word in enumerate(words):
+        which = which_of(word)
+        if which:
+            for beside in (place - 1, place + 1 + (words[place + 1 : place + 2] == ["s"])):
+                if 0 <= beside < len(words) and _is_thing(words[beside]):
+                    yield Apart(_ENDING.sub("", words[beside]), which, words[beside])
+        elif first := _FIRST_PART.match(word):
+            which = which_of(first.group()) or _WHICH[f"{first.group()}-"]
+            yield Apart(_ENDING.sub("", word[first.end() :]), which, word[first.end() :])
+
+
+def named_things(text: str, plain: str) -> Iterator[NamedThing]:
+    """Things with a name before them, not where every noun has a capital; the first word of a sentence is no name."""
+    if not GERMAN.isdisjoint(_WORDS.findall(plain)):
+        return
+    for found in itertools.islice(_NAMED.finditer(text), _MOST_WORDS):
+        name, thing = folded(found[1]), folded(found[2])
+        if _is_thing(thing) and not {name, name.removesuffix("s")} & TIMES and which_of(name) is None:
+            yield NamedThing(_ENDING.sub("", thing), name, thing)
+
+
+def _is_thing(word: str) -> bool:
+    is_word = len(word) > 2 and not word[0].isdecimal()  # noqa: PLR2004
+    return is_word and not any(word in words for words in (STOP_WORDS, NOT_ENGLISH, TIMES))

@@ -3,15 +3,19 @@
 Only where every word of it belongs to such a question: "list all decisions in tollgate" asks for a list, "list the
 decisions that slow the build down" has to be searched for. Words of time are taken out before. The words are folded;
 they are English, German, French and Spanish, and of other languages what is short.
+
+And what else it asks for by name: "who is the landlord of the studio?" wants a landlord, which is its head.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from holdfast.model.words import OPEN_WORDS, STOP_WORDS, asks_openly, folded
+from holdfast.model.identifiers import is_content
+from holdfast.model.words import OPEN_WORDS, STOP_WORDS, asks_openly, folded, relatives
 
 
 def _words(text: str) -> frozenset[str]:
@@ -421,3 +425,60 @@ def _is_usual(word: str) -> bool:
 
 def _all_in(text: str, known: frozenset[str]) -> bool:
     return all(part in known for word in _WORD.findall(text) for part in re.split("['-]", word) if part)
+
+
+# --- what is asked for by name --------------------------------------------------------------------
+
+_HEAD = r"((?:[\w-]+ ){0,2}?[\w-]+)"
+_AUXILIARY = "is|are|was|were|do|does|did|has|have|had|will|would|should|can|could|must|may"
+_OF_ONE = (
+    rf"\b(?:what|who)(?:'s| is| are| was| were) (?:the|our|my|your|his|her|their|its) {_HEAD} "
+    r"(?:of|for|in|on|at|to|from|behind|with)\b"
+)
+_ITS = r"\b(?:what|who)(?:'s| is| are| was| were) [^?]{1,40}?'s? ((?:[\w-]+ ?){1,3})\W*\Z"
+_HOW_MANY = rf"\bhow many (?:of (?:the|our|my) )?((?:[\w-]+ ){{1,3}}?)(?:{_AUXILIARY}|on|in|of|for|there|to|from|at)\b"
+_GERMAN = (
+    r"\b(?:wer|was) (?:ist|sind|war|waren) (?:der|die|das|unsere?r?|meine?r?) ((?:\w+ )?\w+) "
+    r"(?:des|der|von|vom|fur|im|in|am|bei)\b"
+)
+_FRENCH = r"\b(?:qui|quel|quelle) (?:est|etait) (?:le |la |l'|notre |mon |ma )((?:\w+ )?\w+) (?:de|du|des|d'|pour)"
+_SPANISH = r"\b(?:quien|cual) (?:es|era) (?:el|la|nuestr[oa]|mi) ((?:\w+ )?\w+) (?:de|del|para)\b"
+_HEADS = [re.compile(each) for each in (_OF_ONE, _ITS, _HOW_MANY, _GERMAN, _FRENCH, _SPANISH)]
+# Nouns by which a question asks for whatever is said of a thing.
+_OPEN_NOUNS = _words(
+    "focus purpose goal goals aim aims reason reasons cause result results outcome status state plan plans idea "
+    "ideas problem problems issue issues trouble difference differences meaning main role topic subject matter deal "
+    "story solution answer decision decisions rule rules policy procedure process approach way ways point points "
+    "thing things kind kinds type types sort name names time times day days date word words best right latest last "
+    "first next current new good bad important default usual person people one responsible charge catch trick fix "
+    "risk risks effect advantage benefit advice opinion view views size number amount count list order location "
+    "place position schedule format structure layout setup strategy arrangement agreement conclusion lesson lessons "
+    "requirement requirements condition conditions background history feeling mood attitude reaction preference "
+    "favourite favorite hobby hobbies interest interests job profession occupation career work relationship "
+    "identity nationality hometown religion diagnosis illness limit limits value values setting settings rate "
+    "frequency capacity"
+)
+_HEAD_WORD = re.compile(r"[^\W_]+")
+_SUFFIX = re.compile(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
+_STEM = 5  # letters with which words of one family begin
+
+
+def head_of(question: str) -> tuple[str, ...]:
+    """The words of what a folded question asks for of a thing, or how many; empty where it asks openly."""
+    for pattern in _HEADS:
+        if found := pattern.search(question):
+            words = [word for word in _HEAD_WORD.findall(found[1]) if is_content(word)]
+            return () if _OPEN_NOUNS.intersection(words) else tuple(words)
+    return ()
+
+
+def is_covered(head: Sequence[str], plain: str) -> bool:
+    """Whether a word of the head, or one of its family, stands in a folded text."""
+    words = frozenset(_HEAD_WORD.findall(plain))
+    if not words.isdisjoint(head):
+        return True
+    stems = {_SUFFIX.sub("", word) for word in words} | {word[:_STEM] for word in words}
+    return any(
+        _SUFFIX.sub("", word) in stems or word[:_STEM] in stems or not words.isdisjoint(relatives(word))
+        for word in head
+    )

@@ -4,6 +4,9 @@
 As in "ok thanks", "what's next?", "what is 2+2?" (empty), and "fix the failing test", "now do the same for the other
 two" (an order). A prompt is one of these only where every word of it is known to name nothing, so one word that is in
 none of the lists makes it a question like any other. Words are folded: without case and accents.
+
+"Write a haiku about rain" is an order too: what is to be made up is in no note, whatever is known of rain. Not so where
+it speaks of what is ours: "write a poem about my daughter".
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import re
 from typing import Literal
 
 from holdfast.model.identifiers import FRAME_WORDS
-from holdfast.model.words import STOP_WORDS, folded, folded_words
+from holdfast.model.words import STOP_WORDS, any_of, folded, folded_words
 
 Idle = Literal["empty", "order"]
 
@@ -186,6 +189,44 @@ _TO_YOU = re.compile(
     r"|puedes )"
 )
 
+# Something is to be made up: what makes it, for whom, what it is, and what says of what.
+_MAKES = """
+    write compose draw sketch paint invent create make tell give sing generate imagine improvise recite draft schreib
+    schreibe dichte mal male zeichne erfinde erfind erzahl erzahle gib ecris ecrivez dessine compose invente raconte
+    imagine escribe escribeme dibuja inventa compon cuenta cuentame crea scrivi disegna componi racconta raccontami
+    escreva desenhe conte schrijf teken verzin vertel napisz narysuj напиши нарисуй придумай сочини расскажи yaz ciz
+"""
+_FOR_WHOM = "up me us mir uns dir moi nous mi nos mij ons mne мне нам bana bize"
+_PIECES = """
+    haiku poem poetry limerick sonnet verse rhyme ballad ode song lyrics lullaby story storie tale fable joke pun
+    riddle essay novel novella monologue slogan tagline tweet picture drawing painting cartoon comic doodle art melody
+    twister acrostic proverb gedicht gedichte lied geschichte marchen witz ratsel aufsatz reim kurzgeschichte bild
+    fabel sonett poeme chanson histoire conte blague devinette dessin poema cancion cuento historia chiste adivinanza
+    dibujo rima fabula poesia canzone storia barzelletta favola disegno cancao piada desenho gedichtje liedje verhaal
+    verhaaltje mop raadsel tekening sprookje wiersz piosenke opowiadanie bajke zart стих стихотворение песню рассказ
+    сказку анекдот шутку загадку хайку siir hikaye sarki fikra masal
+"""
+_SAYS_OF_WHAT = """
+    about on of with in from for where that who which over uber vom von mit fur aus in im sur avec du de des pour qui
+    sobre con para que sul sulla su di com om met z о об про hakkinda please bitte and und et y
+"""
+_NO_PIECE = "the this that these our my your his her their der die das le la el about of from for user success job"
+_MADE_UP = re.compile(
+    r"(?:\W*\b(?:please|bitte|now|jetzt|por favor|s'il te plait|ok|okay|hey)\b)*\W*"
+    r"(?:(?:can|could|would|will) you (?:please )?|(?:kannst|konntest) du (?:bitte )?|peux-tu |puedes )?"
+    rf"(?:{any_of(folded(_MAKES).split())})(?:[- ](?:{any_of(folded(_FOR_WHOM).split())})\b)*"
+    rf"(?: (?!(?:{any_of(_NO_PIECE.split())})\b)[\w'-]+){{0,4}}? (?:{any_of(folded(_PIECES).split())})s?"
+    rf"(?P<rest>\W*\Z|\W+(?:{any_of(folded(_SAYS_OF_WHAT).split())})\b.*)",
+    re.DOTALL,
+)
+_MADE_UP_UNSPACED = re.compile(
+    "(?:写|作|画|编|讲|編|寫|畫|講)(?:一|个|個|首|篇|段|幅|张|張|点|點|我|给)*[^。]{0,12}(?:诗|詩|俳句|故事|歌|笑话|笑話|谜语)"
+    "|(?:俳句|詩|物語|歌|小説|絵|冗談|なぞなぞ)を?(?:一つ|ひとつ)?(?:書い|作っ|描い|詠ん|歌っ|言っ)"
+    "|(?:시|하이쿠|이야기|노래|농담|그림|동화)(?:를|을)? ?(?:하나 )?(?:써|지어|그려|만들어|불러|해)"
+)
+_OURS_UNSPACED = re.compile("我们|我們|我的|咱|私|うち|僕|우리|내 |나의")
+_FOR_SOMEBODY = re.compile(r"\b[A-Z]\w+'s\b|\b(?:for|für|pour|para) [A-Z]")
+
 
 def _words(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in folded_words(text))
@@ -215,10 +256,14 @@ def idle(prompt: str) -> Idle | None:
 
     Returns:
         `empty` where it names nothing at all; `order` where it orders something and names only what every project
-        has; None where it may be a question to memory, or says nothing.
+        has, or something to be made up; None where it may be a question to memory, or says nothing.
     """
     if len(prompt) > _LONGEST:
         return None
+    return "order" if _is_to_be_made_up(prompt) else _names_nothing(prompt)
+
+
+def _names_nothing(prompt: str) -> Idle | None:
     plain = folded(prompt)
     text = _SUM.sub(_without_sum, plain)
     has_sum, orders = text != plain, 0
@@ -237,6 +282,16 @@ def idle(prompt: str) -> Idle | None:
         return None if len(words) == 1 and words[0] not in _ALONE and not has_sum else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
     return None if is_search or _is_question(prompt, words) else "order"
+
+
+def _is_to_be_made_up(prompt: str) -> bool:
+    """Whether a poem, a story, a picture or the like is ordered, and of nothing that is ours."""
+    plain = folded(prompt)
+    if not plain.isascii() and _MADE_UP_UNSPACED.search(plain):
+        return not _ASKS_UNSPACED.search(plain) and not _OURS_UNSPACED.search(plain)
+    found = _MADE_UP.match(plain)
+    words = set(folded_words(found["rest"])) if found else set()
+    return found is not None and words.isdisjoint(_OURS | _ASKS - {"who"}) and not _FOR_SOMEBODY.search(prompt)
 
 
 def asks_something(prompt: str) -> bool:
