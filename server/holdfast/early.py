@@ -304,10 +304,10 @@ class Opening:
         result = self._result(message) if hook is None else self._whispered(hook, message)
         if result is None:
             return False
-        told = f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{result}}}\n'
+        answer = f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{result}}}\n'
         if hook is None:
-            self._answered[request] = told
-        _write(self._sink, told.encode())
+            self._answered[request] = answer
+        _write(self._sink, answer.encode())
         return hook is not None
 
     def _hook(self, message: dict[str, Any]) -> Given | None:
@@ -315,8 +315,8 @@ class Opening:
         asked = message.get("params")
         if message["method"] != "tools/call" or message.keys() - {"params"} != _REQUEST or not isinstance(asked, dict):
             return None
-        given, told = asked.get("arguments"), asked.keys() - {"_meta"}
-        if not self._answers.settings.presence or asked.get("name") != WHISPER or told != {"name", "arguments"}:
+        given, keys = asked.get("arguments"), asked.keys() - {"_meta"}
+        if not self._answers.settings.presence or asked.get("name") != WHISPER or keys != {"name", "arguments"}:
             return None
         if not isinstance(given, dict) or given.keys() - _HOOKED or not _are_texts(given.values()):
             return None

@@ -91,7 +91,7 @@ class _Asking:
     prompt: str
     seen: Shown
     now: str
-    told: dict[str, str] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
     is_blank: bool = False
 
 
@@ -144,7 +144,7 @@ def by_words(given: Mapping[str, str], settings: Settings, claim: Callable[[], b
         sections = _told(asking)
         if not claim():
             raise NotFromIndexError("it took too long")
-        if not asking.is_blank and told_meanwhile(asking.seen, session.add(asking.told, now), asking.told):
+        if not asking.is_blank and told_meanwhile(asking.seen, session.add(asking.shown, now), asking.shown):
             return ""
     text = text_of(sections, new_mark())
     return hook_answer(text, event or "UserPromptSubmit") if text else ""
@@ -263,9 +263,9 @@ def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most:
     question = Question(prompt, asking.space, extraordinary=strange, formed=formed)
     ranked = [item for item in rank(found, question) if item.candidate.id != SELF_ID][:LEVELLED]
     notes = indexed(connection, [item.candidate.id for item in ranked])
-    told = levelled(_doubted(prompt, ranked, notes))
-    ids = [item.candidate.id for item in told if clears(item, asking.space, line)]
-    known = {**asking.seen.texts, **asking.told}
+    fitting = levelled(_doubted(prompt, ranked, notes))
+    ids = [item.candidate.id for item in fitting if clears(item, asking.space, line)]
+    known = {**asking.seen.texts, **asking.shown}
     fresh = [note_id for note_id in ids if known.get(note_id) != digest_of(notes[note_id].note)][:most]
     short = short_ids(connection, fresh)
     entries = [_entry(notes[note_id].note, asking, short[note_id]) for note_id in fresh]
@@ -299,7 +299,7 @@ def _keep(asking: _Asking, sections: tuple[Section, ...], notes: Mapping[str, In
         item = notes[entry.id]
         if not item.mark or _mark_of(asking.settings.home / "memories" / item.path) != item.mark:
             raise NotFromIndexError
-        asking.told[entry.id] = entry.digest
+        asking.shown[entry.id] = entry.digest
 
 
 def _mark_of(path: Path | str) -> str:

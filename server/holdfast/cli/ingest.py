@@ -95,7 +95,7 @@ async def bring_export(
     queue: TranscriptQueue,
     path: Path,
     space: str,
-    told: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
     *,
     dry_run: bool = False,
 ) -> Brought:
@@ -106,7 +106,7 @@ async def bring_export(
         queue: where turns wait.
         path: the export.
         space: for what is made of it.
-        told: how far it is, in conversations.
+        progress: how far it is, in conversations.
         dry_run: only say what is new.
 
     Raises:
@@ -128,7 +128,7 @@ async def bring_export(
                 await queue.add(await without_secrets(ports, new), str(path), space, ports.now)
             brought.conversations += 1
             brought.turns += len(new)
-        told(number, len(conversations))
+        progress(number, len(conversations))
     return brought
 
 
@@ -151,11 +151,11 @@ def run_ingest(options: argparse.Namespace) -> int:
     given = ImportFrom("", options.kind, options.space or who.space or GLOBAL_SPACE, anywhere=True)
     asked = [replace(given, path=str(path)) for path in paths]
     reports = run(settings, lambda memory: _ingest(memory, who, asked, dry=options.dry_run))
-    told = {request.path: report for request, report in zip(asked, reports, strict=True)}
+    found = {request.path: report for request, report in zip(asked, reports, strict=True)}
     if options.json:
-        out().say(as_json([{"path": path, "dry_run": options.dry_run, **asdict(told[path])} for path in told]))
+        out().say(as_json([{"path": path, "dry_run": options.dry_run, **asdict(found[path])} for path in found]))
     else:
-        _tell(out(), told, dry=options.dry_run)
+        _tell(out(), found, dry=options.dry_run)
     return NOTHING if any(report.refused_count for report in reports) else DONE
 
 
@@ -202,8 +202,8 @@ async def _encode(memory: Memory, screen: Screen) -> None:
         tasks.cancel_scope.cancel()
 
 
-def _tell(screen: Screen, told: Mapping[str, ImportReport], *, dry: bool) -> None:
-    for path, report in told.items():
+def _tell(screen: Screen, reports: Mapping[str, ImportReport], *, dry: bool) -> None:
+    for path, report in reports.items():
         verb = "would be stored" if dry else "stored"
         screen.say(
             f"{clean(path)} ({report.kind}): {counted(report.notes, 'note')} {verb}, {report.known:,} known already, "
@@ -243,8 +243,8 @@ def run_ingest_session(options: argparse.Namespace) -> int:
     request = _Request(asked, wanted, options.space or "", options.latest, options.dry_run)
     taken, state = run(settings, lambda memory: _ingest_sessions(memory, request))
     if options.json:
-        told = [{"path": each.path, "turns": each.took.turns, "refused": each.took.refused} for each in taken]
-        out().say(as_json({"sessions": told, "waiting": state.turns, "dropped": state.dropped}))
+        sessions = [{"path": each.path, "turns": each.took.turns, "refused": each.took.refused} for each in taken]
+        out().say(as_json({"sessions": sessions, "waiting": state.turns, "dropped": state.dropped}))
     else:
         _tell_taken(out(), taken, state, "would be taken in" if options.dry_run else "taken in")
     return DONE if any(each.took.turns for each in taken) else NOTHING
@@ -288,7 +288,7 @@ async def _ingest_sessions(memory: Memory, request: _Request) -> tuple[list[Sess
             taken = [await _take(ports, queue, path, request, screen) for path in paths]
         else:
             taken = await take_sessions(
-                ports, queue, request.wanted, told=lambda done, total: screen.progress(done, total, "sessions")
+                ports, queue, request.wanted, progress=lambda done, total: screen.progress(done, total, "sessions")
             )
         return taken, await queue.state()
 
@@ -302,21 +302,21 @@ async def _take(ports: Ports, queue: TranscriptQueue, path: str, request: _Reque
     if not is_export(Path(path)):
         return Session(path, await take_in(ports, queue, path, request.space))
 
-    def told(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         screen.progress(done, total, "conversations")
 
-    brought = await bring_export(ports, queue, Path(path), request.space, told, dry_run=request.dry_run)
+    brought = await bring_export(ports, queue, Path(path), request.space, progress, dry_run=request.dry_run)
     later = f"{brought.later:,} conversations find no room: distil some, then call again." if brought.later else ""
     return Session(path, Took(brought.turns, not brought.later, later))
 
 
 def _tell_taken(screen: Screen, taken: Sequence[Session], state: Waiting, verb: str) -> None:
-    told = [each for each in taken if each.took.turns or each.took.refused]
-    for each in told[:_MOST_TOLD]:
+    shown = [each for each in taken if each.took.turns or each.took.refused]
+    for each in shown[:_MOST_TOLD]:
         became = f"{counted(each.took.turns, 'turn')} {verb}." if each.took.turns else ""
         screen.say(f"{clean(each.path)}: {became} {each.took.refused}".rstrip())
-    if len(told) > _MOST_TOLD:
-        screen.say(f"and {len(told) - _MOST_TOLD:,} more sessions")
-    if not told:
+    if len(shown) > _MOST_TOLD:
+        screen.say(f"and {len(shown) - _MOST_TOLD:,} more sessions")
+    if not shown:
         screen.say("Nothing new was said.")
     screen.say(f'{counted(state.turns, "turn")} wait to be distilled: tell your agent "tend the memory".')

@@ -117,8 +117,8 @@ def remembered(screen: Screen, shape: Shape) -> None:
 def recalled(screen: Screen, shape: Shape) -> None:
     window = shape["read_as"]
     if window["after"] or window["before"]:
-        told = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
-        screen.say(screen.paint(told, "dim"))
+        span = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
+        screen.say(screen.paint(span, "dim"))
     if shape["total"] is not None:
         screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
     elif not shape["results"] and not shape["omitted"]["count"]:
@@ -184,8 +184,8 @@ def counts(screen: Screen, shape: Shape) -> None:
     screen.say(f"{counted(shape['notes'], 'note')}{old} in {shape['home']}")
     for kind in ("spaces", "types", "tiers"):
         counts = sorted(shape[kind].items(), key=lambda item: (-item[1], item[0]))
-        told = ", ".join(f"{clean(name)} {count:,}" for name, count in counts) or "none"
-        screen.say(f"  {'current ' if old else ''}{kind}: {told}")
+        listed = ", ".join(f"{clean(name)} {count:,}" for name, count in counts) or "none"
+        screen.say(f"  {'current ' if old else ''}{kind}: {listed}")
     screen.say(f"  quarantined: {shape['quarantined']:,}")
     if shape["pending_vectors"]:
         screen.say(f"  waiting for a vector: {shape['pending_vectors']:,}")
@@ -196,10 +196,10 @@ def _heading(screen: Screen, hit: Shape) -> str:
     when = (hit["event_time"] or hit["created"])[:10]
     marks = (" weak match" if hit["weak"] else "") + (" outdated" if hit["outdated"] else "")
     marks += f" ({hit['belief']})" if "belief" in hit else ""
-    told = f"{hit['type']}, {hit['space']}, {when}, relevance {hit['relevance']:.2f}"
+    about = f"{hit['type']}, {hit['space']}, {when}, relevance {hit['relevance']:.2f}"
     return (
         f"{screen.paint(hit['id'], 'cyan')}  {screen.paint(clean(hit['title']), 'bold')}\n"
-        f"{_INDENT}{screen.paint(told, 'dim')}{screen.paint(marks, 'yellow') if marks else ''}"
+        f"{_INDENT}{screen.paint(about, 'dim')}{screen.paint(marks, 'yellow') if marks else ''}"
     )
 
 
@@ -348,12 +348,12 @@ async def _server(folder: Path, home: Path) -> AsyncIterator[tuple[Client[Any], 
     from fastmcp import Client  # noqa: PLC0415 - after its settings
     from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
 
-    told = folder / "process-id"
+    process_id = folder / "process-id"
     others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}  # for another memory
     environment = {**others, "HOLDFAST_HOME": str(home), "HOLDFAST_SPACE": SPACE}
-    transport = StdioTransport(sys.executable, ["-c", _SERVER, str(told)], env=environment, keep_alive=False)
+    transport = StdioTransport(sys.executable, ["-c", _SERVER, str(process_id)], env=environment, keep_alive=False)
     async with Client(transport) as client:
-        yield client, lambda: int(told.read_text())
+        yield client, lambda: int(process_id.read_text())
 
 
 async def _call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

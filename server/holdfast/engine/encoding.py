@@ -172,8 +172,8 @@ def _progress(
     row: SetRow, pending: int, notes: int, own: Sequence[VectorSet], answering: Collection[str | None]
 ) -> Progress:
     wanted = next((each for each in own if each.key == row.key), None)
-    told = wanted or read_set(row.described)
-    provider, model, dimension = (told.provider, told.model, told.dimension) if told else ("", "", 0)
+    known = wanted or read_set(row.described)
+    provider, model, dimension = (known.provider, known.model, known.dimension) if known else ("", "", 0)
     return Progress(
         row.key, provider, model, dimension, notes - pending, notes, row.ready, wanted is not None, row.key in answering
     )
@@ -391,8 +391,8 @@ def count_unencoded(view: IndexView, ports: Ports, vector: QueryVector | None) -
 def vector_in(ports: Ports, key: str, vector: bytes) -> QueryVector | None:
     """A vector of an earlier question with its set's background; None where that set is not known here."""
     own = identity(ports.encoder)
-    told = (read_set(row.described) for row in ports.index.vector_sets if row.key == key)
-    made_with = own if own is not None and own.key == key else next(told, None)
+    described = (read_set(row.described) for row in ports.index.vector_sets if row.key == key)
+    made_with = own if own is not None and own.key == key else next(described, None)
     return _query_vector(made_with, vector) if made_with else None
 
 

@@ -99,9 +99,9 @@ class Memory:
         """Have this run in the background too, as long as the memory does; begun anew where it fails."""
         self._beside.append(work)
 
-    def tell_catching_up(self, told: Callable[[float], None]) -> None:
+    def tell_catching_up(self, observer: Callable[[float], None]) -> None:
         """Have this told how many seconds the index took to know all notes, at each request."""
-        self._caught_up = told
+        self._caught_up = observer
 
     @property
     def feed(self) -> Feed | None:

@@ -60,12 +60,12 @@ class Tips:
     def add(self, tip: Tip) -> None:
         self._waiting.append(tip)
 
-    async def take(self, told: TellsOnce) -> str:
+    async def take(self, memory: TellsOnce) -> str:
         """The next sentence, unless it was told before; empty where there is none."""
         while self._waiting:
             tip = self._waiting.popleft()
             try:
-                if await told.tell_once(tip.name):
+                if await memory.tell_once(tip.name):
                     return tip.sentence
             except StorageError:
                 return ""  # no answer fails for that

@@ -198,9 +198,9 @@ def _in_sections(whole: Arrival, of: str, names: LinkTargets) -> Item:
     keys = [f"{whole.key}#{section.key}" for section in found.sections]
     title = found.title if whole.title == _title(whole.content, path) and found.title else whole.title
     listed = [" / ".join((*each.above, each.title)) for each in found.sections if each.part_of is None]
-    told = "\n".join(["Sections:", "", *(f"- {name}" for name in listed)])
+    contents = "\n".join(["Sections:", "", *(f"- {name}" for name in listed)])
     ties, _ = _ties(found.opening, path, of, names)
-    first = replace(whole, title=title, content=f"{found.opening or title}\n\n{told}", ties=ties)
+    first = replace(whole, title=title, content=f"{found.opening or title}\n\n{contents}", ties=ties)
     parts = [first]
     for place, section in enumerate(found.sections):
         around = [Tie(whole.key if section.part_of is None else keys[section.part_of], "part_of")]
@@ -283,10 +283,10 @@ def _ties(content: str, path: str, of: str, names: LinkTargets) -> tuple[tuple[T
             lost[link.strip()] = None
         elif target != path:
             ties.setdefault(target, Tie(of + target))
-    told = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_TOLD]]
+    notices = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_TOLD]]
     if len(lost) > _MOST_TOLD:
-        told.append(f"links that lead to no file of this folder, besides these: {len(lost) - _MOST_TOLD:,}")
-    return tuple(ties.values()), tuple(told)
+        notices.append(f"links that lead to no file of this folder, besides these: {len(lost) - _MOST_TOLD:,}")
+    return tuple(ties.values()), tuple(notices)
 
 
 MOST_TOLD: Final = 100_000  # files that one look tells of; the next one tells of others

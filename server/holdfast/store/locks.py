@@ -433,8 +433,8 @@ def _holder_of(path: Path) -> int:
     """The process that holds a lock file; 0 where the system does not tell."""
     try:
         inode = path.stat().st_ino
-        told = [line.split() for line in _OWN_LOCKS.read_text("ascii").splitlines()]
+        locks = [line.split() for line in _OWN_LOCKS.read_text("ascii").splitlines()]
     except (OSError, UnicodeDecodeError):
         return 0
-    held = (words for words in told if words[1] == "FLOCK" and words[5].endswith(f":{inode}"))
+    held = (words for words in locks if words[1] == "FLOCK" and words[5].endswith(f":{inode}"))
     return next((int(words[4]) for words in held if words[4].isdigit()), 0)

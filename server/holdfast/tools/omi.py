@@ -223,8 +223,8 @@ def _add_memory_recall(server: FastMCP, served: ServedMemory) -> None:
         who = served.caller(context)
         found = await answered(served.memory.attend(lambda ports: memory_recall(ports, who, request)))
         shapes, notices = _shapes(found)
-        told = (*notices, *found.notices[:1], *map(below_line, found.below), *found.notices[1:])
-        return omi_value(shapes, told, stored=True, event_id=found.event_id)
+        lines = (*notices, *found.notices[:1], *map(below_line, found.below), *found.notices[1:])
+        return omi_value(shapes, lines, stored=True, event_id=found.event_id)
 
 
 def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:

@@ -64,10 +64,10 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     mark, room = new_mark(), Room(outcome.budget.text)
     heading = heading_of(outcome, caller)
     room.need(heading)
-    told = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
-    room.need(*told)
+    notices = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
+    room.need(*notices)
     if not outcome.hits:
-        return "\n".join([heading, *told])
+        return "\n".join([heading, *notices])
     rule = trust_rule(mark, each=True)
     room.need(fenced("", mark), rule, WHOLE)
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
@@ -81,8 +81,8 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     if any(hit.shown.cut for hit, _ in shown):
         after.append(WHOLE)
     if not lines:
-        return "\n".join([heading, *after, *told])
-    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *told])
+        return "\n".join([heading, *after, *notices])
+    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *notices])
 
 
 def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
@@ -162,11 +162,11 @@ def heading_of(outcome: Recalled, caller: Caller) -> str:
 
 def _list_heading(outcome: Recalled, listing: Listing) -> str:
     """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
-    told = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
-    end = listing.offset + told
-    if listing.total <= told:
+    count = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
+    end = listing.offset + count
+    if listing.total <= count:
         return f"{listing.described}."
-    shown = f"{told} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
+    shown = f"{count} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
     onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
     return f"{listing.described}; {shown}{onwards}."
 
@@ -246,9 +246,9 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     relevance = f"{worth:.2f}".removesuffix(".00").removeprefix("0") or "0"
     how = "listed" if hit.listed else relevance
     later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
-    told = (hit.ranked.doubt, hit.belief, later)
+    remarks = (hit.ranked.doubt, hit.belief, later)
     said = "".join(
-        f" {text}" for text in (retired, *(f"({short(each, LINE_TOKENS)})" for each in told if each)) if text
+        f" {text}" for text in (retired, *(f"({short(each, LINE_TOKENS)})" for each in remarks if each)) if text
     )
     return f"{mark} {note.id} {note.type} {note.happened[:10]} {how}{where}{doubt}{cut}{said}"
 
@@ -332,8 +332,8 @@ def _without_details(hit: Hit, shape: results.RecallHit) -> results.RecallHit:
 
 def _remarks(hit: Hit) -> str:
     """What is to be known of a hit beside how it was found: that it is retired, why it is doubtful or stands here."""
-    told = (retired_line(hit.note), *hit.ranked.also, hit.ranked.doubt)
-    return "; ".join(filter(None, (beginning(each, LINE_TOKENS * 2) for each in told)))
+    remarks = (retired_line(hit.note), *hit.ranked.also, hit.ranked.doubt)
+    return "; ".join(filter(None, (beginning(each, LINE_TOKENS * 2) for each in remarks)))
 
 
 def _line_shape(hit: Hit, caller: Caller) -> results.RecallHit:
@@ -346,8 +346,8 @@ def _line_shape(hit: Hit, caller: Caller) -> results.RecallHit:
         shape["space"] = note.space
     if note.is_outdated:
         shape["outdated"] = True
-    told = filter(None, (retired_line(note), beginning(hit.ranked.doubt, LINE_TOKENS)))
-    if why := "; ".join(told):
+    remarks = filter(None, (retired_line(note), beginning(hit.ranked.doubt, LINE_TOKENS)))
+    if why := "; ".join(remarks):
         shape["why"] = why
     return _standing(hit, shape)
 
@@ -430,8 +430,8 @@ def remembered(outcome: Outcome, space_from: str) -> Rendered:
     }
     verb = "Already stored" if isinstance(outcome, Duplicate) else "Stored"
     lines = [f"{verb}: {note.id} [{note.type}] {short(note.title, TITLE_TOKENS)} (space {note.space}, {space_from})"]
-    told = (link for link in linked if link.type != "preceded_by")  # that it came after another one says nothing of it
-    lines += [f"Linked: {link.type} {link.id} {short(link.title, LINE_TOKENS)}" for link in told]
+    shown = (link for link in linked if link.type != "preceded_by")  # that it came after another one says nothing of it
+    lines += [f"Linked: {link.type} {link.id} {short(link.title, LINE_TOKENS)}" for link in shown]
     lines += [f"Similar ({item.relevance:.2f}): {item.id} {short(item.title, LINE_TOKENS)}" for item in similar]
     return _answer([*lines, *undo_hint(outcome.change_id), *notice_lines(notices)], dict(structured))
 

@@ -171,8 +171,8 @@ async def _self(ports: Ports, _caller: Caller, _given: str, mark: str) -> Render
 async def _context(ports: Ports, caller: Caller, given: str, mark: str) -> RenderedPage:
     if ports.presence is not None:
         at_work = replace(caller, space=space_named("space", given))
-        told = text_of((await brief(ports, at_work, browse.CONTEXT_TOKENS)).sections, mark)
-        return RenderedPage(f"{told or 'Nothing is stored yet.'}\n")
+        known = text_of((await brief(ports, at_work, browse.CONTEXT_TOKENS)).sections, mark)
+        return RenderedPage(f"{known or 'Nothing is stored yet.'}\n")
     space, found = await browse.context(ports, given)
     return standing(f"What matters in space {space}: core notes, then the latest", found, mark)
 

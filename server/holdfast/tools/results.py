@@ -243,10 +243,10 @@ def beside(answer: ToolResult, notices: Sequence[str]) -> ToolResult:
         return answer
     texts = [block.text for block in answer.content if isinstance(block, TextContent)]
     structured = dict(answer.structured_content or {})
-    told = fitting_notices(notices)
-    structured["notices"] = [*structured.get("notices", ()), *told]
+    fitting = fitting_notices(notices)
+    structured["notices"] = [*structured.get("notices", ()), *fitting]
     return ToolResult(
-        content="\n".join([*texts, *notice_lines(told)]),
+        content="\n".join([*texts, *notice_lines(fitting)]),
         structured_content=structured,
     )
 

@@ -289,9 +289,9 @@ LIST_TOKENS = 3000  # of each list in the report
 def _fitting(shape: dict[str, Any]) -> dict[str, Any]:
     """The report with as many warnings, problems and names of files as there is room for."""
     topology, details = dict(shape["topology"]), dict(shape["details"])
-    for told, name in ((topology, "warnings"), (details, "problems"), (details, "checked")):
+    for part, name in ((topology, "warnings"), (details, "problems"), (details, "checked")):
         room = Room(LIST_TOKENS)
-        told[name] = [item for item in told[name] if room.take_json(item)]
+        part[name] = [item for item in part[name] if room.take_json(item)]
     return {**shape, "topology": topology, "details": details}
 
 

@@ -356,13 +356,13 @@ def _links(note: Note, arrived: Note, own: set[str]) -> tuple[Link, ...]:
 
 def _marked(plan: _Plan, data: bytes, note: Note) -> bytes:
     """A note's file with what a later import needs to know: the text that came; in that of the whole the sections."""
-    told: dict[str, object] = {IMPORTED_TEXT: digest(note.content)}
+    values: dict[str, object] = {IMPORTED_TEXT: digest(note.content)}
     if note.id not in plan.sections:
-        told[IMPORTED_SECTIONS] = plan.sections
-    return parse(data).with_values(told).render()
+        values[IMPORTED_SECTIONS] = plan.sections
+    return parse(data).with_values(values).render()
 
 
 def _sections_of(whole: Stored) -> list[str]:
     """The sections that came with the note of a whole; none where it came without."""
-    told = whole.document.values.get(IMPORTED_SECTIONS)
-    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+    sections = whole.document.values.get(IMPORTED_SECTIONS)
+    return [each for each in sections if isinstance(each, str)] if isinstance(sections, list) else []

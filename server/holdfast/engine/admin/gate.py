@@ -199,7 +199,7 @@ async def journalled(
     memory: Attending,
     call: AdminCall,
     verb: Callable[[Ports], Awaitable[Answer]],
-    told: Callable[[Answer], Mapping[str, object]] = lambda _: {},
+    detail: Callable[[Answer], Mapping[str, object]] = lambda _: {},
 ) -> Journalled[Answer]:
     """Make an admin call, and tell the journal once, however many tries it took, how it ended.
 
@@ -210,7 +210,7 @@ async def journalled(
         memory: the memory.
         call: who calls what.
         verb: what it does.
-        told: more keys for the line, of an answer.
+        detail: more keys for the line, of an answer.
     """
     try:
         answer = await (memory.attend_folder(verb) if call.anywhere else memory.attend(verb))
@@ -219,7 +219,7 @@ async def journalled(
         if notices:
             raise error.also(*notices) from error
         raise
-    return Journalled(answer, await write_outcome(memory, call, {"outcome": "done", **told(answer)}))
+    return Journalled(answer, await write_outcome(memory, call, {"outcome": "done", **detail(answer)}))
 
 
 async def write_outcome(memory: Attending, call: AdminCall, outcome: Mapping[str, object]) -> tuple[str, ...]:

@@ -138,8 +138,8 @@ async def import_memory(
     except HoldfastError as error:
         notices = await write_outcome(memory, call, {"outcome": type(error).__name__})
         raise _broken_off(error, report, request, notices) from error
-    told = {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
-    return Imported(report, confirm, await write_outcome(memory, call, {"outcome": "done", **told}))
+    counts = {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
+    return Imported(report, confirm, await write_outcome(memory, call, {"outcome": "done", **counts}))
 
 
 def _broken_off(

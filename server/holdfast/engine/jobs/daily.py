@@ -251,8 +251,8 @@ async def record_run(ports: Ports, run: JobRun) -> JournalRecord:
     Raises:
         StorageError: the journal cannot be written.
     """
-    told = Ran(run.name, run.outcome, run.changed, run.milliseconds)
-    line = JournalRecord(JOB, run.at, HOUSE.principal, HOUSE.source, job=told)
+    ran = Ran(run.name, run.outcome, run.changed, run.milliseconds)
+    line = JournalRecord(JOB, run.at, HOUSE.principal, HOUSE.source, job=ran)
     return replace(line, seq=await ports.store.record(line))
 
 
@@ -470,8 +470,8 @@ async def purge_forgotten(ports: Ports) -> int:
         return 0
     texts = {record.change or "": [file.before for file in record.files if file.before] for record in due}
     gone = await ports.upkeep.purge_trash(texts)
-    told = tuple(texts)
-    await ports.store.record(JournalRecord(FORGOTTEN, ports.now, HOUSE.principal, HOUSE.source, forgotten=told))
+    changes = tuple(texts)
+    await ports.store.record(JournalRecord(FORGOTTEN, ports.now, HOUSE.principal, HOUSE.source, forgotten=changes))
     return gone
 
 

@@ -118,8 +118,8 @@ class IntegrityReport:
     def _links(self) -> list[str]:
         """What is unusual about the links, in sentences."""
         cores, orphans = self.topology.sudden_cores, self.topology.orphan_nodes
-        told = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day."] if cores else []
-        return [*told, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else told
+        warnings = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day."] if cores else []
+        return [*warnings, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,23 +209,23 @@ class KnownPages:
 async def known_pages(ports: Ports) -> KnownPages:
     """How all pages are to look. Only what the index does not know yet is read, and without a lock."""
     known = await ports.index.read(lambda view: view.known_journal())
-    told = await ports.store.page_records(known.place) if known.place else None
-    if told is not None:
+    read = await ports.store.page_records(known.place) if known.place else None
+    if read is not None:
         void = JournalRecord(void=tuple(known.void))  # what is told of a change before its end is told again
-        lines = [line for line in told[0] if line.seq > known.pages_seq]
-        return KnownPages(told[1], baselines([void, *lines], known.pages))
-    told = await ports.store.page_records("")  # the journal is not the one that the index knows
-    if told is None:
+        lines = [line for line in read[0] if line.seq > known.pages_seq]
+        return KnownPages(read[1], baselines([void, *lines], known.pages))
+    read = await ports.store.page_records("")  # the journal is not the one that the index knows
+    if read is None:
         raise StorageError("The journal is being replaced.", "Call again in a moment.")
-    return KnownPages(told[1], baselines(told[0]))
+    return KnownPages(read[1], baselines(read[0]))
 
 
 async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
     """The same with what was told since."""
-    told = await ports.store.page_records(known.place)
-    if told is None or any(line.void for line in told[0]):
+    read = await ports.store.page_records(known.place)
+    if read is None or any(line.void for line in read[0]):
         return await known_pages(ports)
-    return KnownPages(told[1], baselines(told[0], known.pages))
+    return KnownPages(read[1], baselines(read[0], known.pages))
 
 
 async def first_look(ports: Ports) -> None:

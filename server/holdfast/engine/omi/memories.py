@@ -194,9 +194,9 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     stages.tell("recalled", hits=len(memories), related=0)
     beliefs = await standings(ports, [item.note for item in memories])
     memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
-    stances = [f"{note_id} is a belief, {told}." for note_id, told in beliefs.items()]
-    told = (_line_told(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
-    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget, below)
+    stances = [f"{note_id} is a belief, {stands}." for note_id, stands in beliefs.items()]
+    notices = (_line_told(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
+    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in notices if text), budget, below)
 
 
 def check_memory_type(given: str) -> None:
@@ -296,16 +296,16 @@ async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
     for row, _ in rows:
         together.setdefault(row.change, set()).add(row.note)
     moved = await _moved(ports, [row for row, _ in rows if row.op == "belief_update"], notes, together)
-    told = [
+    events = [
         _change(row, notes.get(row.note), together[row.change], moved, first=first)
         for row, first in reversed(rows)
         if row.note != SELF_ID
     ]
     wanted = LinesWanted(MOST_CONTRADICTIONS, ops=[CONTRADICTION])
     opposed = await whole(ports, await look_back(ports, lambda view: view.lines(wanted)))
-    told += [_named(event) for line in reversed(opposed) for event in read_contradictions(line.record)]
-    told += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
-    return sorted(told, key=lambda event: str(event["timestamp"]))
+    events += [_named(event) for line in reversed(opposed) for event in read_contradictions(line.record)]
+    events += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
+    return sorted(events, key=lambda event: str(event["timestamp"]))
 
 
 def _change(
@@ -361,8 +361,8 @@ async def _moved(
 
 def _recall(event: RecallEvent) -> dict[str, Any]:
     best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
-    told = MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at, metadata={"event_id": event.id})
-    return _named(told)
+    recalled = MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at, metadata={"event_id": event.id})
+    return _named(recalled)
 
 
 def _named(event: Event) -> dict[str, Any]:

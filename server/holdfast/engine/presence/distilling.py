@@ -124,10 +124,10 @@ async def distil(
         groups |= {piece: groups.get(piece, []) for piece in shown or ()}
     for piece_id, group in groups.items():
         if shown is not None and piece_id not in shown:
-            told = [each.outcome("rejected", "This piece was not shown in this batch.") for each, _ in group]
+            judged = [each.outcome("rejected", "This piece was not shown in this batch.") for each, _ in group]
         else:
-            told = await _of_piece(memory, piece_id, group, dry_run=work.dry_run)
-        outcomes |= {outcome.item: outcome for outcome in told}
+            judged = await _of_piece(memory, piece_id, group, dry_run=work.dry_run)
+        outcomes |= {outcome.item: outcome for outcome in judged}
     return [outcomes[each.name] for each, _ in named]
 
 
@@ -158,9 +158,9 @@ async def _apply(
             raise VerdictRefusedError(
                 "skipped", "This piece does not wait any more: somebody has judged it, or it was too old."
             )
-        told = [await _checked(ports, each, piece, item) for each, item in group]
-        good = [item for item in told if isinstance(item, _Good)]
-        outcomes = [item.outcome if isinstance(item, _Good) else item for item in told]
+        checked = [await _checked(ports, each, piece, item) for each, item in group]
+        good = [item for item in checked if isinstance(item, _Good)]
+        outcomes = [item.outcome if isinstance(item, _Good) else item for item in checked]
         if dry_run:
             return outcomes
         is_judged = all(outcome.status in ("applied", "skipped") for outcome in outcomes)

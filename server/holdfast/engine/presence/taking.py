@@ -156,7 +156,7 @@ async def take_sessions(
     wanted: Wanted,
     *,
     seen: dict[Path, tuple[float, int]] | None = None,
-    told: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Session]:
     """Read what is new in all sessions of a kind into the queue, the oldest first.
 
@@ -165,7 +165,7 @@ async def take_sessions(
         queue: where turns wait.
         wanted: which.
         seen: how files looked when nothing was new in them, which need no second look; brought up to date.
-        told: how far it is, in files.
+        progress: how far it is, in files.
     """
     now = ports.clock().timestamp()
     oldest = None if wanted.hours is None else now - wanted.hours * 3600
@@ -175,7 +175,7 @@ async def take_sessions(
     for number, (path, changed, size) in enumerate(files, 1):
         if now - changed < wanted.still:
             continue
-        told(number, len(files))
+        progress(number, len(files))
         if await _is_wanted(queue, path, wanted, is_old=oldest is not None and changed < oldest):
             taken.append(Session(str(path), await take_in(ports, queue, str(path))))
             if taken[-1].took.is_unreadable:  # it is looked at again, though it looks the same

@@ -290,8 +290,8 @@ class Reconciler:
         if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
             known = await self.ports.index.files()
             closed = tuple(f"{path}/" for path, entry in entries.items() if entry.kind == "closed")
-            told = {path for path, row in known.items() if row.problem and path.startswith(closed)}
-            await self._take_in({}, known.keys() - entries.keys() - told)
+            known_problems = {path for path, row in known.items() if row.problem and path.startswith(closed)}
+            await self._take_in({}, known.keys() - entries.keys() - known_problems)
         self._count = len(entries)
         self._young = {path for path in young if is_young(entries[path].signature, wall)}
         seen = {} if self.ports.store.watches else entries

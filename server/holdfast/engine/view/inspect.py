@@ -90,7 +90,7 @@ async def inspect(ports: Ports, caller: Caller, question: str, space: str | None
         ports, caller, asking, [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
     )
     window = None if found.elsewhen else found.window or asking.window
-    told = (*reading_of(asking, found), notice, *standing, unrated)
+    said = (*reading_of(asking, found), notice, *standing, unrated)
     return Inspected(
         hits=_explained(found, whole),
         held=_held(asking, found, whole),
@@ -103,7 +103,7 @@ async def inspect(ports: Ports, caller: Caller, question: str, space: str | None
         by_meaning=(asking.vector or asking.beside) is not None,
         described=found.listing.described if found.listing else "",
         event_id=event,
-        notices=tuple(text for text in told if text),
+        notices=tuple(text for text in said if text),
     )
 
 

@@ -106,10 +106,10 @@ def _shown(
     ports: Ports,
     caller: Caller,
     change: ChangedNotes,
-    told: tuple[LineRow | None, JournalRecord | None],
+    records: tuple[LineRow | None, JournalRecord | None],
     notes: Mapping[str, IndexedNote],
 ) -> ChangeShown:
-    row, line = told
+    row, line = records
     undone_by = row.undone_by if row else None
     is_young = abs(ports.clock() - moment(change.at)) <= OWN_FOR
     ids: Sequence[str] = _told_of(change)

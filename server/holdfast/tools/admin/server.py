@@ -265,10 +265,10 @@ def _add_backup(server: FastMCP[Any], served: ServedMemory) -> None:
         backup = done.answer
         missing = len(backup.left_out)
         notices = [f"Left out, for it is no readable file: {counted(missing, 'thing')}."] if missing else []
-        told = f"Backup {backup.backup_id}: {counted(backup.file_count, 'file')}, {counted(backup.file_size, 'byte')}."
+        text = f"Backup {backup.backup_id}: {counted(backup.file_count, 'file')}, {counted(backup.file_size, 'byte')}."
         made = {"created": backup.created_at, "files": backup.file_count, "size": backup.file_size}
         shape = filled(BackupResult, backup, **made, notices=notices)
-        return said(" ".join([told, *notices]), shape, done.notices)
+        return said(" ".join([text, *notices]), shape, done.notices)
 
 
 def _add_restore_backup(server: FastMCP[Any], served: ServedMemory) -> None:
@@ -303,21 +303,21 @@ def _add_accept_integrity(server: FastMCP[Any], served: ServedMemory) -> None:
     ) -> ToolResult:
         who = served.caller(context)
         accepted = await answered(served.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
-        told = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
-        return said(told, AcceptResult(accepted=list(accepted)))
+        text = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
+        return said(text, AcceptResult(accepted=list(accepted)))
 
 
 def _would(outcome: DryRun) -> ToolResult:
     effect, backup = outcome.effect, outcome.backup
     strange = f"Left where they are, in the backup: {counted(effect.strange, 'file')} that a database has no place for."
     notices = [strange] if effect.strange else []
-    told = (
+    text = (
         f"Nothing was changed yet. {backup.backup_id} of {backup.created_at} is whole. Restoring it brings back "
         f"{counted(effect.back, 'file')}, changes {effect.changed:,}, takes away {effect.gone:,} and leaves "
         f"{effect.same:,} as they are. To do it, call again within five minutes with confirm={outcome.confirm}."
     )
     return said(
-        " ".join([told, *notices]),
+        " ".join([text, *notices]),
         filled(
             RestoreResult,
             outcome,

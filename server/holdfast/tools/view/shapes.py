@@ -246,10 +246,10 @@ def _pairs(pairs: Iterable[Pair]) -> list[ShownPair]:
 
 def _proposal(proposal: Proposal) -> ShownProposal:
     """A proposal with what its verdict says; the keys of verdicts differ by kind."""
-    told: Mapping[str, Any] = asdict(proposal.verdict)
+    values: Mapping[str, Any] = asdict(proposal.verdict)
 
     def said(*names: str) -> str:
-        return str(next((told[name] for name in names if told.get(name)), ""))
+        return str(next((values[name] for name in names if values.get(name)), ""))
 
     return filled(
         ShownProposal,
