@@ -400,10 +400,10 @@ def _differences(before: Note, after: Note) -> list[tuple[str, bool]]:
 
 def _kept(after: Note, given: Note) -> list[str]:
     """What the note has otherwise than it was told now."""
-    told = [
+    kept = [
         ("its title", given.title not in (after.title, title_of(given.content))),
         (f"tier {after.tier}", given.tier not in (after.tier, _PLAIN_TIER)),
         (f"confidence {after.confidence:g}", given.confidence != after.confidence),
         ("the session that it was stored in", given.session not in (None, after.session)),
     ]
-    return [f"it keeps {name}" for name, differs in told if differs]
+    return [f"it keeps {name}" for name, differs in kept if differs]

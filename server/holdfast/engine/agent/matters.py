@@ -213,13 +213,13 @@ def current_first(
         folding: whether what gives way is no longer a hit of its own.
     """
     heads, leads = _heads(looked, matters, frozenset(naming))
-    told: dict[str, Ranked] = {}
+    placed: dict[str, Ranked] = {}
     behind: dict[str, list[str]] = {}
     under_way: set[str] = set()
 
     def tell(item: Ranked) -> None:
         end = item.candidate.id
-        if end in told or end in under_way:
+        if end in placed or end in under_way:
             return
         under_way.add(end)
         ahead = heads.get(end) or leads.get(end)
@@ -228,11 +228,11 @@ def current_first(
         if folding and end in heads and len(behind.get(heads[end], ())) < MOST_EARLIER:
             behind.setdefault(heads[end], []).append(end)
         else:
-            told[end] = item
+            placed[end] = item
 
     for item in shown:
         tell(item)
-    return [Led(item, tuple(behind.get(end, ()))) for end, item in told.items()]
+    return [Led(item, tuple(behind.get(end, ()))) for end, item in placed.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,14 +320,14 @@ def opposed_pairs(
             return False
         return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
 
-    told = []
+    found = []
     for one, other in combinations([note for note in notes if takes_sides(note.content)], 2):
         pattern = opposition(one.content, other.content)
         if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
             pattern = close
         if pattern is not None:
-            told.append(Contradiction(one.id, other.id, pattern))
-    return told
+            found.append(Contradiction(one.id, other.id, pattern))
+    return found
 
 
 def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:

@@ -303,8 +303,8 @@ class SaidTexts:
         whole = tuple(step for part in parts for step in known[part])
         if whole:
             self._whole.add(whole)
-        told = [known[part] for part in parts if _is_telling(known[part])]
-        for steps in told or ([whole] if _is_telling(whole) else []):  # what has all of it has each sentence of it
+        telling = [known[part] for part in parts if _is_telling(known[part])]
+        for steps in telling or ([whole] if _is_telling(whole) else []):  # what has all of it has each sentence of it
             self._sentences[steps[:_TELLING_WORDS]].setdefault(len(steps), set()).add(steps)
 
     def are_repeated_in(self, turn: str) -> bool:

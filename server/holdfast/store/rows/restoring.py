@@ -107,8 +107,8 @@ def told_before(transaction: Transaction, tenant: str, tag: str) -> str | None:
 
 def line_about(manifest: Manifest, safety: Backup, said: JournalRecord) -> JournalRecord:
     """The journal's line of a restore."""
-    told = {"backup": manifest.backup.backup_id, _SAFETY: safety.backup_id}
-    return replace(said, op=RESTORE, restored=manifest.pages, more=told)
+    more = {"backup": manifest.backup.backup_id, _SAFETY: safety.backup_id}
+    return replace(said, op=RESTORE, restored=manifest.pages, more=more)
 
 
 def _loading() -> StorageError:
@@ -228,10 +228,10 @@ class LostLines:
     def _row(self, record: dict[str, Any]) -> tuple[object, ...]:
         kept = {key: value for key, value in record.items() if key not in ("seq", "settled")}
         line = line_of({"seq": self.next, **kept, "settled": self.next - 1})[:-1]
-        told = read_record(record)
-        tag = told.change or f"{self.next}-{content_hash(line)[:8]}"
-        about = told.is_about_pages or bool(told.void)
-        return self._tenant, self.next, tag, told.op, about, self._month, line
+        read = read_record(record)
+        tag = read.change or f"{self.next}-{content_hash(line)[:8]}"
+        about = read.is_about_pages or bool(read.void)
+        return self._tenant, self.next, tag, read.op, about, self._month, line
 
 
 def _identity(record: Mapping[str, Any]) -> bytes:

@@ -196,16 +196,16 @@ def check(connection: Connection) -> Checked:
     except StorageError as error:
         works = False
         problems.append(str(error))
-    told: dict[str, str] = dict(
+    settings: dict[str, str] = dict(
         connection.execute(
             "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)",
             (["synchronous_commit", "synchronous_standby_names", "fsync", "full_page_writes"],),
         ).fetchall()
     )
     problems += [
-        f"{name} is off: what is acknowledged can be lost." for name, set_to in told.items() if set_to == "off"
+        f"{name} is off: what is acknowledged can be lost." for name, set_to in settings.items() if set_to == "off"
     ]
-    if not told.get("synchronous_standby_names"):
+    if not settings.get("synchronous_standby_names"):
         problems.append(
             "synchronous_standby_names is empty: if the server's disk is lost, the latest changes are lost with it."
         )

@@ -322,10 +322,10 @@ class RowPast:
 
     async def records(self, ops: Collection[str] = ()) -> list[JournalRecord]:
         """The lines of some verbs, or of all, in order; without changes that never happened."""
-        told = await self._journal.of_verbs(tuple(ops))
-        done = {change for line in told for change in line.done}
-        void = {change for line in told for change in line.void} - done
-        return [line for line in told if (not ops or line.op in ops) and line.change not in void]
+        lines = await self._journal.of_verbs(tuple(ops))
+        done = {change for line in lines for change in line.done}
+        void = {change for line in lines for change in line.void} - done
+        return [line for line in lines if (not ops or line.op in ops) and line.change not in void]
 
     async def lines(self, numbers: Iterable[int]) -> dict[int, JournalRecord]:
         """The lines of these numbers, by number."""
@@ -417,7 +417,7 @@ def _remains(tenant: str, note: str, paths: tuple[str, ...], transaction: Transa
         "SELECT path, data FROM holdfast.notes WHERE tenant = %s AND (note = %s OR path = ANY(%s))",
         tenant, note, list(paths),
     )  # fmt: skip
-    told = transaction.ask(
+    proposals = transaction.ask(
         "SELECT path FROM holdfast.pages WHERE tenant = %s AND starts_with(path, %s)"
         " AND position(%s::bytea IN data) > 0",
         tenant, f"{PROPOSALS}/", note.encode(),
@@ -432,7 +432,7 @@ def _remains(tenant: str, note: str, paths: tuple[str, ...], transaction: Transa
     files, past, gone = here.fetchall(), kept.fetchall(), trash.fetchall()
     texts = {said for _, data in (*files, *past, *gone) if (said := _said(bytes(data), note)) is not None}
     return Remains(
-        (*(Path(row[0]) for row in files), *(Path(row[0]) for row in told.fetchall())),
+        (*(Path(row[0]) for row in files), *(Path(row[0]) for row in proposals.fetchall())),
         tuple(Path(row[0]) for row in past),
         tuple(Path(row[0]) for row in gone),
         frozenset(own),
