@@ -229,7 +229,7 @@ def _said(data: bytes, note: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MemoryReading:
     """A line of the journal, and the place behind it."""
 
     record: JournalRecord
@@ -404,10 +404,10 @@ class MemoryNotes:
         lines = self.state.records[int(known or 0) :]
         return [line for line in lines if line.is_about_pages or line.void], str(len(self.state.records))
 
-    async def journal_since(self, known: str, most: int) -> Sequence[Told] | None:
+    async def journal_since(self, known: str, most: int) -> Sequence[MemoryReading] | None:
         """The next lines behind a place, each with its own."""
         start = int(known or 0)
-        return [Told(line) for line in self.state.records[start : start + most]]
+        return [MemoryReading(line) for line in self.state.records[start : start + most]]
 
     def damage_before(self, place: str) -> tuple[int, tuple[str, ...]]:
         """No line is ever damaged."""

@@ -26,7 +26,7 @@ from holdfast.store.rows.texts import (
     START,
     RowJournal,
     RowPast,
-    Told,
+    RowReading,
     next_notes_question,
     note_question,
     number_of,
@@ -230,7 +230,7 @@ class RowNotes:
         """The lines behind a place that tell of pages, or of what never happened; and the place behind all."""
         return await self._journal.about_pages(known)
 
-    async def journal_since(self, known: str, most: int) -> Sequence[Told] | None:
+    async def journal_since(self, known: str, most: int) -> Sequence[RowReading] | None:
         """The next lines behind a place; None where the journal does not go on from there."""
         return await self._journal.since(known, most)
 

@@ -38,7 +38,7 @@ _UNREADABLE = JournalRecord()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RowReading:
     """A line of the journal, and the place behind it."""
 
     record: JournalRecord
@@ -112,7 +112,7 @@ def write_line(transaction: Transaction, tenant: str, tag: str, record: JournalR
 class RowJournal(TenantRows):
     """Reads the journal of one tenant."""
 
-    async def since(self, known: str, most: int) -> Sequence[Told] | None:
+    async def since(self, known: str, most: int) -> Sequence[RowReading] | None:
         """The next lines behind a place; None where the journal does not go on from there."""
         after = number_of(known)
         if after and await self._ends_at(known):
@@ -123,10 +123,10 @@ class RowJournal(TenantRows):
             most + 1,
         )
         if not after:
-            return await _all_told(rows[:most])
+            return await _readings(rows[:most])
         if not rows or place_of(rows[0][0], rows[0][1]) != known:
             return None
-        return await _all_told(rows[1:])
+        return await _readings(rows[1:])
 
     async def _ends_at(self, known: str) -> bool:
         """Whether a place is behind the last line: what is asked before every answer."""
@@ -178,14 +178,14 @@ class RowJournal(TenantRows):
 _MANY = 64  # lines; so many are read in a thread, and nobody waits behind them
 
 
-async def _all_told(rows: Sequence[Row]) -> list[Told]:
+async def _readings(rows: Sequence[Row]) -> list[RowReading]:
     if len(rows) < _MANY:
-        return _tell(rows)
-    return await anyio.to_thread.run_sync(_tell, rows)
+        return _read_all(rows)
+    return await anyio.to_thread.run_sync(_read_all, rows)
 
 
-def _tell(rows: Sequence[Row]) -> list[Told]:
-    return [Told(record_of(line), place_of(seq, tag)) for seq, tag, line in rows]
+def _read_all(rows: Sequence[Row]) -> list[RowReading]:
+    return [RowReading(record_of(line), place_of(seq, tag)) for seq, tag, line in rows]
 
 
 LAYOUT: Final = Folder(Path("memory"))  # of names and paths, which are those that an export would have
