@@ -371,7 +371,7 @@ def row_storage(database: Database, tenant: str, settings: Settings, *, own: boo
     from holdfast.backup.row_vault import RowVault  # noqa: PLC0415 - most servers have no driver
     from holdfast.store.rows.moving import dump  # noqa: PLC0415 - as above
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
-    from holdfast.store.rows.shared import RowFeed, RowRecalls, RowTokens, RowTold, RowVectors  # noqa: PLC0415 - as above
+    from holdfast.store.rows.shared import RowFeed, RowRecalls, RowReminders, RowTokens, RowVectors  # noqa: PLC0415 - as above
     from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
 
     store, files, folder = RowNotes(database, tenant, now, new_change_id, own=own), FileSystem(), Folder(settings.home)
@@ -385,7 +385,7 @@ def row_storage(database: Database, tenant: str, settings: Settings, *, own: boo
         recalls=RowRecalls(database, tenant),
         tokens=RowTokens(database, tenant),
         fleet=Fleet(
-            RowVectors(database, tenant), RowFeed(database, lambda _principal: tenant), RowTold(database, tenant)
+            RowVectors(database, tenant), RowFeed(database, lambda _principal: tenant), RowReminders(database, tenant)
         ),
         own_index=True,
     )

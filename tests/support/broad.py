@@ -148,7 +148,7 @@ async def beside(url: str, tenant: str, folder: Path) -> None:
     for _ in range(2):  # as where its COMMIT was not heard
         await database.run(key, twice)
         await database.run(key, again)
-    assert await shared.RowTold(database, key).tell_today("a hint", NOW[:10])
+    assert await shared.RowReminders(database, key).tell_today("a hint", NOW[:10])
     assert await shared.RowFeed(database, tenant_key).numbers([tenant])
     await anyio.to_thread.run_sync(_moved, database, tenant, folder / "dumped")
     await brought_elsewhere(database, tenant, f"{tenant} loaded", folder)

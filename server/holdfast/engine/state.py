@@ -306,11 +306,11 @@ PATIENT_SECONDS = 0.05  # how long an answer waits for the line of its own use w
 class DueSignal:
     """What this process knows of it."""
 
-    told_on: str = ""
+    reminded_on: str = ""
     looked_at: float = -1e9
 
     def rests(self, today: str) -> bool:
-        return self.told_on == today or time.monotonic() - self.looked_at < LOOK_SECONDS
+        return self.reminded_on == today or time.monotonic() - self.looked_at < LOOK_SECONDS
 
 
 class Writing(Protocol):

@@ -75,11 +75,11 @@ async def due_notice(ports: Ports) -> str:
     waiting = await ports.index.read(waiting_notes)
     if waiting < LEAST:
         return ""
-    ports.due.told_on = today
+    ports.due.reminded_on = today
     try:
         if not await ports.index.tell_once(f"{MAINTENANCE} {today}"):
             return ""
-        if ports.fleet is not None and not await ports.fleet.told.tell_today(MAINTENANCE, today):
+        if ports.fleet is not None and not await ports.fleet.reminders.tell_today(MAINTENANCE, today):
             return ""
     except StorageError:
         return ""  # no answer fails for that

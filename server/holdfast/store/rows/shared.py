@@ -215,8 +215,8 @@ def _take(tenant: str, token: str, about: tuple[str, ...], now: str, transaction
     return row is not None and row[0] == _hash(*about)
 
 
-class RowTold(TenantRows):
-    """See `holdfast.engine.ports.Told`. Days are kept beside the turns, one row for each thing that is said."""
+class RowReminders(TenantRows):
+    """See `holdfast.engine.ports.Reminders`. Days are kept beside the turns, one row for each thing that is said."""
 
     async def tell_today(self, what: str, today: str) -> bool:
         """Whether no server said this on this day yet, nor on a later one.
