@@ -53,8 +53,8 @@ from holdfast.index.current import (
     read_shown,
     session_key,
     short_ids,
+    shown_meanwhile,
     standing,
-    told_meanwhile,
 )
 from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
 from holdfast.index.spelling import respelt
@@ -141,16 +141,16 @@ def by_words(given: Mapping[str, str], settings: Settings, claim: Callable[[], b
         space, _ = work_space(settings.space, folder if folder.is_absolute() else Path.cwd(), Path.home())
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
         asking = _Asking(settings, space, prompt, session.shown(), now)
-        sections = _told(asking)
+        sections = _sections(asking)
         if not claim():
             raise NotFromIndexError("it took too long")
-        if not asking.is_blank and told_meanwhile(asking.seen, session.add(asking.shown, now), asking.shown):
+        if not asking.is_blank and shown_meanwhile(asking.seen, session.add(asking.shown, now), asking.shown):
             return ""
     text = text_of(sections, new_mark())
     return hook_answer(text, event or "UserPromptSubmit") if text else ""
 
 
-def _told(asking: _Asking) -> tuple[Section, ...]:
+def _sections(asking: _Asking) -> tuple[Section, ...]:
     connection = open_index((asking.settings.home / ".holdfast" / "index.db").absolute().as_uri())
     if connection is None:
         raise NotFromIndexError

@@ -18,8 +18,8 @@ import anyio
 from anyio.from_thread import check_cancelled
 
 from holdfast.backup.archive import ArchiveStream, Taker, check_sum, unpacking
+from holdfast.backup.export import MOST_LEFT_OUT
 from holdfast.backup.vault import (
-    MOST_TOLD,
     ROUNDS,
     SLICE_SECONDS,
     Effect,
@@ -57,8 +57,8 @@ from holdfast.store.rows.restoring import (
     is_replaced,
     last_number,
     line_about,
+    safety_backup_of,
     strangers,
-    told_before,
 )
 from holdfast.store.rows.texts import check_unpurged
 from holdfast.store.stored import Backup, Manifest
@@ -291,7 +291,7 @@ class RowVault(TenantRows):
             file_size=file_size,
             checksum=checksum,
             retention_days=self._days,
-            left_out=tuple(left_out[:MOST_TOLD]),
+            left_out=tuple(left_out[:MOST_LEFT_OUT]),
         )
         keep(transaction, self._tenant, backup, Manifest(backup, stream.files).render())
         return backup
@@ -334,7 +334,7 @@ class RowVault(TenantRows):
         """Exchange everything, if nobody has written since the safety backup; without one it is made here."""
         number = begin(transaction, self._tenant)
         manifest = manifest_of(transaction, self._tenant, wanted.backup_id)
-        earlier = told_before(transaction, self._tenant, wanted.tag)
+        earlier = safety_backup_of(transaction, self._tenant, wanted.tag)
         if earlier is not None and (safe := known(transaction, self._tenant, earlier)) is not None:
             call_off(transaction, self._tenant)
             return self._restored(manifest, safe)

@@ -36,7 +36,7 @@ from holdfast.backup.archive import (
     take_snapshot,
     unpacking,
 )
-from holdfast.backup.export import masked
+from holdfast.backup.export import MOST_LEFT_OUT, masked
 from holdfast.errors import BackupNotFoundError, IntegrityError, StorageError
 from holdfast.model.note import instant, moment
 from holdfast.model.records import JournalRecord
@@ -172,7 +172,6 @@ log = structlog.get_logger()
 SLICE_SECONDS = 0.005  # how long one piece of the work keeps a thread
 BRIEF_SECONDS = 0.05  # how long a daily backup waits for whoever works in the vault
 ROUNDS = 3  # attempts to find nobody writing between a safety backup and the restore
-MOST_TOLD = 100  # files that a manifest names as left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +474,7 @@ class FolderVault:
             file_size=file_size,
             checksum=checksum,
             retention_days=self._days,
-            left_out=tuple(picture.left_out[:MOST_TOLD]),
+            left_out=tuple(picture.left_out[:MOST_LEFT_OUT]),
             masked=any(changed),
         )
         await _on_disk(self._shelf.keep, Manifest(backup, writer.files), aside)

@@ -139,8 +139,8 @@ def _turns_of_all(path: Path) -> Sequence[list[Turn]]:
     return sorted(filter(None, turns), key=lambda said: max(turn.at for turn in said), reverse=True)
 
 
-MOST_TOLD: Final = 20
-TOLD_SECONDS: Final = 0.5
+MOST_REPORTED: Final = 20
+PROGRESS_SECONDS: Final = 0.5
 
 
 def run_ingest(options: argparse.Namespace) -> int:
@@ -193,7 +193,7 @@ async def _encode(memory: Memory, screen: Screen) -> None:
         while True:
             left = (await memory.peek(stats)).pending_vectors
             screen.progress(max(0, total - left), total, "vectors")
-            await anyio.sleep(TOLD_SECONDS)
+            await anyio.sleep(PROGRESS_SECONDS)
 
     async with anyio.create_task_group() as tasks:
         if total and screen.live:
@@ -214,7 +214,7 @@ def _tell(screen: Screen, reports: Mapping[str, ImportReport], *, dry: bool) -> 
             screen.say(f"  {counted(report.gone, 'note')} not stored again: deleted, merged or taken back here since")
         _tell_left_out(screen, report.refused, report.refused_count, "yellow")
         _tell_left_out(screen, report.unmapped, report.unmapped_count, "dim")
-        for change in reversed(report.changes[-MOST_TOLD:]):
+        for change in reversed(report.changes[-MOST_REPORTED:]):
             screen.say(screen.paint(f"  to undo: holdfast outdated --undo {change}", "dim"))
         if report.secrets:
             found: dict[str, Any] = dict(report.secrets)
@@ -223,15 +223,14 @@ def _tell(screen: Screen, reports: Mapping[str, ImportReport], *, dry: bool) -> 
 
 def _tell_left_out(screen: Screen, items: Sequence[LeftOut], count: int, style: str) -> None:
     """What was refused or passed over, by name."""
-    for left in items[:MOST_TOLD]:
+    for left in items[:MOST_REPORTED]:
         screen.say(screen.paint(f"  {clean(left.where or '-')}: {clean(left.reason)}", style))
-    if count > MOST_TOLD:
-        screen.say(screen.paint(f"  and {count - MOST_TOLD:,} more; --json tells them", style))
+    if count > MOST_REPORTED:
+        screen.say(screen.paint(f"  and {count - MOST_REPORTED:,} more; --json tells them", style))
 
 
 _HOURS: Final = {"h": 1, "d": 24, "w": 168}
 _SPAN: Final = re.compile(r"(\d{1,5})([hdw])")
-_MOST_TOLD: Final = 20
 
 
 def run_ingest_session(options: argparse.Namespace) -> int:
@@ -312,11 +311,11 @@ async def _take(ports: Ports, queue: TranscriptQueue, path: str, request: _Reque
 
 def _tell_taken(screen: Screen, taken: Sequence[Session], state: Waiting, verb: str) -> None:
     shown = [each for each in taken if each.took.turns or each.took.refused]
-    for each in shown[:_MOST_TOLD]:
+    for each in shown[:MOST_REPORTED]:
         became = f"{counted(each.took.turns, 'turn')} {verb}." if each.took.turns else ""
         screen.say(f"{clean(each.path)}: {became} {each.took.refused}".rstrip())
-    if len(shown) > _MOST_TOLD:
-        screen.say(f"and {len(shown) - _MOST_TOLD:,} more sessions")
+    if len(shown) > MOST_REPORTED:
+        screen.say(f"and {len(shown) - MOST_REPORTED:,} more sessions")
     if not shown:
         screen.say("Nothing new was said.")
     screen.say(f'{counted(state.turns, "turn")} wait to be distilled: tell your agent "tend the memory".')

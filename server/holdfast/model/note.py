@@ -321,7 +321,7 @@ def same_text(content: str) -> str:
     return " ".join(plain.split())
 
 
-def are_told_apart(one: Note, other: Note) -> bool:
+def are_distinct(one: Note, other: Note) -> bool:
     """Whether two notes with the same text are two all the same; see `holdfast.index.rows.same_note`."""
     differs = [
         bool(a and b and a.casefold() != b.casefold())

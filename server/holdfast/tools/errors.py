@@ -146,7 +146,7 @@ class Counts(Protocol):
     def refused(self, status: int) -> None: ...
 
 
-_told: ContextVar[RequestLogged | None] = ContextVar("told", default=None)
+_logged: ContextVar[RequestLogged | None] = ContextVar("logged", default=None)
 
 
 def observe(server: FastMCP[Any], who: Callable[[], str], counts: Counts | None = None) -> None:
@@ -169,11 +169,11 @@ def hashed(principal: str) -> str:
 def noticing() -> Iterator[RequestLogged]:
     """Notice whether a request of the protocol is logged inside."""
     logged = RequestLogged()
-    token = _told.set(logged)
+    token = _logged.set(logged)
     try:
         yield logged
     finally:
-        _told.reset(token)
+        _logged.reset(token)
 
 
 async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send, counts: Counts | None = None) -> None:
@@ -240,7 +240,7 @@ class _Observer:
             milliseconds = round(seconds * 1000, 1)
             era = context.protocol_version if _DATE.fullmatch(context.protocol_version) else OTHER
             log.info("request", **called, era=era, who=hashed(self._who()), milliseconds=milliseconds, outcome=outcome)
-            if (logged := _told.get()) is not None:
+            if (logged := _logged.get()) is not None:
                 logged.done = True
 
     async def _called(self, context: ServerRequestContext[Any, Any]) -> dict[str, str]:

@@ -107,7 +107,7 @@ def _or_wrong(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         return WrongVerdict(sentence_of(error))
 
 
-_TOLD_WITH_PIECES = WithJsonSchema({"type": "object"})  # how they look is told where there are any: see DISTIL
+_SHAPE_COMES_LATER = WithJsonSchema({"type": "object"})  # how they look is told where there are any: see DISTIL
 
 
 class Results(TypedDict, total=False):
@@ -116,7 +116,7 @@ class Results(TypedDict, total=False):
     edges: list[Annotated[EdgeItem, WrapValidator(_or_wrong)]]
     merges: list[Annotated[MergeItem, WrapValidator(_or_wrong)]]
     consolidations: list[Annotated[ConsolidationItem, WrapValidator(_or_wrong)]]
-    extractions: list[Annotated[ExtractionItem, WrapValidator(_or_wrong), _TOLD_WITH_PIECES]]
+    extractions: list[Annotated[ExtractionItem, WrapValidator(_or_wrong), _SHAPE_COMES_LATER]]
 
 
 class ShownNote(TypedDict):
@@ -256,11 +256,11 @@ def batch_text(batch: Batch) -> str:
         if rows:
             lines += [f"\n{kind}: {question}", fenced("\n".join(rows), mark)]
     if batch.pieces:
-        lines += [DISTIL, *(_told_piece(piece, mark) for piece in batch.pieces)]
+        lines += [DISTIL, *(_fenced_piece(piece, mark) for piece in batch.pieces)]
     return "\n".join(lines)
 
 
-def _told_piece(piece: Piece, mark: str) -> str:
+def _fenced_piece(piece: Piece, mark: str) -> str:
     """A piece in a fence of its own: what was said there may be anything, fences too."""
     where = on_one_line(f"{piece.at[:10]} {piece.source} space {piece.space or 'global'} session {piece.session}")
     return f"{piece.id} {where}\n{fenced(piece.shown, mark)}"

@@ -117,8 +117,8 @@ class RecalledMemory:
     @property
     def content(self) -> str:
         """What is shown of the note; of a belief that is held no longer, that first."""
-        is_told = self.belief and not is_held(self.note.confidence)
-        return f"({self.belief.capitalize()}.) {self.shown.text}" if is_told else self.shown.text
+        has_lapsed = self.belief and not is_held(self.note.confidence)
+        return f"({self.belief.capitalize()}.) {self.shown.text}" if has_lapsed else self.shown.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     beliefs = await standings(ports, [item.note for item in memories])
     memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
     stances = [f"{note_id} is a belief, {stands}." for note_id, stands in beliefs.items()]
-    notices = (_line_told(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
+    notices = (_below_hint(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in notices if text), budget, below)
 
 
@@ -230,7 +230,7 @@ def _below(view: IndexView, asking: Asking, best: Sequence[RecalledMemory], requ
     return tuple(short)[: MOST_NEAREST - len(best)]
 
 
-def _line_told(memories: Sequence[RecalledMemory], below: Sequence[Hit], request: MemoryRecall) -> str:
+def _below_hint(memories: Sequence[RecalledMemory], below: Sequence[Hit], request: MemoryRecall) -> str:
     """How to have what is below the line served too; empty where nothing is seen below it."""
     if not below:
         return ""

@@ -30,7 +30,7 @@ from holdfast.model.transcripts.pieces import (
     Piece,
     covers,
     days_from_elsewhere,
-    share_told,
+    share_stated,
     tokens_of,
     unfounded,
 )
@@ -169,7 +169,7 @@ async def _apply(
         if is_judged:
             await queue.finish(piece.id)
     others = {item.outcome.item: await says_otherwise(ports, item.caller, item.prepared) for item in good}
-    return [_told(outcome, change, others.get(outcome.item)) for outcome in outcomes]
+    return [_completed(outcome, change, others.get(outcome.item)) for outcome in outcomes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def _wrong(item: ExtractionVerdict, piece: Piece) -> str:
     missing = unfounded(whole, piece.text) or days_from_elsewhere(whole, piece.text, piece.at)
     if missing:
         return f"The piece does not say: {', '.join(missing)}. Use its own words and figures."
-    if share_told(item.content, piece.text) < LEAST_SHARE:
+    if share_stated(item.content, piece.text) < LEAST_SHARE:
         return "Most of its words are not in the piece. Say it in the piece's own words and language."
     return ""
 
@@ -249,7 +249,7 @@ async def _store(
     return await store_together(ports, good[0].caller, [item.prepared for item in good], detail, marks)
 
 
-def _told(outcome: Outcome, change: str | None, others: Sequence[str] | None) -> Outcome:
+def _completed(outcome: Outcome, change: str | None, others: Sequence[str] | None) -> Outcome:
     """An outcome with what undoes it, and with what other notes say."""
     if others is None:
         return outcome

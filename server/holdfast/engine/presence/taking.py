@@ -288,7 +288,7 @@ async def hand_over(
     more = await _take_rest(ports, queue, path, space, _name(cwd))
     if took.refused and not more:
         return HandedOver("nothing" if took.is_missing else "refused", reason=took.refused)
-    return await _told(queue, took.turns + more)
+    return await _handed_over(queue, took.turns + more)
 
 
 async def _take_until(ports: Ports, queue: TranscriptQueue, path: str, space: str, cwd: str, answer: str) -> Took:
@@ -335,10 +335,10 @@ async def _take_last(
     if turn is None:
         return HandedOver("nothing", reason="There is neither a transcript nor a last answer.")
     space = caller.space if caller.space and not setting.cwd else ""
-    return await _told(queue, await queue.add(await without_secrets(ports, [turn]), "", space, ports.now))
+    return await _handed_over(queue, await queue.add(await without_secrets(ports, [turn]), "", space, ports.now))
 
 
-async def _told(queue: TranscriptQueue, turns: int) -> HandedOver:
+async def _handed_over(queue: TranscriptQueue, turns: int) -> HandedOver:
     waiting = await queue.waiting()
     if turns:
         return HandedOver("kept", turns, waiting)

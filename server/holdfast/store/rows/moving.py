@@ -100,7 +100,7 @@ Tell = Callable[[int, int], None]
 Beside = Callable[[], None]
 
 
-def _untold(_done: int, _total: int) -> None:
+def _unwatched(_done: int, _total: int) -> None:
     """Nobody watches."""
 
 
@@ -173,7 +173,7 @@ def _is_loading(transaction: Transaction, tenant: str) -> bool | None:
     return None if row is None else bool(row[0])
 
 
-def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold, beside: Beside = _alone) -> Moved:
+def dump(database: Database, tenant: str, home: Path, tell: Tell = _unwatched, beside: Beside = _alone) -> Moved:
     """Write a memory of the database, as it is at one moment, as a folder: an empty one or one of an interrupted dump.
 
     Raises:

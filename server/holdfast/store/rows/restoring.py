@@ -99,7 +99,7 @@ def call_off(transaction: Transaction, tenant: str) -> None:
     add_numbers(transaction, tenant, -1)
 
 
-def told_before(transaction: Transaction, tenant: str, tag: str) -> str | None:
+def safety_backup_of(transaction: Transaction, tenant: str, tag: str) -> str | None:
     """The safety backup of a restore whose line has this tag; None where it was not done."""
     row = transaction.ask("SELECT line FROM holdfast.journal WHERE tenant = %s AND tag = %s", tenant, tag).fetchone()
     return None if row is None else str(record_of(row[0]).more.get(_SAFETY))

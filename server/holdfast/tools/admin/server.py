@@ -47,7 +47,7 @@ from holdfast.tools.server import ClientForm, MemoryServer, ReadTexts
 
 Answer = TypeVar("Answer")
 
-TOLD_SECONDS = 3600.0  # within which the same look of the same principal is told once
+LOGGED_SECONDS = 3600.0  # within which the same look of the same principal is told once
 _MOST_KNOWN = 10_000
 
 log = structlog.get_logger()
@@ -62,7 +62,7 @@ class Reads(Middleware):
 
     def __init__(self, served: ServedMemory) -> None:
         self._served = served
-        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._logged: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def on_read_resource(
         self, context: MiddlewareContext[Any], call_next: Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
@@ -73,7 +73,7 @@ class Reads(Middleware):
         who = self._served.caller(context.fastmcp_context)
         name, about = _looked_at(str(context.message.uri))
         look, now = (who.principal, name, str(about)), anyio.current_time()
-        if now - self._told.get(look, -TOLD_SECONDS) >= TOLD_SECONDS:
+        if now - self._logged.get(look, -LOGGED_SECONDS) >= LOGGED_SECONDS:
             try:
                 await self._served.memory.attend_folder(lambda ports: looked(ports, who, name, about))
                 self._keep(look, now)
@@ -82,10 +82,10 @@ class Reads(Middleware):
         return answer
 
     def _keep(self, look: tuple[str, str, str], now: float) -> None:
-        self._told[look] = now
-        self._told.move_to_end(look)
-        if len(self._told) > _MOST_KNOWN:
-            self._told.popitem(last=False)
+        self._logged[look] = now
+        self._logged.move_to_end(look)
+        if len(self._logged) > _MOST_KNOWN:
+            self._logged.popitem(last=False)
 
 
 def _looked_at(uri: str) -> tuple[str, dict[str, object]]:
