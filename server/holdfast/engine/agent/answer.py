@@ -395,9 +395,9 @@ def _replaced(
     for item in ranked:
         if item.candidate.id in chains:
             last = chains[item.candidate.id][-1]
-            heir = best.get(last) or _heir(item, missing.get(last), wanted)
-            if heir is not None:
-                best[last] = _inheriting(heir, item)
+            successor = best.get(last) or _successor(item, missing.get(last), wanted)
+            if successor is not None:
+                best[last] = _inheriting(successor, item)
     return sorted(best.values(), key=lambda item: -item.score)
 
 
@@ -436,7 +436,7 @@ def _was_there(item: Ranked, question: Question) -> bool:
     return question.before is not None and item.candidate.happened <= question.before
 
 
-def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
+def _successor(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
     """The successor as if it had been found, worth nothing of its own."""
     if successor is None or not passes(successor, wanted):
         return None
@@ -444,13 +444,13 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
 
 
-def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
+def _inheriting(successor: Ranked, item: Ranked) -> Ranked:
     """Worth what the replaced note is, a little less, where that is more than it is worth by itself."""
-    if item.score <= heir.score:
-        return heir
-    worth = max(heir.relevance, INHERITED * item.relevance)
-    also = (*heir.also, f"replaces {item.candidate.id} ({item.why})")
-    return heir._replace(score=item.score, relevance=worth, also=also)
+    if item.score <= successor.score:
+        return successor
+    worth = max(successor.relevance, INHERITED * item.relevance)
+    also = (*successor.also, f"replaces {item.candidate.id} ({item.why})")
+    return successor._replace(score=item.score, relevance=worth, also=also)
 
 
 def _around(

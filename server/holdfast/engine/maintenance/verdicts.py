@@ -283,19 +283,19 @@ async def _evolve(
     link = await _new_link(work, newer, older, "evolved_from", reason)
     async with ports.store.hold({newer.note.id, older.note.id}) as made:
         await check_known(ports, made)
-        heir, old = await under_lock(ports, newer), await under_lock(ports, older)
-        changes = [Change(heir, _with_link(heir.note, link)), Change(old, _retired(old.note, heir.note, ports.now))]
+        new, old = await under_lock(ports, newer), await under_lock(ports, older)
+        changes = [Change(new, _with_link(new.note, link)), Change(old, _retired(old.note, new.note, ports.now))]
         said = work.detail([entry], edge="evolved_from", retired=old.note.id)
         done = await commit(ports, work.caller, RETIRED, changes, detail=said)
-    return work.outcome("applied", f"{old.note.id} is superseded by {heir.note.id}.{turned}", done.change_id)
+    return work.outcome("applied", f"{old.note.id} is superseded by {new.note.id}.{turned}", done.change_id)
 
 
-def _retired(old: Note, heir: Note, now: str) -> Note:
+def _retired(old: Note, successor: Note, now: str) -> Note:
     """The older note, true until the newer one's time."""
     return replace(
         old,
-        superseded_by=heir.id,
-        valid_until=old.valid_until or max(heir.happened, old.happened),
+        superseded_by=successor.id,
+        valid_until=old.valid_until or max(successor.happened, old.happened),
         updated=max(now, old.created),
     )
 

@@ -230,8 +230,8 @@ def _next(view: IndexView, ring: Sequence[str], known: Collection[str]) -> list[
     links = [link for link in view.links(starts) if link.type != _THREAD]
     links.sort(key=lambda link: (link.type not in _FIRST, -link.weight, link.source, link.target))
     ends = [end for link in links for end in (link.source, link.target)]
-    heirs = [row.note.superseded_by for row in view.notes(starts).values() if row.note.superseded_by]
-    ways = dict.fromkeys([*heirs, *view.replaced_by(starts, MOST_NODES), *ends])
+    successors = [row.note.superseded_by for row in view.notes(starts).values() if row.note.superseded_by]
+    ways = dict.fromkeys([*successors, *view.replaced_by(starts, MOST_NODES), *ends])
     return [end for end in ways if end not in known]
 
 
@@ -253,9 +253,9 @@ def _between(view: IndexView, ids: Sequence[str], seeds: frozenset[str], total: 
 
 def _superseding(notes: dict[str, IndexedNote]) -> Iterable[LinkRow]:
     for note_id, row in notes.items():
-        heir = row.note.superseded_by
-        if heir in notes:
-            yield LinkRow(note_id, str(heir), SUPERSEDED, 1.0, row.note.outdated_reason or "")
+        successor = row.note.superseded_by
+        if successor in notes:
+            yield LinkRow(note_id, str(successor), SUPERSEDED, 1.0, row.note.outdated_reason or "")
 
 
 def _edges(links: Iterable[LinkRow], shown: Collection[str]) -> list[LinkRow]:
