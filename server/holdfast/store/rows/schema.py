@@ -39,7 +39,7 @@ TABLES: Final = _FIRST_TABLES + _SECOND_TABLES + _THIRD_TABLES
 COMPATIBLE_FROM: Final = 1  # the oldest schema whose servers may go on beside this one
 _LOCK: Final = 0x686F6C64  # of those who change the tables
 
-_WALL: Final = (
+_ROW_SECURITY: Final = (
     "ALTER TABLE holdfast.{} ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE holdfast.{} FORCE ROW LEVEL SECURITY",
     """CREATE POLICY own ON holdfast.{} USING (tenant = current_setting('holdfast.tenant', true))
@@ -78,7 +78,7 @@ _FIRST: Final = (
         tenant text NOT NULL, name text NOT NULL, holder text NOT NULL, fence bigint NOT NULL,
         until timestamptz NOT NULL, PRIMARY KEY (tenant, name)
     )""",
-    *(statement.format(table) for table in _FIRST_TABLES for statement in _WALL),
+    *(statement.format(table) for table in _FIRST_TABLES for statement in _ROW_SECURITY),
 )
 _SECOND: Final = (
     """CREATE TABLE holdfast.tokens (
@@ -95,7 +95,7 @@ _SECOND: Final = (
         tenant text NOT NULL, vector_set text NOT NULL, content text NOT NULL, chunk int NOT NULL,
         vector bytea NOT NULL, PRIMARY KEY (tenant, vector_set, content, chunk)
     )""",
-    *(statement.format(table) for table in _SECOND_TABLES for statement in _WALL),
+    *(statement.format(table) for table in _SECOND_TABLES for statement in _ROW_SECURITY),
 )
 _THIRD: Final = (
     """CREATE TABLE holdfast.backups (
@@ -107,7 +107,7 @@ _THIRD: Final = (
         PRIMARY KEY (tenant, backup, file, part)
     )""",
     "ALTER TABLE holdfast.backup_parts ALTER COLUMN data SET STORAGE EXTERNAL",  # they are compressed as they come
-    *(statement.format(table) for table in _THIRD_TABLES for statement in _WALL),
+    *(statement.format(table) for table in _THIRD_TABLES for statement in _ROW_SECURITY),
 )
 STEPS: Final[tuple[tuple[str, ...], ...]] = (
     _FIRST,
@@ -179,7 +179,7 @@ def check_schema(connection: Connection) -> None:
             if not version
             else "Run `holdfast store migrate` as the owner of the tables.",
         )
-    if _is_above_the_wall(connection):
+    if _bypasses_row_security(connection):
         raise StorageError(
             "The role of HOLDFAST_STORE is above row-level security, which keeps memories apart.",
             "Make one without SUPERUSER and BYPASSRLS, and run `holdfast store init --role` for it.",
@@ -228,7 +228,7 @@ def _check_not_newer(version: int, oldest: int) -> None:
         )
 
 
-def _is_above_the_wall(connection: Connection) -> bool:
+def _bypasses_row_security(connection: Connection) -> bool:
     row = connection.execute(
         "SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user"
     ).fetchone()
