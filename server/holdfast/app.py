@@ -25,7 +25,7 @@ from holdfast.encode.provider import (
 from holdfast.encode.services import look_around, provider_beside, provider_for
 from holdfast.encode.services import provider_of as _provider
 from holdfast.encode.wordpiece import is_ordinary
-from holdfast.engine.jobs.daily import JOBS, Housekeeper
+from holdfast.engine.jobs.daily import JOBS, JobRunner
 from holdfast.engine.ports import (
     Feed,
     Fleet,
@@ -404,7 +404,7 @@ def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Stora
 
 def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool) -> None:
     """What runs in the background as long as the memory does."""
-    memory.beside(Housekeeper(memory, (*JOBS, TIDY) if local else JOBS).run)
+    memory.beside(JobRunner(memory, (*JOBS, TIDY) if local else JOBS).run)
     if memory.ports.presence is not None:
         memory.beside(memory.ports.presence.warmth.run)
     if settings.store and alone:

@@ -29,7 +29,7 @@ from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
 from holdfast.cli.verbs import caller_in, run, settings_here
 from holdfast.engine.admin.health import DAMAGED_REMEDY, read_vectors
 from holdfast.engine.agent.browse import Stats, stats
-from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, note_sights
+from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, record_first_seen
 from holdfast.engine.ports import Caller, OwnEncoder
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, HoldfastError, SettingsError
@@ -384,7 +384,7 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[CheckResult]:
 
 async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
     accepted: tuple[str, ...] = ()
-    await memory.attend(note_sights)  # as a server does when it has started
+    await memory.attend(record_first_seen)  # as a server does when it has started
     if accept:
         accepted = await memory.attend(lambda ports: accept_integrity(ports, who))
     numbers = await memory.attend(stats)

@@ -102,7 +102,7 @@ async def bring_export(
     """Let the conversations of an export wait to be distilled.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         queue: where turns wait.
         path: the export.
         space: for what is made of it.

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.engine.admin.gate import back_up_daily
 from holdfast.engine.encoding import drain, identity, open_own
-from holdfast.engine.omi.integrity import look_over, note_sights
+from holdfast.engine.omi.integrity import look_over, record_first_seen
 from holdfast.engine.ports import Feed, Ports
 from holdfast.engine.state import Stages, Tip
 from holdfast.errors import ConflictError, EncoderError, HoldfastError, StorageError
@@ -323,7 +323,7 @@ class Memory:
         """Once, behind the first requests: note how pages look that nothing is known of, and say what is wrong."""
         try:
             await self._look_behind_others()
-            await self._answer(note_sights, self.ports, anew=False)
+            await self._answer(record_first_seen, self.ports, anew=False)
             if self.ports.check_on_start:
                 await self._answer(look_over, self.ports, anew=False)
         except PASSING as error:

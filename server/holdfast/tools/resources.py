@@ -115,7 +115,7 @@ Reading = Callable[[Ports, Caller, str, str], Awaitable[RenderedPage]]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One resource or template: `read` takes the world, who asks, the template's value, and a mark for fences.
+    """One resource or template: `read` takes the ports, who asks, the template's value, and a mark for fences.
 
     `indexed` says that what it shows cannot change while the index does not.
     """

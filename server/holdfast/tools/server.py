@@ -332,7 +332,7 @@ class LazyResources(Provider):
         super().__init__()
         self._served = served
         self._admin = admin
-        self._shelf: LocalProvider | None = None
+        self._provider: LocalProvider | None = None
         self._subscribed: Subscriptions | None = None
         self._subscribing = anyio.Event()
 
@@ -373,14 +373,14 @@ class LazyResources(Provider):
         await self._subscriptions().watch()
 
     def _made(self) -> LocalProvider:
-        if self._shelf is None:
+        if self._provider is None:
             from holdfast.tools.presence import add_prompts  # noqa: PLC0415
             from holdfast.tools.resources import add_resources  # noqa: PLC0415
 
-            self._shelf = LocalProvider()
-            add_resources(self._shelf, self._served)
-            add_prompts(self._shelf, self._served)
-        return self._shelf
+            self._provider = LocalProvider()
+            add_resources(self._provider, self._served)
+            add_prompts(self._provider, self._served)
+        return self._provider
 
     def _subscriptions(self) -> Subscriptions:
         if self._subscribed is None:

@@ -266,7 +266,7 @@ async def take_document(ports: Ports, caller: Caller, parts: Sequence[Ready], wh
     """Store what is new of a text and bring up to date what has changed, all of it or nothing.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who asks.
         parts: the note of the whole, then those of its sections.
         whole: all of the text, as a note that came before had it.

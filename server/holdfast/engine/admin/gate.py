@@ -166,7 +166,7 @@ async def looked(ports: Ports, caller: Caller, name: str, detail: Mapping[str, o
     """Tell the journal that somebody read a resource of the admin namespace.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who read it.
         name: the resource's, which is ours.
         detail: the note that was asked for.

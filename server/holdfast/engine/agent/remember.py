@@ -214,7 +214,7 @@ async def store_together(
     """Store new notes as one change; returns its id.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who asks.
         prepared: the notes, none of which is there.
         detail: what else the journal's line is to say.

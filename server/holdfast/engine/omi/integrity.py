@@ -186,7 +186,7 @@ async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] 
     return tuple(wanted)
 
 
-async def note_sights(ports: Ports) -> None:
+async def record_first_seen(ports: Ports) -> None:
     """When a server starts: trust MEMORY.md and the logs of past days as they are, where nothing is known of them."""
     known = (await known_pages(ports)).pages
     last = today(ports)

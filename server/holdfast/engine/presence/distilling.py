@@ -17,7 +17,7 @@ from typing import Final
 
 from holdfast.engine.agent.remember import Prepared, Remember, prepare, remember, says_otherwise, store_together
 from holdfast.engine.commit import LARGEST_CONTENT
-from holdfast.engine.jobs.changes import HOUSE
+from holdfast.engine.jobs.changes import OWN_CALLER
 from holdfast.engine.jobs.daily import Job, JobContext
 from holdfast.engine.maintenance.verdicts import Outcome, VerdictRefusedError, Work, WrongVerdict
 from holdfast.engine.ports import Attending, Caller, Ports
@@ -66,7 +66,7 @@ async def offered_pieces(ports: Ports, caller: Caller, limit: int, shown_until: 
     """Pieces to be distilled, those of the caller's space first; none where transcripts are not this server's business.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who is to judge them.
         limit: how many at the most.
         shown_until: until when nobody else is to be shown them, as long as there are others; empty for a dry run.
@@ -286,7 +286,7 @@ async def keep_raw(ports: Ports, piece: Piece) -> None:
         title=f"What was said in {piece.source} on {piece.at[:10] or 'a day unknown'}", session=piece.session or None,
         event_time=piece.at or None, unsaid=_CONFIDENCE, compared=False,
     )  # fmt: skip
-    await remember(ports, HOUSE, request)
+    await remember(ports, OWN_CALLER, request)
 
 
 TIDY: Final = Job(

@@ -62,7 +62,7 @@ async def take_in(ports: Ports, queue: TranscriptQueue, path: str, space: str = 
     """Read what is new in a transcript into the queue.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         queue: where turns wait.
         path: the transcript, as somebody outside names it.
         space: where its notes belong; empty where the working folder of each turn tells it.
@@ -161,7 +161,7 @@ async def take_sessions(
     """Read what is new in all sessions of a kind into the queue, the oldest first.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         queue: where turns wait.
         wanted: which.
         seen: how files looked when nothing was new in them, which need no second look; brought up to date.
@@ -264,7 +264,7 @@ async def hand_over(
     """Take what is new in a session's transcript into the queue.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who asks; a server whose space is set by hand keeps its sessions in that space.
         path: the transcript, as the client names it; where it is empty, `last` alone is taken.
         session: the client's name of the session.

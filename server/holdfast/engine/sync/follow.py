@@ -59,7 +59,7 @@ class Follower:
     Who asks while another asks waits for the next time, which then is for all who wait.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         verbs_done: waits until nobody uses the index.
         store: what is followed.
     """

@@ -176,7 +176,7 @@ async def follow(ports: Ports, slices: int | None = None, until: int | None = No
     """Bring what is new in the journal into the index; all of it where the journal is not the one that was read.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         slices: how many pieces at the most. Returns whether that was the end.
         until: the number of the last line that is read; the index is not to know more of the journal than of notes.
 

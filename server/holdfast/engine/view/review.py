@@ -252,7 +252,7 @@ async def review(ports: Ports, space: str | None, *, gated: bool) -> Review:
     """What is known to wait in a space, or everywhere; `pairs` looks for more. Looking settles nothing.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         space: where, None for everywhere. Files that are no notes are told of in any case.
         gated: whoever looks is behind the gate. Without it there are no proposals, and of the files that cannot be
             read as notes the first alone is named, as `recall` does.
