@@ -20,7 +20,7 @@ from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
-from holdfast.model.versions import FAR, FOLDED, LED, SURE, TOLD, UNASKED, may_be_versions
+from holdfast.model.versions import AHEAD, FAR, FOLDED, LED, SURE, UNASKED, may_be_versions
 from holdfast.model.versions import likelihood as likelihood_of
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
@@ -365,8 +365,8 @@ def _heads(
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
         if likely >= line and _last(new, heads) != old and (answers_too or not matters.is_fuller(old, new)):
             heads.setdefault(old, new)
-        elif (likely >= TOLD and answers_too) or (
-            (likely >= TOLD or ((answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])))
+        elif (likely >= AHEAD and answers_too) or (
+            (likely >= AHEAD or ((answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])))
             and not matters.is_fuller(old, new)
         ):
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.of(old, end))
