@@ -42,8 +42,8 @@ SERVED_BY: Final = "io.modelcontextprotocol/serverInfo"
 _WITH_APPS: Final = (LISTS[0], LISTS[1])  # which have more for clients that show Apps
 DEFINING: Final = (
     "__init__.py", "app.py",
-    "engine/admin/gate.py", "engine/agent/feedback.py", "engine/maintenance/batches.py",
-    "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
+    "engine/admin/gate.py", "engine/agent/browse.py", "engine/agent/feedback.py", "engine/agent/remember.py",
+    "engine/maintenance/batches.py", "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
     "engine/presence/distilling.py", "engine/view/inspect.py", "engine/view/review.py",
     "model/maintenance.py", "model/moving.py", "model/note.py", "model/omi.py",
 )  # whose values stand in definitions, besides all of tools/  # fmt: skip

@@ -13,9 +13,9 @@ The command line shows the same answers: nothing of the framework is imported he
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from math import floor
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
 from holdfast.engine.agent.answer import Hit, Neighbour
@@ -421,10 +421,8 @@ def remembered(outcome: Outcome, space_from: str) -> Rendered:
         "space": note.space,
         "created": note.created,
         "indexed": {"text": True, "vector": outcome.vector},
-        "linked": [
-            {"id": link.id, "title": _title(link.title), "type": link.type, "weight": link.weight} for link in linked
-        ],
-        "similar": [{"id": item.id, "title": _title(item.title), "relevance": item.relevance} for item in similar],
+        "linked": [replace(link, title=_title(link.title)) for link in linked],
+        "similar": [replace(item, title=_title(item.title)) for item in similar],
         "change_id": outcome.change_id,
         "notices": notices,
     }
@@ -449,7 +447,7 @@ def node(found: Node) -> Rendered:
         for tag in (short(tag, LINE_TOKENS) for tag in note.tags)
         if room.left > NODE_TOKENS // 2 and room.take_json(tag)
     ]
-    connections = [item for item in map(_connection, found.connections) if room.take_json(item)]
+    connections = [item for item in map(_connection, found.connections) if room.take_json(asdict(item))]
     neighbours: list[results.NeighbourNote] = [
         {"id": item.id, "title": _title(item.title), "type": item.type} for item in found.neighbours
     ]
@@ -491,22 +489,15 @@ def node(found: Node) -> Rendered:
     mark = new_mark()
     lines += [*notice_lines(notices), trust_rule(mark), fenced(found.text, mark)]
     lines += [
-        f"{'→' if item['direction'] == 'out' else '←'} {item['type']} {item['weight']:.2f} {item['id']} "
-        f"{short(item['title'], LINE_TOKENS)}"
+        f"{'→' if item.direction == 'out' else '←'} {item.type} {item.weight:.2f} {item.id} "
+        f"{short(item.title, LINE_TOKENS)}"
         for item in connections
     ]
     return _answer(lines, dict(structured))
 
 
-def _connection(item: Connection) -> results.NodeConnection:
-    return {
-        "id": item.id,
-        "title": _title(item.title),
-        "type": item.type,
-        "weight": item.weight,
-        "direction": "out" if item.direction == "out" else "in",
-        "reason": beginning(item.reason, LONGEST_TEXT),
-    }
+def _connection(item: Connection) -> Connection:
+    return replace(item, title=_title(item.title), reason=beginning(item.reason, LONGEST_TEXT))
 
 
 def _title(title: str) -> str:
@@ -588,4 +579,10 @@ def rated(outcome: Rated) -> Rendered:
 
 
 def _answer(lines: list[str], structured: dict[str, object]) -> Rendered:
-    return Rendered("\n".join(lines), structured)
+    """Both forms; entries of lists that are dataclasses are read by key like everything else."""
+    plain = {key: list(map(_by_key, value)) if isinstance(value, list) else value for key, value in structured.items()}
+    return Rendered("\n".join(lines), plain)
+
+
+def _by_key(item: Any) -> Any:
+    return asdict(item) if is_dataclass(item) and not isinstance(item, type) else item

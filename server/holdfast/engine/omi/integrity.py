@@ -67,9 +67,9 @@ class Problem:
 class Topology:
     """How the graph looks. `warnings` are the ids of orphans, then of sudden cores, the first of each."""
 
-    orphan_nodes: int = 0
-    sudden_cores: int = 0
-    warnings: tuple[str, ...] = ()
+    orphan_nodes: int
+    sudden_cores: int
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class IntegrityReport:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    topology: Topology = Topology()
+    topology: Topology = Topology(0, 0, ())
     sound: bool = True
     problems: tuple[Problem, ...] = ()
 

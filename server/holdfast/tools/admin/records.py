@@ -232,18 +232,8 @@ class ResolvedResult(ItemOutcome, Noted):
     """How the proposal ended."""
 
 
-class MergeRow(TypedDict):
-    merge_id: str
-    at: str
-    by: str
-    kept: str
-    kept_title: str
-    discarded: str
-    undone: bool
-
-
 class MergesResult(Noted):
-    merges: list[MergeRow]
+    merges: list[Merged]
 
 
 def add_reviews(server: FastMCP[Any], served: ServedMemory) -> None:
