@@ -292,15 +292,16 @@ class RowVectors(TenantRows):
         """Keep a turn until the block ends, then let others have it."""
         failed: Exception | None = None
         token = _turn.set(lease)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._prolong, lease)
-            try:
-                yield
-            except Exception as error:  # noqa: BLE001 - raised again below, and not in a group of one
-                failed = error
-            finally:
-                _turn.reset(token)
-                tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._prolong, lease)
+                try:
+                    yield
+                finally:
+                    _turn.reset(token)
+                    tasks.cancel_scope.cancel()
+        except ExceptionGroup as group:  # what the block raised is raised as such
+            failed = group.exceptions[0]
         with anyio.CancelScope(shield=True), suppress(StorageError), hurried():
             await self._database.run(self._tenant, partial(give_back, self._tenant, lease), flush=False)
         if failed is not None:
