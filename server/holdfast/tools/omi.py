@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import takewhile
-from math import floor
 from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
@@ -34,6 +33,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.model.omi import MemoryType
 from holdfast.model.opposition import Contradiction
 from holdfast.model.tokens import beginning
+from holdfast.model.words import floored
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.fitting import (
@@ -245,10 +245,9 @@ def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:
 
 def below_line(hit: Hit) -> str:
     """What falls short of the line, so that it is seen: in quotes, and never as if it were served."""
-    relevance = floor(100 * hit.ranked.relevance) / 100
     doubt = f" ({hit.ranked.doubt})" if hit.ranked.doubt else ""
     words = json.dumps(line_of(hit.note), ensure_ascii=False)
-    return f"Doubtful, {relevance:.2f}: {hit.note.id} {words}{doubt}"
+    return f"Doubtful, {floored(hit.ranked.relevance):.2f}: {hit.note.id} {words}{doubt}"
 
 
 def _content(item: RecalledMemory) -> str:

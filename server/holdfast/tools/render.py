@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from math import floor
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
@@ -29,7 +28,7 @@ from holdfast.engine.ports import Caller
 from holdfast.model.note import GLOBAL_SPACE, SHOWN, Note, title_of
 from holdfast.model.passages import first_sentence
 from holdfast.model.tokens import beginning, most_tokens
-from holdfast.model.words import counted
+from holdfast.model.words import counted, floored
 from holdfast.tools.fitting import (
     NOTICES_SHARE,
     Room,
@@ -239,10 +238,7 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
-    worth = hit.ranked.relevance
-    worth = (
-        floor(100 * worth) / 100 if hit.ranked.weak else worth
-    )  # what is weak does not read as if it reached the line
+    worth = floored(hit.ranked.relevance) if hit.ranked.weak else hit.ranked.relevance
     relevance = f"{worth:.2f}".removesuffix(".00").removeprefix("0") or "0"
     how = "listed" if hit.listed else relevance
     later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -42,7 +41,7 @@ from holdfast.model.opposition import Contradiction
 from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.ranking import Filter, Ranked
 from holdfast.model.records import CONTRADICTION, RecallEvent
-from holdfast.model.words import query_terms
+from holdfast.model.words import floored, query_terms
 from holdfast.store.stored import Stored
 
 LARGEST_LIMIT = 100
@@ -234,7 +233,7 @@ def _below_hint(memories: Sequence[RecalledMemory], below: Sequence[Hit], reques
     """How to have what is below the line served too; empty where nothing is seen below it."""
     if not below:
         return ""
-    lower = math.floor(100 * min(_relevance(hit.ranked) for hit in below)) / 100
+    lower = floored(min(_relevance(hit.ranked) for hit in below))
     many = "Few reach" if memories else "None reaches"
     return f"{many} {request.min_relevance:g}; min_relevance={lower:g} returns what is seen just below it."
 
