@@ -339,6 +339,16 @@ def _stripe(key: str) -> int:
     return zlib.crc32(key.encode()) % STRIPES
 
 
+@asynccontextmanager
+async def if_free(lock: anyio.Lock) -> AsyncIterator[bool]:
+    """Own a lock of this process if no task does; yields whether."""
+    if lock.locked():
+        yield False
+        return
+    async with lock:
+        yield True
+
+
 class Stripes:
     """Locks of keys. Always taken in one order, a stripe's keys before the stripe, so that none waits in a ring."""
 

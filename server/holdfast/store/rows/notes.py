@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError, StorageError
 from holdfast.model.note import instant, moment
 from holdfast.model.records import FileChange, JournalRecord, is_page
 from holdfast.store.codec import parse
+from holdfast.store.locks import if_free
 from holdfast.store.rows.commits import Commits, Wanted, Written
 from holdfast.store.rows.database import Database, Question, Row, hurried
 from holdfast.store.rows.texts import (
@@ -151,15 +152,9 @@ class RowNotes:
     async def settled(self, keys: Iterable[str], patience: float) -> None:
         """No change is ever left half made."""
 
-    @asynccontextmanager
-    async def encoding_turn(self, *, remote: bool) -> AsyncIterator[bool]:
+    def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
         """Be the only one of this process that encodes its queue; yields whether it is."""
-        lock = self._turn[remote]
-        if lock.locked():
-            yield False
-            return
-        async with lock:
-            yield True
+        return if_free(self._turn[remote])
 
     async def every(self) -> dict[str, str]:
         """Which versions of all notes are there, by path."""
