@@ -246,11 +246,6 @@ class Word:
             return "day"
         return "figure" if self.unit is None else f"figure {self.unit}"
 
-    @property
-    def chosen(self) -> bool:
-        """Whether it can be one of many: a value, a name, or what only begins a sentence with a capital."""
-        return self.kind != "word" or self.first
-
 
 @dataclass(frozen=True, slots=True)
 class Statement:

@@ -80,11 +80,11 @@ def omi_change(shape: dict[str, Any], notices: Sequence[str], change_id: str | N
     return ChangedResult(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
 
 
-def omi_object(shape: dict[str, Any], notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
-    """A documented object, with notices beside it; `stored` says that its texts were."""
+def omi_object(shape: dict[str, Any], notices: Sequence[str]) -> ToolResult:
+    """A documented object whose texts were stored, with notices beside it."""
     notices = fitting_notices(notices)
-    result = StoredResult if stored and shape else ToolResult
-    return result(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
+    result = StoredResult if shape else ToolResult
+    return result(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, {}) or None)
 
 
 def omi_value(shape: object, notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
@@ -134,7 +134,7 @@ def _add_now_read(server: FastMCP, served: ServedMemory) -> None:
         caller = served.caller(context)
         found, notices = await answered(served.memory.attend(lambda ports: _read(ports, caller)))
         shape, cut = ({}, []) if found is None else _fitting(found.shape())
-        return omi_object(shape, (*cut, *notices), stored=True)
+        return omi_object(shape, (*cut, *notices))
 
 
 def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

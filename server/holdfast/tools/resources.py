@@ -52,11 +52,10 @@ from holdfast.engine.ports import Caller, Feed, Ports
 from holdfast.engine.presence.whisper import brief
 from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import ConflictError, HoldfastError
-from holdfast.model.access import READ
 from holdfast.model.note import Note
 from holdfast.model.tokens import beginning
 from holdfast.tools.agent import ServedMemory
-from holdfast.tools.auth import access_of, asked_space, asking, is_admin, require
+from holdfast.tools.auth import access_of, asked_space, asking, is_admin, require_read
 from holdfast.tools.errors import read
 from holdfast.tools.fitting import Room, fenced, new_mark, page_of, short, text_of
 
@@ -71,7 +70,7 @@ async def complete(
     if not isinstance(ref, ResourceTemplateReference) or len(argument.value) > LONGEST:
         return Completion(values=[])
     if served.guarded:
-        require(asking(), READ)
+        require_read(asking())
     uri, name, typed = str(ref.uri), argument.name, argument.value
     found = await read(served.memory.attend(lambda ports: _values(ports, uri, name, typed)))
     return Completion(values=found[:MOST], has_more=len(found) > MOST)
@@ -468,7 +467,7 @@ class Subscriptions:
 
     def _check(self, access: AccessToken | None) -> None:
         if self._served.guarded:
-            require(access, READ)
+            require_read(access)
 
     async def _find(self, access: AccessToken | None, uri: str) -> tuple[Kind | None, str] | None:
         """What a URI names for whoever asks; None where there is nothing, or nothing for them."""

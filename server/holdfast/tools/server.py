@@ -301,7 +301,7 @@ def add_security_tools(server: FastMCP, served: ServedMemory) -> None:
     @tool(server, "integrity_check", INTEGRITY_CHECK, READS, IntegrityResult)
     async def _integrity_check(scope: Scope = "all") -> ToolResult:
         report = await answered(served.memory.attend(lambda ports: integrity_check(ports, scope)))
-        return omi_object(_fitting(report.shape()), (), stored=True)  # it names files
+        return omi_object(_fitting(report.shape()), ())  # it names files
 
 
 Request = ServerRequestContext[Any, Any]

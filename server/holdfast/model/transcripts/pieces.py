@@ -77,12 +77,12 @@ class Piece:
         return "\n".join(_shown(turn) for turn in self.turns)
 
 
-def first_piece(turns: Sequence[Kept], most: int = PIECE_TOKENS) -> int:
+def first_piece(turns: Sequence[Kept]) -> int:
     """How many of these turns make the first piece: as many as fit, at least one; an answer stays with its question."""
     spent, count = 0, 0
     for turn in turns:
         spent += most_tokens(_shown(turn)) + _TURN_TOKENS
-        if count and spent > most:
+        if count and spent > PIECE_TOKENS:
             break
         count += 1
     if count < len(turns) and turns[count].role == "assistant":
