@@ -136,7 +136,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Other:
-    """Meanwhile it is another note that says the same, or none is."""
+    """Which note says the same changed while its lock was waited for: it is `same` now, or none."""
 
     same: IndexedNote | None
 
