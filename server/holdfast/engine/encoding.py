@@ -349,7 +349,7 @@ def count_beside(view: IndexView, ports: Ports) -> int:
 
 
 def _stood_in(problems: Sequence[str], made_with: VectorSet) -> str:
-    """What to say where others were asked before, with what became of that."""
+    """The notice that a kept set answered, after the encoders asked before it failed with these problems."""
     if not problems:
         return ""
     return f"{problems[0] or 'The encoder does not answer.'} Notes were found by the kept vectors of {made_with.model}."
@@ -474,7 +474,7 @@ async def _drain_batch(
 
 
 async def _give_up(ports: Ports, encoder: Encoder, own: VectorSet) -> None:
-    """If the encoder works and takes none of what still waits, a set that is being built is as ready as it will be."""
+    """Where the encoder works and refuses all that still waits, call the set ready: it will not have more than now."""
     building = any(row.key == own.key and not row.ready for row in ports.index.vector_sets)
     if building and await _works(encoder):
         await ports.index.apply(Update(opened=[SetRow(own.key, own.described, ready=True)]))

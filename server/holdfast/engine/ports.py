@@ -198,7 +198,7 @@ class Transfers(Protocol):
 
 
 class OwnEncoder(Encoder, Protocol):
-    """That of the settings; see `holdfast.encode.provider`. What it made before it can be told to make anew."""
+    """The encoder that the settings name; see `holdfast.encode.provider`. `forget` has vectors made anew."""
 
     async def forget(self) -> None: ...
 

@@ -313,7 +313,7 @@ class Memory:
             self._wake = anyio.Event()
 
     async def _look_behind_others(self) -> None:
-        """Bring the index up to date; where one had to be made, leave the machine for a moment to who waits for it."""
+        """Bring the index up to date; where it had to be built anew, pause, so that waiting requests run first."""
         began = anyio.current_time()
         await self._reconciler.fresh(past=False)
         if anyio.current_time() - began > PAUSE_SECONDS:
@@ -385,7 +385,7 @@ class Memory:
 
 
 def _unheard(_seconds: float) -> None:
-    """Where nobody counts."""
+    """For a memory whose `tell_catching_up` was not called."""
 
 
 def _lost_again(error: IndexLostError) -> StorageError:

@@ -304,7 +304,7 @@ PATIENT_SECONDS = 0.05  # how long an answer waits for the line of its own use w
 
 @dataclass(slots=True)
 class DueSignal:
-    """What this process knows of it."""
+    """When a caller was last told that maintenance is worthwhile, and when this process last counted what waits."""
 
     reminded_on: str = ""
     looked_at: float = -1e9

@@ -64,7 +64,7 @@ class Ready:
 
 @dataclass(slots=True)
 class LastInSpace:
-    """The last note of each space: what would stand alone is tied to it, as a note is that a tool stores."""
+    """The last note of each space: a note that would have no link is linked to it, as `remember` does."""
 
     last: dict[str, str] = field(default_factory=dict)
 
@@ -321,7 +321,7 @@ async def _plan(ports: Ports, parts: Sequence[Ready], whole: str, there: Mapping
 
 
 def _is_to_be_looked_at(plan: _Plan, part: Ready, known: IndexedNote) -> bool:
-    """Whether a note may have to be changed: its text is another one, or those before it or around it are."""
+    """Whether a note may have to be changed: its text has changed, or the section before it or around it has."""
     is_anew = plan.before != plan.sections
     return known.note.content != part.note.content or bool(plan.changes) or is_anew
 

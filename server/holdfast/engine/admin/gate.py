@@ -1,6 +1,4 @@
-"""What stands around all admin calls: tokens, the journal, its log; and the backups that are made and brought back so.
-
-What all admin calls share: a token before anything is destroyed, a line in the journal, the log of those lines.
+"""What all admin calls share: a token before anything is destroyed, a line in the journal, the audit log; and backups.
 
 The audit log shows changes, feedback and admin calls, without any note's text.
 """
@@ -241,7 +239,7 @@ def _line(call: AdminCall, outcome: Mapping[str, object]) -> JournalRecord:
 
 
 async def afterwards(work: Awaitable[Answer]) -> tuple[Answer | None, tuple[str, ...]]:
-    """What is only done after the deed: its failure is something to say, and takes nothing back."""
+    """Do what only follows an admin call that is done; a failure becomes a notice, for the call itself stands."""
     try:
         return await work, ()
     except HoldfastError as error:

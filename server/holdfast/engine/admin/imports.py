@@ -208,7 +208,7 @@ class _Met:
 
 
 def _with_all(before: Note, arrived: Sequence[Note]) -> Note:
-    """A note with what others say besides who say the same; their ids mean it now."""
+    """A note joined with the links and tags of others that say the same; their ids lead to it from now on."""
     for note in arrived:
         after = joined(before, note, _own_links(note), note.updated, MOST_TAGS).note
         before = replace(after, merged=tuple(dict.fromkeys((*after.merged, note.id, *note.merged))))
@@ -370,7 +370,7 @@ class _Importing:
         return await ports.index.read(read)
 
     def _standing(self, view: IndexView, first: Sequence[Note], guard: str, fresh: Collection[str]) -> list[Note]:
-        """Those of this source's notes with one text that say it still: others may change what came a moment ago."""
+        """Of this source's notes that came with one text those that still have it: one may be edited by now."""
         if not self._writes:
             return list(first)
         there = view.notes([one.id for one in first])

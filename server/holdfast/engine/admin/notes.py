@@ -419,7 +419,7 @@ async def _backups_with(ports: Ports, note_id: str, remains: Remains) -> tuple[s
 
 
 async def _backups_still_with(ports: Ports, note_id: str, remains: Remains) -> tuple[str, ...]:
-    """The same behind the erasing: from then on none is made that has the note.
+    """As `_backups_with`, but after the note is erased, when no new backup can have it any more.
 
     Raises:
         StorageError: the note is erased, and the backups could not be read.

@@ -1,14 +1,10 @@
-"""Jobs that need no judgement: when they run, and what they are.
-
-Jobs that need no judgement: once a day each, in one process at a time, in short slices that give way to requests.
+"""Jobs that need no judgement: once a day each, in one process at a time, in short slices that give way to requests.
 
 Each run is one line of the journal: a restart, or a new index, knows when each was.
 
-What is done each day without anybody's judgement; among it forgetting, which is off unless it is switched on.
-
-A note is forgotten (put into the trash, and after a month erased) only if every sign says so: archival and untouched
-for 90 days, faded to a twentieth, of little importance, with few and light links, never said to have helped, and not
-what another note was made from.
+Forgetting is one of them, and off unless it is switched on. A note is forgotten (put into the trash, and after a
+month erased) only if every sign says so: archival and untouched for 90 days, faded to a twentieth, of little
+importance, with few and light links, never said to have helped, and not what another note was made from.
 """
 
 from __future__ import annotations
@@ -263,7 +259,7 @@ _NOTEWORTHY = 0.01  # of importance: less is not written down
 
 
 async def slices(context: JobContext, tiers: Sequence[str] = TIERS) -> AsyncIterator[list[Living]]:
-    """All notes of some tiers whose life is their own, slice by slice."""
+    """All notes of some tiers that may fade or rise (neither Self nor what is about the user), slice by slice."""
     for first in await _spans(context):
         yield await _slice(context, first, tiers)
 

@@ -189,7 +189,7 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
 async def _recorded_before(
     work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, entry: Judged
 ) -> Outcome | None:
-    """How an item ends that there is nothing to do for; None where it is to be applied.
+    """The outcome of a verdict that was recorded before, so that nothing is left to do; None where it is to be applied.
 
     Raises:
         VerdictRefusedError: it cannot be applied.

@@ -49,7 +49,7 @@ class Checked:
 
 
 async def keep_contradictions(ports: Ports, caller: Caller, found: Sequence[Contradiction]) -> None:
-    """Tell the journal, then those who listen. What was stored before stays so, whatever becomes of this."""
+    """Write contradictions to the journal, then publish them. Where that fails, what was stored before stays stored."""
     if not found:
         return
     pairs = tuple(Opposed(item.memory_id_1, item.memory_id_2, item.pattern) for item in found)
@@ -67,7 +67,7 @@ def read_contradictions(line: JournalRecord) -> list[ContradictionDetectedEvent]
 
 
 def tell_contradictions(ports: Ports, found: Iterable[Contradiction]) -> None:
-    """Tell those who listen."""
+    """Publish contradictions as events."""
     for item in found:
         ports.events.publish(ContradictionDetectedEvent(item.memory_id_1, item.memory_id_2, item.pattern))
 

@@ -221,7 +221,7 @@ async def known_pages(ports: Ports) -> KnownPages:
 
 
 async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
-    """The same with what was told since."""
+    """`known`, brought up to date with the lines that the journal got since."""
     read = await ports.store.page_records(known.place)
     if read is None or any(line.void for line in read[0]):
         return await known_pages(ports)
@@ -264,7 +264,7 @@ async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
 
 
 async def _surely_differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
-    """As `_differing`, without pages that another server changed between what was told of them and how they looked.
+    """As `_differing`, without pages that another server changed after the journal was read and before they were.
 
     Of a folder whoever holds a page has all others wait; of a database only those in the same process.
     """
@@ -282,7 +282,7 @@ async def _surely_differing(ports: Ports, known: KnownPages, paths: Collection[s
 
 
 async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
-    """Of these pages the ones that are not like their baselines; and those."""
+    """Of these pages the ones that differ from their baselines, with the baselines."""
     marks = await ports.store.page_marks(sorted(paths))
     expected = {path: known.pages[path] for path in paths if path in known.pages}
     last = today(ports)

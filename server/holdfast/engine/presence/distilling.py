@@ -1,6 +1,4 @@
-"""What becomes of turns that wait: an agent distils them, or they go, or stay as they were said.
-
-Distilling: an agent reads pieces of past sessions and says what of them is worth a note. Nothing else stores them.
+"""What becomes of turns that wait: an agent says what of them is worth a note, or they go, or stay as they were said.
 
 A piece is offered by `run_maintenance` and waits until somebody has judged all of it. What is taken from it is checked
 against the piece, compared with the notes that are there, and stored as one change; only then the piece goes. Where a

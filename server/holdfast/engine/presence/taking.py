@@ -1,20 +1,16 @@
 """Transcripts on their way into the queue: handed over by a hook, or found where the clients keep them.
 
-A transcript's new turns on their way into the queue: read behind the cursor, freed of secrets, kept with the cursor.
+New turns are read behind the cursor, freed of secrets, and kept with the cursor: both become durable together. Whoever
+dies between the two has changed nothing, and of two processes that read the same transcript at once one finds the
+cursor moved, and reads on from there.
 
-The cursor and the turns that it passes become durable together. Whoever dies between the two has changed nothing, and
-of two processes that read the same transcript at once one finds the cursor moved, and reads on from there.
+Sessions that nobody handed over are looked for by a command or by a watcher. The watcher looks once a minute, in one
+process at a time. It takes a session that was still for a minute and in which the user spoke often enough; one that was
+begun before the time that it looks back is left alone unless it was taken before.
 
-Sessions that nobody handed over: looked for where the clients keep them, by a command or by a watcher.
-
-The watcher looks once a minute, in one process at a time. It takes a session that was still for a minute and in which
-the user spoke often enough; one that was begun before the time that it looks back is left alone unless it was taken
-before. What it takes goes the same way as what a hook hands over.
-
-What a client's hook hands over when a turn ends or its context is compressed: where the transcript is.
-
-Only a pointer is taken. The transcript is read from where it was read to before; what is new waits in a queue in the
-memory folder until an agent distils it (`holdfast.engine.presence.distilling`). Nothing becomes a note here.
+A client's hook says where the transcript is when a turn ends or its context is compressed. Only that is taken. The
+transcript is read from where it was read to before; what is new waits in a queue in the memory folder until an agent
+distils it (`holdfast.engine.presence.distilling`). Nothing becomes a note here.
 
 Claude Code writes its transcript a tenth of a second behind, so that the hook may be called before the turn is in the
 file: then the last answer is waited for. What a client writes when no hook is called any more, as at the end of a
@@ -102,7 +98,7 @@ async def was_taken(ports: Ports, queue: TranscriptQueue, path: str, answer: str
 
 
 async def _take_chunk(ports: Ports, queue: TranscriptQueue, found: Located, space: str) -> Took:
-    """What became of the next lines; of none where somebody else has read on meanwhile."""
+    """Take in the next lines; none where another process has read on meanwhile."""
     chunk = await queue.read(found)
     turns = await without_secrets(ports, chunk.turns)
     answer = next((turn.text for turn in reversed(chunk.turns) if turn.role == "assistant"), "")

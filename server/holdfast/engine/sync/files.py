@@ -53,7 +53,7 @@ log = structlog.get_logger()
 
 
 def keeping(folder: FolderStore) -> MakeKeeper:
-    """What makes the synchroniser of a folder."""
+    """A factory of reconcilers, for `Ports.keeper`."""
     return lambda ports, verbs_done: Reconciler(ports, verbs_done, folder)
 
 

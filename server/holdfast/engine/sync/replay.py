@@ -1,6 +1,4 @@
-"""The journal and the index: lines are brought into it, and asked of it once it is at the journal's end.
-
-The journal, read into the index from where the index knows it: changes, feedback, uses, runs, verdicts, baselines.
+"""The journal is read into the index from where the index knows it, and the index is then asked for its lines.
 
 What the index knows is a prefix of the journal in which every change is known to be done or void. It never goes beyond
 a change that is still open, which is read again; at the end of the journal it counts as done until it is told void.

@@ -1,6 +1,4 @@
-"""What the View shows of an answer: how it came about, and the notes and links around it.
-
-How a recall came to its answer: what each hit is worth and why, and what was held back, why, and by how much.
+"""What the View shows of an answer: what each hit is worth and why, what was held back, and the graph around it.
 
 The answer is that of `recall`, worked out by the same functions. What it did not show is found by asking the same again
 without its lines and with what is retired; each note's terms are those that its rank was made of.
