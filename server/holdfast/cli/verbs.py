@@ -229,9 +229,7 @@ def run_remember(options: argparse.Namespace) -> int:
         subject=options.subject,
         event_time=options.event_time,
     )
-    settings = settings_here()
-    who = caller_in(settings)
-    outcome = run(settings, _asking(lambda ports: remember(ports, who, request), anew=True))
+    outcome, who = _ask(lambda ports, who: remember(ports, who, request), anew=True)
     return _tell(options, render.remembered(outcome, render.space_from(request, who)).structured, remembered)
 
 
@@ -252,9 +250,7 @@ def run_recall(options: argparse.Namespace) -> int:
         budget=options.budget,
         explain=options.explain,
     )
-    settings = settings_here()
-    who = caller_in(settings)
-    outcome = run(settings, _asking(lambda ports: recall(ports, who, request)))
+    outcome, who = _ask(lambda ports, who: recall(ports, who, request))
     whole = replace(outcome, explained=True)  # a person pays for no tokens
     _tell(options, render.recalled(whole, who).structured, recalled)
     return DONE if outcome.hits else NOTHING
@@ -262,34 +258,33 @@ def run_recall(options: argparse.Namespace) -> int:
 
 def run_node(options: argparse.Namespace) -> int:
     """Show one note whole."""
-    settings = settings_here()
-    who = caller_in(settings)
-    found = run(settings, _asking(lambda ports: use_node(ports, who, options.id, options.page)))
+    found, _ = _ask(lambda ports, who: use_node(ports, who, options.id, options.page))
     return _tell(options, render.node(found).structured, node)
 
 
 def run_outdated(options: argparse.Namespace) -> int:
     """Retire a note, or take a change back."""
-    settings = settings_here()
-    who = caller_in(settings)
     if options.undo:
         back = TakeBack(options.undo, options.id, options.reason, options.superseded_by, by_owner=True)
-        undone = run(settings, _asking(lambda ports: take_back(ports, who, back)))
+        undone, _ = _ask(lambda ports, who: take_back(ports, who, back))
         return _tell(options, render.taken_back(undone).structured, taken_back)
     request = MarkOutdated(options.id, options.reason, options.superseded_by)
-    outcome = run(settings, _asking(lambda ports: mark_outdated(ports, who, request)))
+    outcome, _ = _ask(lambda ports, who: mark_outdated(ports, who, request))
     return _tell(options, render.outdated(outcome).structured, outdated)
 
 
 def run_stats(options: argparse.Namespace) -> int:
     """Say what is stored."""
     settings = settings_here()
-    found = run(settings, _asking(stats))
+    found = run(settings, lambda memory: memory.attend(stats))
     return _tell(options, {"home": str(settings.home), **asdict(found)}, counts)
 
 
-def _asking(verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False) -> Callable[[Memory], Awaitable[Answer]]:
-    return lambda memory: memory.attend(verb, anew=anew)
+def _ask(verb: Callable[[Ports, Caller], Awaitable[Answer]], *, anew: bool = False) -> tuple[Answer, Caller]:
+    """What a verb answers from the memory of the settings, and who asked."""
+    settings = settings_here()
+    who = caller_in(settings)
+    return run(settings, lambda memory: memory.attend(lambda ports: verb(ports, who), anew=anew)), who
 
 
 def _tell(options: argparse.Namespace, shape: Shape, shown: Callable[[Screen, Shape], None]) -> int:
