@@ -97,7 +97,7 @@ _USE_COUNTED = """    event, unrated = await kept_event(ports, caller, asking, s
             await commit(ports, caller, "use", [Change(stored, used)])
 """
 _ENCODE_TIMED = """        try:
-            with anyio.fail_after(_patience(speaker, deadline)):
+            with anyio.fail_after(_patience(choice, deadline)):
                 [chunks] ="""
 _FLUSH = "await together(*(partial(self._flushes.submit, folder) for folder in _parents(steps)))\n"
 
@@ -486,10 +486,10 @@ MUTATIONS = (
              "    provider = _provider(settings)\n    import numpy, onnxruntime\n",
              (f"{_RUNNING}test_discovery_is_answered_before_any_model_is_loaded",)),
     Mutation("encoder-waited-for", 8, "a store waits for an encoder that is dead", "engine/encoding.py",
-             _ENCODE_TIMED, _ENCODE_TIMED.replace("_patience(speaker, deadline)", "None"),
+             _ENCODE_TIMED, _ENCODE_TIMED.replace("_patience(choice, deadline)", "None"),
              (f"{ENCODER_TROUBLE}[hangs]",)),
     Mutation("backlog-waited-for", 8, "a store stands in line behind a long backlog", "engine/encoding.py",
-             "        if speaker.encoder.backlog > DEEP_BACKLOG:", "        if False:",
+             "        if choice.encoder.backlog > DEEP_BACKLOG:", "        if False:",
              (f"{_ENCODING}test_a_note_does_not_stand_in_line_behind_a_deep_backlog",)),
     Mutation("signal-waits", 8, "a signal waits for a memory that does not close", "running.py",
              "                threading.Timer(last, os._exit, [0]).start()\n", "",

@@ -199,5 +199,5 @@ class DailyLogTools(_Tools):
         """The paths of the logs of so many days, today's being one of them, the newest first."""
         return [self._path(path) for path in self._opened.ask(lambda ports: list_daily(ports, days))]
 
-    def _path(self, told: str) -> str:
-        return str(self._opened.home / told)
+    def _path(self, path: str) -> str:
+        return str(self._opened.home / path)

@@ -25,7 +25,7 @@ from holdfast.encode.provider import (
 from holdfast.encode.services import look_around, provider_beside, provider_for
 from holdfast.encode.services import provider_of as _provider
 from holdfast.encode.wordpiece import is_ordinary
-from holdfast.engine.jobs.daily import JOBS, Housekeeper
+from holdfast.engine.jobs.daily import JOBS, JobRunner
 from holdfast.engine.ports import (
     Feed,
     Fleet,
@@ -367,7 +367,7 @@ def row_storage(database: Database, tenant: str, settings: Settings, *, own: boo
     from holdfast.backup.row_vault import RowVault  # noqa: PLC0415 - most servers have no driver
     from holdfast.store.rows.moving import dump  # noqa: PLC0415 - as above
     from holdfast.store.rows.notes import RowNotes  # noqa: PLC0415 - as above
-    from holdfast.store.rows.shared import RowFeed, RowRecalls, RowTokens, RowTold, RowVectors  # noqa: PLC0415 - as above
+    from holdfast.store.rows.shared import RowFeed, RowRecalls, RowReminders, RowTokens, RowVectors  # noqa: PLC0415 - as above
     from holdfast.store.rows.upkeep import RowUpkeep  # noqa: PLC0415 - as above
 
     store, files, folder = RowNotes(database, tenant, now, new_change_id, own=own), FileSystem(), Folder(settings.home)
@@ -381,7 +381,7 @@ def row_storage(database: Database, tenant: str, settings: Settings, *, own: boo
         recalls=RowRecalls(database, tenant),
         tokens=RowTokens(database, tenant),
         fleet=Fleet(
-            RowVectors(database, tenant), RowFeed(database, lambda _principal: tenant), RowTold(database, tenant)
+            RowVectors(database, tenant), RowFeed(database, lambda _principal: tenant), RowReminders(database, tenant)
         ),
         own_index=True,
     )
@@ -400,7 +400,7 @@ def _folder_storage(settings: Settings, folder: Folder, *, alone: bool) -> Stora
 
 def _work_beside(memory: Memory, settings: Settings, *, alone: bool, local: bool) -> None:
     """What runs in the background as long as the memory does."""
-    memory.beside(Housekeeper(memory, (*JOBS, TIDY) if local else JOBS).run)
+    memory.beside(JobRunner(memory, (*JOBS, TIDY) if local else JOBS).run)
     if memory.ports.presence is not None:
         memory.beside(memory.ports.presence.warmth.run)
     if settings.store and alone:

@@ -42,8 +42,8 @@ SERVED_BY: Final = "io.modelcontextprotocol/serverInfo"
 _WITH_APPS: Final = (LISTS[0], LISTS[1])  # which have more for clients that show Apps
 DEFINING: Final = (
     "__init__.py", "app.py",
-    "engine/admin/gate.py", "engine/agent/feedback.py", "engine/maintenance/batches.py",
-    "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
+    "engine/admin/gate.py", "engine/agent/browse.py", "engine/agent/feedback.py", "engine/agent/remember.py",
+    "engine/maintenance/batches.py", "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
     "engine/presence/distilling.py", "engine/view/inspect.py", "engine/view/review.py",
     "model/maintenance.py", "model/moving.py", "model/note.py", "model/omi.py",
 )  # whose values stand in definitions, besides all of tools/  # fmt: skip
@@ -304,10 +304,10 @@ class Opening:
         result = self._result(message) if hook is None else self._whispered(hook, message)
         if result is None:
             return False
-        told = f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{result}}}\n'
+        answer = f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{result}}}\n'
         if hook is None:
-            self._answered[request] = told
-        _write(self._sink, told.encode())
+            self._answered[request] = answer
+        _write(self._sink, answer.encode())
         return hook is not None
 
     def _hook(self, message: dict[str, Any]) -> Given | None:
@@ -315,8 +315,8 @@ class Opening:
         asked = message.get("params")
         if message["method"] != "tools/call" or message.keys() - {"params"} != _REQUEST or not isinstance(asked, dict):
             return None
-        given, told = asked.get("arguments"), asked.keys() - {"_meta"}
-        if not self._answers.settings.presence or asked.get("name") != WHISPER or told != {"name", "arguments"}:
+        given, keys = asked.get("arguments"), asked.keys() - {"_meta"}
+        if not self._answers.settings.presence or asked.get("name") != WHISPER or keys != {"name", "arguments"}:
             return None
         if not isinstance(given, dict) or given.keys() - _HOOKED or not _are_texts(given.values()):
             return None

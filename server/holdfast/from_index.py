@@ -53,8 +53,8 @@ from holdfast.index.current import (
     read_shown,
     session_key,
     short_ids,
+    shown_meanwhile,
     standing,
-    told_meanwhile,
 )
 from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
 from holdfast.index.spelling import respelt
@@ -91,7 +91,7 @@ class _Asking:
     prompt: str
     seen: Shown
     now: str
-    told: dict[str, str] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
     is_blank: bool = False
 
 
@@ -141,16 +141,16 @@ def by_words(given: Mapping[str, str], settings: Settings, claim: Callable[[], b
         space, _ = work_space(settings.space, folder if folder.is_absolute() else Path.cwd(), Path.home())
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
         asking = _Asking(settings, space, prompt, session.shown(), now)
-        sections = _told(asking)
+        sections = _sections(asking)
         if not claim():
             raise NotFromIndexError("it took too long")
-        if not asking.is_blank and told_meanwhile(asking.seen, session.add(asking.told, now), asking.told):
+        if not asking.is_blank and shown_meanwhile(asking.seen, session.add(asking.shown, now), asking.shown):
             return ""
     text = text_of(sections, new_mark())
     return hook_answer(text, event or "UserPromptSubmit") if text else ""
 
 
-def _told(asking: _Asking) -> tuple[Section, ...]:
+def _sections(asking: _Asking) -> tuple[Section, ...]:
     connection = open_index((asking.settings.home / ".holdfast" / "index.db").absolute().as_uri())
     if connection is None:
         raise NotFromIndexError
@@ -264,9 +264,9 @@ def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most:
     question = Question(prompt, asking.space, extraordinary=strange, formed=formed)
     ranked = [item for item in rank(found, question) if item.candidate.id != SELF_ID][:LEVELLED]
     notes = indexed(connection, [item.candidate.id for item in ranked])
-    told = levelled(_doubted(prompt, ranked, notes))
-    ids = [item.candidate.id for item in told if clears(item, asking.space, line)]
-    known = {**asking.seen.texts, **asking.told}
+    fitting = levelled(_doubted(prompt, ranked, notes))
+    ids = [item.candidate.id for item in fitting if clears(item, asking.space, line)]
+    known = {**asking.seen.texts, **asking.shown}
     fresh = [note_id for note_id in ids if known.get(note_id) != digest_of(notes[note_id].note)][:most]
     short = short_ids(connection, fresh)
     entries = [_entry(notes[note_id].note, asking, short[note_id]) for note_id in fresh]
@@ -300,7 +300,7 @@ def _keep(asking: _Asking, sections: tuple[Section, ...], notes: Mapping[str, In
         item = notes[entry.id]
         if not item.mark or _mark_of(asking.settings.home / "memories" / item.path) != item.mark:
             raise NotFromIndexError
-        asking.told[entry.id] = entry.digest
+        asking.shown[entry.id] = entry.digest
 
 
 def _mark_of(path: Path | str) -> str:

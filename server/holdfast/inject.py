@@ -76,8 +76,8 @@ def _lift_limit() -> None:
 
 def _read() -> Given:
     """What the hook tells, by the names of the tool's arguments."""
-    told: Any = json.loads(sys.stdin.buffer.read(MOST_READ))
-    return {ours: told[name] for name, ours in _FIELDS.items() if isinstance(told.get(name), str)}
+    asked: Any = json.loads(sys.stdin.buffer.read(MOST_READ))
+    return {ours: asked[name] for name, ours in _FIELDS.items() if isinstance(asked.get(name), str)}
 
 
 def _answer(given: Given, seconds: float) -> str:

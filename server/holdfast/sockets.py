@@ -47,5 +47,5 @@ def is_of_this_user(connection: socket.socket) -> bool:
     """Whether the other end is a process of the same user, where the system tells; else the folder's mode decides."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(told[4:8], sys.byteorder) == os.getuid()
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(peer[4:8], sys.byteorder) == os.getuid()

@@ -55,7 +55,7 @@ class WhisperSocket:
         """Listen until cancelled, as soon as the memory folder is there, and anew where the socket was taken away."""
         if sys.platform == "win32":
             return
-        told = ""
+        logged = ""
         async with anyio.create_task_group() as answering:
             while True:
                 await self._derived_is_there()
@@ -63,9 +63,9 @@ class WhisperSocket:
                     listener = await self._listener()
                 except OSError as error:  # the folder may have gone this moment, or be mended
                     reason = error.strerror or str(error)
-                    if reason != told:
+                    if reason != logged:
                         log.info("no_whisper_socket", reason=reason)
-                    told = reason
+                    logged = reason
                     await anyio.sleep(LOOK_SECONDS)
                 else:
                     await self._listen(listener, answering)
@@ -140,11 +140,11 @@ async def _line(stream: SocketStream) -> dict[str, str]:
     while not data.endswith(b"\n") and len(data) <= MOST_READ:
         data += await stream.receive()
     try:
-        told: Any = json.loads(data)
+        asked: Any = json.loads(data)
     except (ValueError, RecursionError):  # no JSON, or lists in lists in lists
         return {}
     return (
-        {str(name): value for name, value in told.items() if isinstance(value, str)} if isinstance(told, dict) else {}
+        {str(name): value for name, value in asked.items() if isinstance(value, str)} if isinstance(asked, dict) else {}
     )
 
 

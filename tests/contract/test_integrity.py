@@ -13,7 +13,7 @@ import anyio
 import pytest
 import structlog.testing
 
-from holdfast.engine.omi.integrity import accept_integrity, integrity_check, look_over, note_sights
+from holdfast.engine.omi.integrity import accept_integrity, integrity_check, look_over, record_first_seen
 from holdfast.engine.omi.now import NowUpdate, append_daily, now_read, now_update
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import MemoryNotFoundError
@@ -220,7 +220,7 @@ async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) ->
     (tmp_path / "daily" / "2020-01-01.md").write_text("an old log\n", "utf-8")
     for _ in range(2):
         memory = memory_on(tmp_path)
-        await memory.attend(note_sights)
+        await memory.attend(record_first_seen)
         await memory.aclose()
     lines = [
         line for path in (kept_in(tmp_path) / "journal").iterdir() for line in path.read_text("utf-8").splitlines()

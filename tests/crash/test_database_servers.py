@@ -259,7 +259,7 @@ async def test_that_maintenance_is_worthwhile_is_said_once_a_day_by_one_of_all_s
         assert [text.count("Maintenance is worthwhile") for text in said] == [1, 0, 0, 0, 0, 0]
         fleet = running[1].ports.fleet
         assert fleet is not None
-        told = fleet.told
+        told = fleet.reminders
         assert not await told.tell_today("maintenance", running[1].ports.now[:10])
         assert await told.tell_today("maintenance", "9999-12-30")
         assert not await told.tell_today("maintenance", "9999-12-29")  # a server whose clock is behind

@@ -18,7 +18,7 @@ from holdfast.app import build_memory, build_tenants, tenant_home
 from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.jobs import daily
-from holdfast.engine.jobs.daily import JOBS, Housekeeper
+from holdfast.engine.jobs.daily import JOBS, JobRunner
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
 from holdfast.index.projection import text_to_encode
@@ -192,13 +192,13 @@ async def test_every_server_has_the_importance_that_a_daily_job_found_and_has_it
         notes = [(await keep(one, text)).note.id for text in said]
         await keep(one, "Pots of it stand in the shed.", links=((notes[0], "supports"),))
         await ask(other, "beacon")
-        await Housekeeper(one, JOBS)._do(JOBS[0])
+        await JobRunner(one, JOBS)._do(JOBS[0])
         told = await scores(one)
         assert set(notes) < told.keys()
         assert None not in told.values()
         assert len(set(told.values())) > 1
         assert set((await scores(other)).values()) == {None}
-        keeper = Housekeeper(other, JOBS)
+        keeper = JobRunner(other, JOBS)
         await keeper.derive()
         assert await scores(other) == told
         await other.ports.index.erase()

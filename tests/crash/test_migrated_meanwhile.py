@@ -103,7 +103,7 @@ async def test_a_server_that_runs_while_the_tables_become_newer_ones_refuses_eve
             lambda: memory.attend(lambda ports: purge(ports, CALLER, Confirmations(), note, None)),
             lambda: store.record(JournalRecord("job")),  # what comes from the background asks for no news before
             lambda: upkeep.purge_trash({"chg_1": ()}),
-            lambda: fleet.told.tell_today("a hint", "2026-11-24"),
+            lambda: fleet.reminders.tell_today("a hint", "2026-11-24"),
             lambda: fleet.vectors.drop("a set"),
             lambda: fleet.feed.numbers([CALLER.principal]),
             store._database.check,

@@ -242,10 +242,10 @@ async def test_a_trash_that_is_purged_and_a_hint_that_is_given_though_the_commit
             assert await upkeep.purge_trash({"chg_2": ()}) == 0
             quiet = Plan("", -1)
             with watched(quiet):
-                assert await fleet.told.tell_today("a hint", today)
+                assert await fleet.reminders.tell_today("a hint", today)
             with watched(Plan(code, quiet.asked.index("COMMIT"), "behind")):
-                assert await fleet.told.tell_today("a hint", tomorrow)
-        for told in (fleet.told, elsewhere.told):
+                assert await fleet.reminders.tell_today("a hint", tomorrow)
+        for told in (fleet.reminders, elsewhere.reminders):
             for day in (today, tomorrow):
                 assert not await told.tell_today("a hint", day)
 
@@ -261,7 +261,7 @@ async def test_a_hint_whose_commit_is_not_heard_of_at_all_is_given_when_it_is_as
             await keep(one, f"Buoy {number} carries a green light.")
         fleet = one.ports.fleet
         assert fleet is not None
-        usual = fleet.told.tell_today
+        usual = fleet.reminders.tell_today
 
         async def is_said(memory: Memory) -> bool:
             return "Maintenance is worthwhile" in " ".join((await ask(memory, "green light")).notices)
@@ -274,7 +274,7 @@ async def test_a_hint_whose_commit_is_not_heard_of_at_all_is_given_when_it_is_as
             with watched(quiet):
                 assert await usual("another hint", "2026-11-24")
             with monkeypatch.context() as patched:
-                patched.setattr(fleet.told, "tell_today", unheard)
+                patched.setattr(fleet.reminders, "tell_today", unheard)
                 assert not await is_said(one)
         assert [await is_said(memory) for memory in (two, one, two, one)] == [False, True, False, False]
 

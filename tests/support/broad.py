@@ -151,7 +151,7 @@ async def beside(url: str, tenant: str, folder: Path) -> None:
         await database.run(key, twice)
         await database.run(key, again)
         await database.run(key, trash)
-    assert await shared.RowTold(database, key).tell_today("a hint", NOW[:10])
+    assert await shared.RowReminders(database, key).tell_today("a hint", NOW[:10])
     assert await shared.RowFeed(database, tenant_key).numbers([tenant])
     await anyio.to_thread.run_sync(_moved, database, tenant, folder / "dumped")
     await brought_elsewhere(database, tenant, f"{tenant} loaded", folder)

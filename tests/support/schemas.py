@@ -21,6 +21,7 @@ from fastmcp.server.dependencies import transform_context_annotations
 from fastmcp.tools.function_parsing import ParsedFunction
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 
 import holdfast.tools.results
 
@@ -44,13 +45,13 @@ class _Adapter:
     def __init__(self, result: type) -> None:
         self._result = result
 
-    def json_schema(self) -> Schema:
-        return deepcopy(_schema_of(self._result))
+    def json_schema(self, *, schema_generator: type[GenerateJsonSchema]) -> Schema:
+        return deepcopy(_schema_of(self._result, schema_generator))
 
 
 @cache
-def _schema_of(result: type) -> Schema:
-    return TypeAdapter(result).json_schema()
+def _schema_of(result: type, schema_generator: type[GenerateJsonSchema]) -> Schema:
+    return TypeAdapter(result).json_schema(schema_generator=schema_generator)
 
 
 def _parsing() -> Callable[..., ParsedFunction]:

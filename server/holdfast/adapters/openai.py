@@ -38,8 +38,8 @@ def get_openai_tools() -> list[Definition]:
 
 def openai_form(tool: Definition) -> Definition:
     """A definition as `tools/list` has it, in OpenAI's form."""
-    told = {"description": tool["description"], "parameters": tool["inputSchema"]}
-    return {"type": "function", "function": {"name": tool["name"], **told}}
+    described = {"description": tool["description"], "parameters": tool["inputSchema"]}
+    return {"type": "function", "function": {"name": tool["name"], **described}}
 
 
 def listed() -> dict[str, Definition]:

@@ -74,7 +74,7 @@ Answer = TypeVar("Answer")
 
 ARCHIVE = ".tar.gz"
 MANIFEST = "manifest.json"
-MOST_TOLD = 100
+MOST_LEFT_OUT = 100  # files that a manifest names as left out
 DAY_SECONDS = 86_400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}(?:\.tar\.gz)?", re.ASCII)
 
@@ -206,7 +206,7 @@ class Exporter:
             file_size=0,
             checksum="",
             retention_days=0,
-            left_out=tuple(left_out[:MOST_TOLD]),
+            left_out=tuple(left_out[:MOST_LEFT_OUT]),
             masked=config_changed,
         )
         return Manifest(head, files)

@@ -18,8 +18,8 @@ import anyio
 from anyio.from_thread import check_cancelled
 
 from holdfast.backup.archive import ArchiveStream, Taker, check_sum, unpacking
+from holdfast.backup.export import MOST_LEFT_OUT
 from holdfast.backup.vault import (
-    MOST_TOLD,
     ROUNDS,
     SLICE_SECONDS,
     Effect,
@@ -57,8 +57,8 @@ from holdfast.store.rows.restoring import (
     is_replaced,
     last_number,
     line_about,
+    safety_backup_of,
     strangers,
-    told_before,
 )
 from holdfast.store.rows.texts import check_unpurged
 from holdfast.store.stored import Backup, Manifest
@@ -135,22 +135,11 @@ class RowVault(TenantRows):
         self._days = retention_days
 
     async def back_up(self, reason: str, *, pause: float = 0.0) -> Backup:
-        """Make a backup of the memory as it is at one moment, and remove those that are too old.
-
-        Args:
-            reason: told in its manifest.
-            pause: seconds to wait after each two hundredth of a second of work, for the sake of others.
-
-        Raises:
-            StorageError: the database refused, or another server is at it for too long; there is no new backup then.
-        """
+        """As `FolderVault.back_up`; a StorageError too where another server is at it for too long."""
         return (await self._made(self._planned(reason, pause))).backup
 
     async def back_up_when_due(self, every: timedelta, reason: str, pause: float) -> Backup | None:
-        """Make a backup if none is younger than `every`; None where one is, or another server is at it.
-
-        One that a wrong clock has put into the future counts as little as an old one.
-        """
+        """As `FolderVault.back_up_when_due`; None too where another server is at it."""
         if not is_due(await self.backups(), self._clock(), every):
             return None
         plan = replace(self._planned(reason, pause), every=every)
@@ -162,38 +151,15 @@ class RowVault(TenantRows):
         return await self._database.at_one_moment(self._tenant, lambda transaction: listed(transaction, self._tenant))
 
     async def verify(self, backup_id: str) -> Backup:
-        """Read a backup through and compare every checksum.
-
-        Raises:
-            BackupNotFoundError: there is none of this id.
-            IntegrityError: it is harmed or was changed.
-        """
+        """As `FolderVault.verify`."""
         return await self._database.at_one_moment(self._tenant, partial(self._verified, backup_id))
 
     async def effect(self, backup_id: str) -> Effect:
-        """What restoring a backup would change now.
-
-        Raises:
-            BackupNotFoundError: there is none of this id.
-            IntegrityError: its manifest is harmed.
-        """
+        """As `FolderVault.effect`."""
         return await self._database.at_one_moment(self._tenant, partial(self._effect, backup_id))
 
     async def restore(self, backup_id: str, said: JournalRecord) -> Restored:
-        """Put a backup in the place of what is there, of which a safety backup is made first.
-
-        Notes, NOW pages, MEMORY.md, daily logs, capsules and proposals become what they were, byte for byte. Journal,
-        replaced texts and trash keep what they have and get back what they lack.
-
-        Args:
-            backup_id: which one.
-            said: what the journal's line is to say of it.
-
-        Raises:
-            BackupNotFoundError: there is none of this id.
-            IntegrityError: it is harmed or was changed; nothing was changed.
-            StorageError: the database refused; nothing is known to be changed.
-        """
+        """As `FolderVault.restore`; after a StorageError nothing is known to be changed."""
         await self._database.at_one_moment(self._tenant, partial(self._verified, backup_id))
         tag = self._change_id()
         for attempt in range(ROUNDS):
@@ -291,7 +257,7 @@ class RowVault(TenantRows):
             file_size=file_size,
             checksum=checksum,
             retention_days=self._days,
-            left_out=tuple(left_out[:MOST_TOLD]),
+            left_out=tuple(left_out[:MOST_LEFT_OUT]),
         )
         keep(transaction, self._tenant, backup, Manifest(backup, stream.files).render())
         return backup
@@ -334,7 +300,7 @@ class RowVault(TenantRows):
         """Exchange everything, if nobody has written since the safety backup; without one it is made here."""
         number = begin(transaction, self._tenant)
         manifest = manifest_of(transaction, self._tenant, wanted.backup_id)
-        earlier = told_before(transaction, self._tenant, wanted.tag)
+        earlier = safety_backup_of(transaction, self._tenant, wanted.tag)
         if earlier is not None and (safe := known(transaction, self._tenant, earlier)) is not None:
             call_off(transaction, self._tenant)
             return self._restored(manifest, safe)

@@ -36,7 +36,7 @@ from holdfast.backup.archive import (
     take_snapshot,
     unpacking,
 )
-from holdfast.backup.export import masked
+from holdfast.backup.export import MOST_LEFT_OUT, masked
 from holdfast.errors import BackupNotFoundError, IntegrityError, StorageError
 from holdfast.model.note import instant, moment
 from holdfast.model.records import JournalRecord
@@ -172,7 +172,6 @@ log = structlog.get_logger()
 SLICE_SECONDS = 0.005  # how long one piece of the work keeps a thread
 BRIEF_SECONDS = 0.05  # how long a daily backup waits for whoever works in the vault
 ROUNDS = 3  # attempts to find nobody writing between a safety backup and the restore
-MOST_TOLD = 100  # files that a manifest names as left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ class FolderVault:
         self._folder = folder
         self._files = files
         self._notes = notes
-        self._shelf = BackupFolder(folder, files)
+        self._backups = BackupFolder(folder, files)
         self._clock = clock
         self._days = retention_days
         self._lock = Lock(folder.locks / "vault", LONG_PATIENCE_SECONDS)
@@ -251,7 +250,7 @@ class FolderVault:
 
     async def backups(self) -> list[Backup]:
         """Every backup whose archive is there, newest first. Their archives are not read."""
-        return await _on_disk(self._shelf.list)
+        return await _on_disk(self._backups.list)
 
     async def verify(self, backup_id: str) -> Backup:
         """Read a backup through and compare every checksum.
@@ -260,7 +259,7 @@ class FolderVault:
             BackupNotFoundError: there is none of this id.
             IntegrityError: it is harmed or was changed.
         """
-        manifest = await _on_disk(self._shelf.manifest, backup_id)
+        manifest = await _on_disk(self._backups.manifest, backup_id)
         await self._read_through(manifest, lambda _path, _packed: None)
         return manifest.backup
 
@@ -271,7 +270,7 @@ class FolderVault:
             BackupNotFoundError: there is none of this id.
             IntegrityError: its manifest is harmed.
         """
-        manifest = await _on_disk(self._shelf.manifest, backup_id)
+        manifest = await _on_disk(self._backups.manifest, backup_id)
         return await _on_disk(self._effect, manifest)
 
     async def restore(self, backup_id: str, said: JournalRecord) -> Restored:
@@ -291,8 +290,8 @@ class FolderVault:
         """
         async with self._lock.hold():
             await self._notes.finish_restore()
-            await _on_disk(self._shelf.tidy)
-            manifest = await _on_disk(self._shelf.manifest, backup_id)
+            await _on_disk(self._backups.tidy)
+            manifest = await _on_disk(self._backups.manifest, backup_id)
             staging = self._folder.vault / f".restore_{secrets.token_hex(8)}.tmp"
             try:
                 await self._unpack(manifest, staging)
@@ -305,13 +304,13 @@ class FolderVault:
     async def resting(self) -> AsyncIterator[None]:
         """No backup is made or brought back meanwhile, and none is half done. Taken before all other locks."""
         async with self._lock.hold():
-            await _on_disk(self._shelf.tidy)
+            await _on_disk(self._backups.tidy)
             yield
 
     async def holding(self, name: str, hashes: Collection[str]) -> list[str]:
         """The ids of backups that have a file with `name` in its own, or with one of these SHA-256 sums."""
         backups = await self.backups()
-        return [b.backup_id for b in backups if await _on_disk(self._shelf.holds, b.backup_id, name, hashes)]
+        return [b.backup_id for b in backups if await _on_disk(self._backups.holds, b.backup_id, name, hashes)]
 
     def close(self) -> None:
         self._lock.close()
@@ -325,7 +324,7 @@ class FolderVault:
                 if safety is None or picture is None:
                     safety, picture = await self._make("before restore", 0.0, is_quiet=True)
                 elif replaced(picture.marks) != await _on_disk(marks, self._folder):
-                    await _on_disk(self._shelf.remove, safety.backup_id)
+                    await _on_disk(self._backups.remove, safety.backup_id)
                     continue
                 with (
                     anyio.CancelScope(shield=True),
@@ -406,7 +405,7 @@ class FolderVault:
         return Effect(back=len(kept) - there, changed=there - same, gone=len(here) - there, same=same)
 
     async def _read_through(self, manifest: Manifest, take: Taker) -> None:
-        path = self._shelf.archive(manifest.backup.backup_id)
+        path = self._backups.archive(manifest.backup.backup_id)
         with await _on_disk(self._files.open, path) as file:
             await _on_disk(check_sum, file, manifest)
             with unpacking(file, manifest, take) as step:
@@ -414,9 +413,9 @@ class FolderVault:
 
     async def _back_up(self, reason: str, pause: float) -> Backup:
         await self._notes.finish_restore()
-        await _on_disk(self._shelf.tidy)
+        await _on_disk(self._backups.tidy)
         backup, _ = await self._make(reason, pause)
-        await _tidied(self._shelf.prune, instant(self._clock() - timedelta(days=self._days)))
+        await _tidied(self._backups.prune, instant(self._clock() - timedelta(days=self._days)))
         return backup
 
     async def _make(self, reason: str, pause: float, *, is_quiet: bool = False) -> tuple[Backup, FolderSnapshot]:
@@ -475,10 +474,10 @@ class FolderVault:
             file_size=file_size,
             checksum=checksum,
             retention_days=self._days,
-            left_out=tuple(picture.left_out[:MOST_TOLD]),
+            left_out=tuple(picture.left_out[:MOST_LEFT_OUT]),
             masked=any(changed),
         )
-        await _on_disk(self._shelf.keep, Manifest(backup, writer.files), aside)
+        await _on_disk(self._backups.keep, Manifest(backup, writer.files), aside)
         return backup
 
     def _pack_one(

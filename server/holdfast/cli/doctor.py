@@ -29,7 +29,7 @@ from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
 from holdfast.cli.verbs import caller_in, run, settings_here
 from holdfast.engine.admin.health import DAMAGED_REMEDY, read_vectors
 from holdfast.engine.agent.browse import Stats, stats
-from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, note_sights
+from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, record_first_seen
 from holdfast.engine.ports import Caller, OwnEncoder
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, HoldfastError, SettingsError
@@ -158,8 +158,8 @@ def check_settings(settings: Settings) -> Iterator[CheckResult]:
     """Keys and variables that nobody reads, and values that are not followed."""
     if settings.unknown:
         names = ", ".join(settings.unknown)
-        told = f"config.yaml or the environment has what nobody reads: {names}"
-        yield CheckResult("settings", "warn", told, "It may be misspelt.")
+        unread = f"config.yaml or the environment has what nobody reads: {names}"
+        yield CheckResult("settings", "warn", unread, "It may be misspelt.")
     for remark in settings.remarks:
         yield CheckResult("settings", "warn", remark)
     if not settings.unknown and not settings.remarks:
@@ -384,7 +384,7 @@ def _memory(settings: Settings, *, accept: bool) -> Iterator[CheckResult]:
 
 async def _look(memory: Memory, who: Caller, *, accept: bool) -> _Looked:
     accepted: tuple[str, ...] = ()
-    await memory.attend(note_sights)  # as a server does when it has started
+    await memory.attend(record_first_seen)  # as a server does when it has started
     if accept:
         accepted = await memory.attend(lambda ports: accept_integrity(ports, who))
     numbers = await memory.attend(stats)
@@ -418,8 +418,8 @@ def _files(looked: _Looked) -> Iterator[CheckResult]:
     topology = looked.report.topology
     if topology.sudden_cores or topology.orphan_nodes > MOST_ORPHANS:
         alone, many = f"{topology.orphan_nodes:,}", f"{topology.sudden_cores:,}"
-        told = f"notes without a link: {alone}; notes that got {CORE_LINKS} links within a day: {many}"
-        yield CheckResult("links", "warn", told, "The tool integrity_check names them.")
+        found = f"notes without a link: {alone}; notes that got {CORE_LINKS} links within a day: {many}"
+        yield CheckResult("links", "warn", found, "The tool integrity_check names them.")
     for problem in _broken(looked)[:MOST_NAMED]:
         yield CheckResult("integrity", "fail", f"{problem.where}: {problem.what}", "Look at it, or restore a backup.")
 
@@ -452,8 +452,8 @@ def _vectors(read: tuple[int, int] | None) -> CheckResult:
 
 def _left_open(changes: int, home: Path) -> Iterator[CheckResult]:
     if changes:
-        told = f"{counted(changes, 'change')} without an outcome"
-        yield CheckResult("journal", "warn", told, "Another process is at it, or holds their locks; look again.")
+        unfinished = f"{counted(changes, 'change')} without an outcome"
+        yield CheckResult("journal", "warn", unfinished, "Another process is at it, or holds their locks; look again.")
     else:
         yield CheckResult("journal", "ok", "no change is left open")
     lost = sum(1 for _ in (home / "trash" / "conflicts").glob("*"))

@@ -109,8 +109,8 @@ def _show(screen: Screen, file: ClientFile, after: str) -> None:
     name = str(file.path)
     for line in difflib.unified_diff(file.text.splitlines(), after.splitlines(), name, name, lineterm=""):
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-        told = clean(redact(line).text)  # other servers' keys stand in the same file
-        screen.say(screen.paint(told, style) if style else told)
+        shown = clean(redact(line).text)  # other servers' keys stand in the same file
+        screen.say(screen.paint(shown, style) if style else shown)
 
 
 def _back_up(path: Path) -> Path | None:

@@ -47,9 +47,9 @@ It writes hooks, a skill and a subagent; `holdfast uninstall` takes all of it ou
 
 def hooks_for(client: str, server: str) -> Hooks:
     """What a client's file is to have, by event."""
-    told, said = _call(server, WHISPER, _PROMPT), _call(server, STORE, _SAID)
+    whispered, said = _call(server, WHISPER, _PROMPT), _call(server, STORE, _SAID)
     moments = [_call(server, WHISPER, _MOMENT), said]
-    hooks: Hooks = {"UserPromptSubmit": [{"hooks": [told]}], "Stop": [{"hooks": [said]}]}
+    hooks: Hooks = {"UserPromptSubmit": [{"hooks": [whispered]}], "Stop": [{"hooks": [said]}]}
     return hooks | {event: [{"hooks": moments}] for event in _MOMENTS[client]}
 
 

@@ -95,18 +95,18 @@ async def bring_export(
     queue: TranscriptQueue,
     path: Path,
     space: str,
-    told: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
     *,
     dry_run: bool = False,
 ) -> Brought:
     """Let the conversations of an export wait to be distilled.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         queue: where turns wait.
         path: the export.
         space: for what is made of it.
-        told: how far it is, in conversations.
+        progress: how far it is, in conversations.
         dry_run: only say what is new.
 
     Raises:
@@ -128,7 +128,7 @@ async def bring_export(
                 await queue.add(await without_secrets(ports, new), str(path), space, ports.now)
             brought.conversations += 1
             brought.turns += len(new)
-        told(number, len(conversations))
+        progress(number, len(conversations))
     return brought
 
 
@@ -139,8 +139,8 @@ def _turns_of_all(path: Path) -> Sequence[list[Turn]]:
     return sorted(filter(None, turns), key=lambda said: max(turn.at for turn in said), reverse=True)
 
 
-MOST_TOLD: Final = 20
-TOLD_SECONDS: Final = 0.5
+MOST_REPORTED: Final = 20
+PROGRESS_SECONDS: Final = 0.5
 
 
 def run_ingest(options: argparse.Namespace) -> int:
@@ -151,11 +151,11 @@ def run_ingest(options: argparse.Namespace) -> int:
     given = ImportFrom("", options.kind, options.space or who.space or GLOBAL_SPACE, anywhere=True)
     asked = [replace(given, path=str(path)) for path in paths]
     reports = run(settings, lambda memory: _ingest(memory, who, asked, dry=options.dry_run))
-    told = {request.path: report for request, report in zip(asked, reports, strict=True)}
+    found = {request.path: report for request, report in zip(asked, reports, strict=True)}
     if options.json:
-        out().say(as_json([{"path": path, "dry_run": options.dry_run, **asdict(told[path])} for path in told]))
+        out().say(as_json([{"path": path, "dry_run": options.dry_run, **asdict(found[path])} for path in found]))
     else:
-        _tell(out(), told, dry=options.dry_run)
+        _tell(out(), found, dry=options.dry_run)
     return NOTHING if any(report.refused_count for report in reports) else DONE
 
 
@@ -193,7 +193,7 @@ async def _encode(memory: Memory, screen: Screen) -> None:
         while True:
             left = (await memory.peek(stats)).pending_vectors
             screen.progress(max(0, total - left), total, "vectors")
-            await anyio.sleep(TOLD_SECONDS)
+            await anyio.sleep(PROGRESS_SECONDS)
 
     async with anyio.create_task_group() as tasks:
         if total and screen.live:
@@ -202,8 +202,8 @@ async def _encode(memory: Memory, screen: Screen) -> None:
         tasks.cancel_scope.cancel()
 
 
-def _tell(screen: Screen, told: Mapping[str, ImportReport], *, dry: bool) -> None:
-    for path, report in told.items():
+def _tell(screen: Screen, reports: Mapping[str, ImportReport], *, dry: bool) -> None:
+    for path, report in reports.items():
         verb = "would be stored" if dry else "stored"
         screen.say(
             f"{clean(path)} ({report.kind}): {counted(report.notes, 'note')} {verb}, {report.known:,} known already, "
@@ -214,7 +214,7 @@ def _tell(screen: Screen, told: Mapping[str, ImportReport], *, dry: bool) -> Non
             screen.say(f"  {counted(report.gone, 'note')} not stored again: deleted, merged or taken back here since")
         _tell_left_out(screen, report.refused, report.refused_count, "yellow")
         _tell_left_out(screen, report.unmapped, report.unmapped_count, "dim")
-        for change in reversed(report.changes[-MOST_TOLD:]):
+        for change in reversed(report.changes[-MOST_REPORTED:]):
             screen.say(screen.paint(f"  to undo: holdfast outdated --undo {change}", "dim"))
         if report.secrets:
             found: dict[str, Any] = dict(report.secrets)
@@ -223,15 +223,14 @@ def _tell(screen: Screen, told: Mapping[str, ImportReport], *, dry: bool) -> Non
 
 def _tell_left_out(screen: Screen, items: Sequence[LeftOut], count: int, style: str) -> None:
     """What was refused or passed over, by name."""
-    for left in items[:MOST_TOLD]:
+    for left in items[:MOST_REPORTED]:
         screen.say(screen.paint(f"  {clean(left.where or '-')}: {clean(left.reason)}", style))
-    if count > MOST_TOLD:
-        screen.say(screen.paint(f"  and {count - MOST_TOLD:,} more; --json tells them", style))
+    if count > MOST_REPORTED:
+        screen.say(screen.paint(f"  and {count - MOST_REPORTED:,} more; --json tells them", style))
 
 
 _HOURS: Final = {"h": 1, "d": 24, "w": 168}
 _SPAN: Final = re.compile(r"(\d{1,5})([hdw])")
-_MOST_TOLD: Final = 20
 
 
 def run_ingest_session(options: argparse.Namespace) -> int:
@@ -243,8 +242,8 @@ def run_ingest_session(options: argparse.Namespace) -> int:
     request = _Request(asked, wanted, options.space or "", options.latest, options.dry_run)
     taken, state = run(settings, lambda memory: _ingest_sessions(memory, request))
     if options.json:
-        told = [{"path": each.path, "turns": each.took.turns, "refused": each.took.refused} for each in taken]
-        out().say(as_json({"sessions": told, "waiting": state.turns, "dropped": state.dropped}))
+        sessions = [{"path": each.path, "turns": each.took.turns, "refused": each.took.refused} for each in taken]
+        out().say(as_json({"sessions": sessions, "waiting": state.turns, "dropped": state.dropped}))
     else:
         _tell_taken(out(), taken, state, "would be taken in" if options.dry_run else "taken in")
     return DONE if any(each.took.turns for each in taken) else NOTHING
@@ -288,7 +287,7 @@ async def _ingest_sessions(memory: Memory, request: _Request) -> tuple[list[Sess
             taken = [await _take(ports, queue, path, request, screen) for path in paths]
         else:
             taken = await take_sessions(
-                ports, queue, request.wanted, told=lambda done, total: screen.progress(done, total, "sessions")
+                ports, queue, request.wanted, progress=lambda done, total: screen.progress(done, total, "sessions")
             )
         return taken, await queue.state()
 
@@ -302,21 +301,21 @@ async def _take(ports: Ports, queue: TranscriptQueue, path: str, request: _Reque
     if not is_export(Path(path)):
         return Session(path, await take_in(ports, queue, path, request.space))
 
-    def told(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         screen.progress(done, total, "conversations")
 
-    brought = await bring_export(ports, queue, Path(path), request.space, told, dry_run=request.dry_run)
+    brought = await bring_export(ports, queue, Path(path), request.space, progress, dry_run=request.dry_run)
     later = f"{brought.later:,} conversations find no room: distil some, then call again." if brought.later else ""
     return Session(path, Took(brought.turns, not brought.later, later))
 
 
 def _tell_taken(screen: Screen, taken: Sequence[Session], state: Waiting, verb: str) -> None:
-    told = [each for each in taken if each.took.turns or each.took.refused]
-    for each in told[:_MOST_TOLD]:
+    shown = [each for each in taken if each.took.turns or each.took.refused]
+    for each in shown[:MOST_REPORTED]:
         became = f"{counted(each.took.turns, 'turn')} {verb}." if each.took.turns else ""
         screen.say(f"{clean(each.path)}: {became} {each.took.refused}".rstrip())
-    if len(told) > _MOST_TOLD:
-        screen.say(f"and {len(told) - _MOST_TOLD:,} more sessions")
-    if not told:
+    if len(shown) > MOST_REPORTED:
+        screen.say(f"and {len(shown) - MOST_REPORTED:,} more sessions")
+    if not shown:
         screen.say("Nothing new was said.")
     screen.say(f'{counted(state.turns, "turn")} wait to be distilled: tell your agent "tend the memory".')

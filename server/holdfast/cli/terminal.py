@@ -48,8 +48,8 @@ class Screen:
         except BrokenPipeError:
             raise
         except OSError as error:
-            told = f"The answer cannot be written: {error.strerror}."
-            raise StorageError(told, "Look what was done before you call again.") from error
+            sentence = f"The answer cannot be written: {error.strerror}."
+            raise StorageError(sentence, "Look what was done before you call again.") from error
 
     def paint(self, text: str, style: str) -> str:
         """Text in a style, where there are colours."""

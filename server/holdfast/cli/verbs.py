@@ -117,8 +117,8 @@ def remembered(screen: Screen, shape: Shape) -> None:
 def recalled(screen: Screen, shape: Shape) -> None:
     window = shape["read_as"]
     if window["after"] or window["before"]:
-        told = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
-        screen.say(screen.paint(told, "dim"))
+        span = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
+        screen.say(screen.paint(span, "dim"))
     if shape["total"] is not None:
         screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
     elif not shape["results"] and not shape["omitted"]["count"]:
@@ -184,8 +184,8 @@ def counts(screen: Screen, shape: Shape) -> None:
     screen.say(f"{counted(shape['notes'], 'note')}{old} in {shape['home']}")
     for kind in ("spaces", "types", "tiers"):
         counts = sorted(shape[kind].items(), key=lambda item: (-item[1], item[0]))
-        told = ", ".join(f"{clean(name)} {count:,}" for name, count in counts) or "none"
-        screen.say(f"  {'current ' if old else ''}{kind}: {told}")
+        listed = ", ".join(f"{clean(name)} {count:,}" for name, count in counts) or "none"
+        screen.say(f"  {'current ' if old else ''}{kind}: {listed}")
     screen.say(f"  quarantined: {shape['quarantined']:,}")
     if shape["pending_vectors"]:
         screen.say(f"  waiting for a vector: {shape['pending_vectors']:,}")
@@ -196,10 +196,10 @@ def _heading(screen: Screen, hit: Shape) -> str:
     when = (hit["event_time"] or hit["created"])[:10]
     marks = (" weak match" if hit["weak"] else "") + (" outdated" if hit["outdated"] else "")
     marks += f" ({hit['belief']})" if "belief" in hit else ""
-    told = f"{hit['type']}, {hit['space']}, {when}, relevance {hit['relevance']:.2f}"
+    about = f"{hit['type']}, {hit['space']}, {when}, relevance {hit['relevance']:.2f}"
     return (
         f"{screen.paint(hit['id'], 'cyan')}  {screen.paint(clean(hit['title']), 'bold')}\n"
-        f"{_INDENT}{screen.paint(told, 'dim')}{screen.paint(marks, 'yellow') if marks else ''}"
+        f"{_INDENT}{screen.paint(about, 'dim')}{screen.paint(marks, 'yellow') if marks else ''}"
     )
 
 
@@ -229,9 +229,7 @@ def run_remember(options: argparse.Namespace) -> int:
         subject=options.subject,
         event_time=options.event_time,
     )
-    settings = settings_here()
-    who = caller_in(settings)
-    outcome = run(settings, _asking(lambda ports: remember(ports, who, request), anew=True))
+    outcome, who = _ask(lambda ports, who: remember(ports, who, request), anew=True)
     return _tell(options, render.remembered(outcome, render.space_from(request, who)).structured, remembered)
 
 
@@ -252,9 +250,7 @@ def run_recall(options: argparse.Namespace) -> int:
         budget=options.budget,
         explain=options.explain,
     )
-    settings = settings_here()
-    who = caller_in(settings)
-    outcome = run(settings, _asking(lambda ports: recall(ports, who, request)))
+    outcome, who = _ask(lambda ports, who: recall(ports, who, request))
     whole = replace(outcome, explained=True)  # a person pays for no tokens
     _tell(options, render.recalled(whole, who).structured, recalled)
     return DONE if outcome.hits else NOTHING
@@ -262,34 +258,33 @@ def run_recall(options: argparse.Namespace) -> int:
 
 def run_node(options: argparse.Namespace) -> int:
     """Show one note whole."""
-    settings = settings_here()
-    who = caller_in(settings)
-    found = run(settings, _asking(lambda ports: use_node(ports, who, options.id, options.page)))
+    found, _ = _ask(lambda ports, who: use_node(ports, who, options.id, options.page))
     return _tell(options, render.node(found).structured, node)
 
 
 def run_outdated(options: argparse.Namespace) -> int:
     """Retire a note, or take a change back."""
-    settings = settings_here()
-    who = caller_in(settings)
     if options.undo:
         back = TakeBack(options.undo, options.id, options.reason, options.superseded_by, by_owner=True)
-        undone = run(settings, _asking(lambda ports: take_back(ports, who, back)))
+        undone, _ = _ask(lambda ports, who: take_back(ports, who, back))
         return _tell(options, render.taken_back(undone).structured, taken_back)
     request = MarkOutdated(options.id, options.reason, options.superseded_by)
-    outcome = run(settings, _asking(lambda ports: mark_outdated(ports, who, request)))
+    outcome, _ = _ask(lambda ports, who: mark_outdated(ports, who, request))
     return _tell(options, render.outdated(outcome).structured, outdated)
 
 
 def run_stats(options: argparse.Namespace) -> int:
     """Say what is stored."""
     settings = settings_here()
-    found = run(settings, _asking(stats))
+    found = run(settings, lambda memory: memory.attend(stats))
     return _tell(options, {"home": str(settings.home), **asdict(found)}, counts)
 
 
-def _asking(verb: Callable[[Ports], Awaitable[Answer]], *, anew: bool = False) -> Callable[[Memory], Awaitable[Answer]]:
-    return lambda memory: memory.attend(verb, anew=anew)
+def _ask(verb: Callable[[Ports, Caller], Awaitable[Answer]], *, anew: bool = False) -> tuple[Answer, Caller]:
+    """What a verb answers from the memory of the settings, and who asked."""
+    settings = settings_here()
+    who = caller_in(settings)
+    return run(settings, lambda memory: memory.attend(lambda ports: verb(ports, who), anew=anew)), who
 
 
 def _tell(options: argparse.Namespace, shape: Shape, shown: Callable[[Screen, Shape], None]) -> int:
@@ -348,12 +343,12 @@ async def _server(folder: Path, home: Path) -> AsyncIterator[tuple[Client[Any], 
     from fastmcp import Client  # noqa: PLC0415 - after its settings
     from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
 
-    told = folder / "process-id"
+    process_id = folder / "process-id"
     others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}  # for another memory
     environment = {**others, "HOLDFAST_HOME": str(home), "HOLDFAST_SPACE": SPACE}
-    transport = StdioTransport(sys.executable, ["-c", _SERVER, str(told)], env=environment, keep_alive=False)
+    transport = StdioTransport(sys.executable, ["-c", _SERVER, str(process_id)], env=environment, keep_alive=False)
     async with Client(transport) as client:
-        yield client, lambda: int(told.read_text())
+        yield client, lambda: int(process_id.read_text())
 
 
 async def _call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -364,15 +364,14 @@ class MultilingualEncoder(BuiltinEncoder):
 
     Args:
         path: the model's file; that of the package if not given.
-        sha256: what it must hash to.
     """
 
-    def __init__(self, path: Path | None = None, sha256: str = E5_SHA256) -> None:
-        super().__init__(path or packaged(), sha256)
+    def __init__(self, path: Path | None = None) -> None:
+        super().__init__(path or packaged(), E5_SHA256)
         self._vector_set = VectorSet(
             provider=PROVIDER,
             model=E5_MODEL,
-            digest=sha256,
+            digest=E5_SHA256,
             dimension=DIMENSION,
             prefixes=(PREFIX, PREFIX),
             background_mean=E5_BACKGROUND_MEAN,

@@ -85,10 +85,10 @@ class OllamaEndpoint:
         """See that the model is there and embeds; how many tokens it reads at once, 0 where that is not told."""
         await self.digest()
         async with self._asking() as client:
-            told = await client.show(self.model)
-        if told.capabilities and "embedding" not in told.capabilities:
+            shown = await client.show(self.model)
+        if shown.capabilities and "embedding" not in shown.capabilities:
             raise EncoderError("Ollama's model makes no embeddings.", f"Set HOLDFAST_ENCODER_MODEL, to {MODEL} say.")
-        lengths = [value for key, value in (told.modelinfo or {}).items() if key.endswith(".context_length")]
+        lengths = [value for key, value in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
         return next((length for length in lengths if isinstance(length, int) and length > 0), 0)
 
     async def digest(self) -> str:

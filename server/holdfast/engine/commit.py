@@ -241,7 +241,7 @@ async def commit(
     """Write a change and make it findable; returns when it is flushed and indexed. The caller holds the locks.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who asks; told in the journal.
         op: the verb.
         changes: notes made, rewritten or deleted together, and pages.

@@ -74,7 +74,7 @@ async def identified(encoder: Encoder) -> VectorSet:
     return identity(encoder) or await encoder.identify()
 
 
-def speakers(ports: Ports) -> list[EncoderChoice]:
+def encoders_to_ask(ports: Ports) -> list[EncoderChoice]:
     """Who may encode what is to be compared, in the order in which they are asked."""
     if ports.encoder is None:
         return []
@@ -113,7 +113,7 @@ async def open_own(ports: Ports, encoder: Encoder | None, opened: str) -> str:
     """Make a set of the settings known to the folder, so that it is built; returns its key.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         encoder: that of the settings, or that beside it.
         opened: the key that this process opened before, empty for none.
 
@@ -160,7 +160,7 @@ async def progress(ports: Ports) -> list[Progress]:
 
     def read(view: IndexView) -> list[Progress]:
         mine = [each for each in (identity(ports.encoder), identity(ports.beside)) if each is not None]
-        answering = {next((speaker.key for speaker in speakers(ports)), None)}
+        answering = {next((choice.key for choice in encoders_to_ask(ports)), None)}
         answering |= {each.key for each in mine[1:] if _is_ready(ports, each.key)}
         notes = view.count_notes()
         return [_progress(row, view.count_pending(row.key), notes, mine, answering) for row in ports.index.vector_sets]
@@ -172,8 +172,8 @@ def _progress(
     row: SetRow, pending: int, notes: int, own: Sequence[VectorSet], answering: Collection[str | None]
 ) -> Progress:
     wanted = next((each for each in own if each.key == row.key), None)
-    told = wanted or read_set(row.described)
-    provider, model, dimension = (told.provider, told.model, told.dimension) if told else ("", "", 0)
+    known = wanted or read_set(row.described)
+    provider, model, dimension = (known.provider, known.model, known.dimension) if known else ("", "", 0)
     return Progress(
         row.key, provider, model, dimension, notes - pending, notes, row.ready, wanted is not None, row.key in answering
     )
@@ -233,13 +233,13 @@ async def encode_note(ports: Ports, title: str, content: str) -> Encoded:
         return Encoded(state=False)
     deadline = anyio.current_time() + PATIENCE_SECONDS
     notice = ""
-    for speaker in speakers(ports):
-        if speaker.encoder.backlog > DEEP_BACKLOG:
+    for choice in encoders_to_ask(ports):
+        if choice.encoder.backlog > DEEP_BACKLOG:
             continue
         try:
-            with anyio.fail_after(_patience(speaker, deadline)):
-                [chunks] = await speaker.encoder.encode_documents([text_to_encode(title, content)])
-            made_with = _made_with(ports, speaker)
+            with anyio.fail_after(_patience(choice, deadline)):
+                [chunks] = await choice.encoder.encode_documents([text_to_encode(title, content)])
+            made_with = _made_with(ports, choice)
         except TimeoutError:
             notice = notice or "The encoder is busy: this note is found by its words until it has a vector."
         except EncoderError as error:
@@ -258,11 +258,11 @@ async def encode_query(ports: Ports, text: str) -> tuple[QueryVector | None, str
         return None, "No encoder is set: notes were found by their words only."
     deadline = anyio.current_time() + PATIENCE_SECONDS
     problems: list[str] = []
-    for speaker in speakers(ports):
+    for choice in encoders_to_ask(ports):
         try:
-            with anyio.fail_after(_patience(speaker, deadline)):
-                vector = await speaker.encoder.encode_query(text)
-            made_with = _made_with(ports, speaker)
+            with anyio.fail_after(_patience(choice, deadline)):
+                vector = await choice.encoder.encode_query(text)
+            made_with = _made_with(ports, choice)
         except TimeoutError:
             problems.append("")
         except EncoderError as error:
@@ -349,27 +349,27 @@ def count_beside(view: IndexView, ports: Ports) -> int:
 
 
 def _stood_in(problems: Sequence[str], made_with: VectorSet) -> str:
-    """What to say where others were asked before, with what became of that."""
+    """The notice that a kept set answered, after the encoders asked before it failed with these problems."""
     if not problems:
         return ""
     return f"{problems[0] or 'The encoder does not answer.'} Notes were found by the kept vectors of {made_with.model}."
 
 
-def _patience(speaker: EncoderChoice, deadline: float) -> float:
+def _patience(choice: EncoderChoice, deadline: float) -> float:
     left = max(0.0, deadline - anyio.current_time())
-    return min(left, REMOTE_PATIENCE_SECONDS) if speaker.is_remote else left
+    return min(left, REMOTE_PATIENCE_SECONDS) if choice.is_remote else left
 
 
-def _made_with(ports: Ports, speaker: EncoderChoice) -> VectorSet:
+def _made_with(ports: Ports, choice: EncoderChoice) -> VectorSet:
     """The set of what an encoder has just made.
 
     Raises:
         EncoderError: it is none that may be compared now.
     """
-    made_with = speaker.encoder.vector_set
-    if speaker.key is not None and speaker.key != made_with.key:
+    made_with = choice.encoder.vector_set
+    if choice.key is not None and choice.key != made_with.key:
         raise EncoderError("The embedding model has changed; its vectors are made anew.")
-    if speaker.key is None and not is_answering(ports, made_with.key):
+    if choice.key is None and not is_answering(ports, made_with.key):
         raise EncoderError("The vectors of this model are still being made.")
     return made_with
 
@@ -391,8 +391,8 @@ def count_unencoded(view: IndexView, ports: Ports, vector: QueryVector | None) -
 def vector_in(ports: Ports, key: str, vector: bytes) -> QueryVector | None:
     """A vector of an earlier question with its set's background; None where that set is not known here."""
     own = identity(ports.encoder)
-    told = (read_set(row.described) for row in ports.index.vector_sets if row.key == key)
-    made_with = own if own is not None and own.key == key else next(told, None)
+    described = (read_set(row.described) for row in ports.index.vector_sets if row.key == key)
+    made_with = own if own is not None and own.key == key else next(described, None)
     return _query_vector(made_with, vector) if made_with else None
 
 
@@ -474,7 +474,7 @@ async def _drain_batch(
 
 
 async def _give_up(ports: Ports, encoder: Encoder, own: VectorSet) -> None:
-    """If the encoder works and takes none of what still waits, a set that is being built is as ready as it will be."""
+    """Where the encoder works and refuses all that still waits, call the set ready: it will not have more than now."""
     building = any(row.key == own.key and not row.ready for row in ports.index.vector_sets)
     if building and await _works(encoder):
         await ports.index.apply(Update(opened=[SetRow(own.key, own.described, ready=True)]))
@@ -488,12 +488,12 @@ async def _works(encoder: Encoder) -> bool:
 
 
 async def _drain_kept(ports: Ports) -> int:
-    for speaker in speakers(ports):
-        if not speaker.is_wanted and not speaker.is_remote and speaker.key is not None:
-            waiting = await ports.index.pending_vectors(speaker.key, DRAIN_BATCH)
-            made = await _encode_each(speaker.encoder, waiting, []) if waiting else []
+    for choice in encoders_to_ask(ports):
+        if not choice.is_wanted and not choice.is_remote and choice.key is not None:
+            waiting = await ports.index.pending_vectors(choice.key, DRAIN_BATCH)
+            made = await _encode_each(choice.encoder, waiting, []) if waiting else []
             if made:
-                await ports.index.apply(Update(vectors=[item for item in made if item.vector_set == speaker.key]))
+                await ports.index.apply(Update(vectors=[item for item in made if item.vector_set == choice.key]))
                 return len(made)
     return 0
 

@@ -198,7 +198,7 @@ class Transfers(Protocol):
 
 
 class OwnEncoder(Encoder, Protocol):
-    """That of the settings; see `holdfast.encode.provider`. What it made before it can be told to make anew."""
+    """The encoder that the settings name; see `holdfast.encode.provider`. `forget` has vectors made anew."""
 
     async def forget(self) -> None: ...
 
@@ -224,7 +224,7 @@ async def _nothing_kept(_texts: Sequence[str]) -> None:
     """Where no encodings are kept there are none to forget."""
 
 
-class Told(Protocol):
+class Reminders(Protocol):
     """Remembers for all servers of a memory on which day something was said last."""
 
     async def tell_today(self, what: str, today: str) -> bool: ...
@@ -242,7 +242,7 @@ class Fleet:
 
     vectors: SharedVectors
     feed: Feed
-    told: Told
+    reminders: Reminders
 
 
 @dataclass(frozen=True, slots=True)

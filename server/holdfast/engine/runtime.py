@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.engine.admin.gate import back_up_daily
 from holdfast.engine.encoding import drain, identity, open_own
-from holdfast.engine.omi.integrity import look_over, note_sights
+from holdfast.engine.omi.integrity import look_over, record_first_seen
 from holdfast.engine.ports import Feed, Ports
 from holdfast.engine.state import Stages, Tip
 from holdfast.errors import ConflictError, EncoderError, HoldfastError, StorageError
@@ -99,9 +99,9 @@ class Memory:
         """Have this run in the background too, as long as the memory does; begun anew where it fails."""
         self._beside.append(work)
 
-    def tell_catching_up(self, told: Callable[[float], None]) -> None:
+    def tell_catching_up(self, observer: Callable[[float], None]) -> None:
         """Have this told how many seconds the index took to know all notes, at each request."""
-        self._caught_up = told
+        self._caught_up = observer
 
     @property
     def feed(self) -> Feed | None:
@@ -313,7 +313,7 @@ class Memory:
             self._wake = anyio.Event()
 
     async def _look_behind_others(self) -> None:
-        """Bring the index up to date; where one had to be made, leave the machine for a moment to who waits for it."""
+        """Bring the index up to date; where it had to be built anew, pause, so that waiting requests run first."""
         began = anyio.current_time()
         await self._reconciler.fresh(past=False)
         if anyio.current_time() - began > PAUSE_SECONDS:
@@ -323,7 +323,7 @@ class Memory:
         """Once, behind the first requests: note how pages look that nothing is known of, and say what is wrong."""
         try:
             await self._look_behind_others()
-            await self._answer(note_sights, self.ports, anew=False)
+            await self._answer(record_first_seen, self.ports, anew=False)
             if self.ports.check_on_start:
                 await self._answer(look_over, self.ports, anew=False)
         except PASSING as error:
@@ -385,7 +385,7 @@ class Memory:
 
 
 def _unheard(_seconds: float) -> None:
-    """Where nobody counts."""
+    """For a memory whose `tell_catching_up` was not called."""
 
 
 def _lost_again(error: IndexLostError) -> StorageError:

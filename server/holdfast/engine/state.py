@@ -60,12 +60,12 @@ class Tips:
     def add(self, tip: Tip) -> None:
         self._waiting.append(tip)
 
-    async def take(self, told: TellsOnce) -> str:
+    async def take(self, memory: TellsOnce) -> str:
         """The next sentence, unless it was told before; empty where there is none."""
         while self._waiting:
             tip = self._waiting.popleft()
             try:
-                if await told.tell_once(tip.name):
+                if await memory.tell_once(tip.name):
                     return tip.sentence
             except StorageError:
                 return ""  # no answer fails for that
@@ -304,13 +304,13 @@ PATIENT_SECONDS = 0.05  # how long an answer waits for the line of its own use w
 
 @dataclass(slots=True)
 class DueSignal:
-    """What this process knows of it."""
+    """When a caller was last told that maintenance is worthwhile, and when this process last counted what waits."""
 
-    told_on: str = ""
+    reminded_on: str = ""
     looked_at: float = -1e9
 
     def rests(self, today: str) -> bool:
-        return self.told_on == today or time.monotonic() - self.looked_at < LOOK_SECONDS
+        return self.reminded_on == today or time.monotonic() - self.looked_at < LOOK_SECONDS
 
 
 class Writing(Protocol):

@@ -94,9 +94,9 @@ class Tenants:
         """Have this run in the background, once for all memories, as long as these are served; see `Memory.beside`."""
         self._beside.append(work)
 
-    def tell_catching_up(self, told: Callable[[float], None]) -> None:
+    def tell_catching_up(self, observer: Callable[[float], None]) -> None:
         """As `Memory.tell_catching_up`, of each memory that is opened from now on."""
-        self._caught_up = told
+        self._caught_up = observer
 
     def those_open(self) -> Sequence[Memory]:
         """The memories that are open."""

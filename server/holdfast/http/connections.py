@@ -279,8 +279,8 @@ class HttpConnection(H11Protocol):
             return
         body = json.dumps({"error": f"{error}: {sentence}"})
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n{header}"
-        told = f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}"
-        self.transport.write(told.encode())
+        answer = f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n{body}"
+        self.transport.write(answer.encode())
         self._linger()
 
     def _linger(self) -> None:

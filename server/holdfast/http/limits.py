@@ -243,8 +243,8 @@ class UnderWay:
         """Have a request answered, or refuse it with 503."""
         if self._count >= self._most or self._own[client] >= self._share:
             whose, most = ("", self._most) if self._count >= self._most else (" of yours", self._share)
-            told = f"The server works on {most} requests{whose} already; try again in a moment."
-            await later(503, told, scope)(scope, receive, send)
+            sentence = f"The server works on {most} requests{whose} already; try again in a moment."
+            await later(503, sentence, scope)(scope, receive, send)
             return
         self._count += 1
         self._own[client] += 1
@@ -461,8 +461,8 @@ class Bodies:
 
 
 def _crowded() -> Response:
-    told = f"{LARGE_AT_ONCE} large requests of yours are worked on already."
-    return refusal(503, told, **{"Retry-After": str(RETRY_SECONDS), "Connection": "close"})
+    sentence = f"{LARGE_AT_ONCE} large requests of yours are worked on already."
+    return refusal(503, sentence, **{"Retry-After": str(RETRY_SECONDS), "Connection": "close"})
 
 
 def _too_large() -> Response:
@@ -471,13 +471,13 @@ def _too_large() -> Response:
 
 def replayed(body: bytes, receive: Receive) -> Receive:
     """A receiver that tells a body which was read already, and then what else happens."""
-    told = False
+    sent = False
 
     async def receiving() -> Message:
-        nonlocal told
-        if told:
+        nonlocal sent
+        if sent:
             return await receive()
-        told = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receiving

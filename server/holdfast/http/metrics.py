@@ -105,10 +105,10 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """What is so now and is not counted; the library asks for it."""
-        told = dict(self._last)
+        gauges = dict(self._last)
         if self._pool is not None:
             pool = self._pool()
-            told |= {
+            gauges |= {
                 "database_away": pool.is_away,
                 "database_connections_most": pool.most,
                 "database_connections_used": pool.used,
@@ -117,7 +117,7 @@ class Metrics(Collector):
             }
             tried = "Work on the database that was tried again after what failed in passing."
             yield CounterMetricFamily("holdfast_database_tries_again", tried, pool.tries_again)
-        for name, value in told.items():
+        for name, value in gauges.items():
             yield GaugeMetricFamily(f"holdfast_{name}", _NOW[name], value)
 
     def describe(self) -> Iterable[Metric]:

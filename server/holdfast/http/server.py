@@ -99,8 +99,8 @@ def asked_space(headers: Iterable[tuple[bytes, bytes]]) -> str | Response | None
     try:
         return _space(given)
     except ValueError as error:
-        told = f"InvalidArgumentError: {SPACE_HEADER} names no space: {error}."
-        body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": told}}
+        sentence = f"InvalidArgumentError: {SPACE_HEADER} names no space: {error}."
+        body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": sentence}}
         return JSONResponse(body, 400)
 
 
@@ -230,8 +230,8 @@ class Web:
         async def looking(scope: Scope, receive: Receive, send: Send) -> None:
             token, address = _token_of(scope), address_of(scope)
             if token and not self._guesses.may_try(address, token):
-                told = "Your address has tried many tokens that are not valid; try again in a moment."
-                await later(429, told, scope)(scope, receive, send)
+                sentence = "Your address has tried many tokens that are not valid; try again in a moment."
+                await later(429, sentence, scope)(scope, receive, send)
                 return
             await app(scope, receive, send)
 
@@ -327,20 +327,23 @@ class Web:
         """401, in the words of RFC 6750: without an error where no token was given."""
         headers = dict(scope["headers"])
         given = headers.get(b"authorization", b"")[:7].lower() == b"bearer "
-        told = {"error": "invalid_token", "error_description": "The token is unknown, not valid now, or not for here."}
-        return self._unauthorized(scope, 401, told if given else {})
+        error = {
+            "error": "invalid_token",
+            "error_description": "The token is unknown, not valid now, or not for here.",
+        }
+        return self._unauthorized(scope, 401, error if given else {})
 
     def _insufficient(self, scope: Scope) -> Response:
-        told = {"error": "insufficient_scope", "error_description": f"The token has none of the scopes {_SCOPES}."}
-        return self._unauthorized(scope, 403, told)
+        error = {"error": "insufficient_scope", "error_description": f"The token has none of the scopes {_SCOPES}."}
+        return self._unauthorized(scope, 403, error)
 
-    def _unauthorized(self, scope: Scope, status: int, told: dict[str, str]) -> Response:
+    def _unauthorized(self, scope: Scope, status: int, error: dict[str, str]) -> Response:
         base = urlsplit(self._base(scope))
         where = f"{base.scheme}://{base.netloc}{METADATA}{base.path}{MCP_PATH}"
-        said = told | {"scope": _SCOPES, "resource_metadata": where}
+        said = error | {"scope": _SCOPES, "resource_metadata": where}
         challenge = "Bearer " + ", ".join(f'{key}="{value}"' for key, value in said.items())
         needed = {"error": "unauthorized", "error_description": "A bearer token is needed."}
-        return JSONResponse(told or needed, status, headers={"WWW-Authenticate": challenge})
+        return JSONResponse(error or needed, status, headers={"WWW-Authenticate": challenge})
 
 
 class _Server(uvicorn.Server):

@@ -73,7 +73,7 @@ _MAPPED = {
 }  # fmt: skip
 _OF_CLAUDE = {"feedback": "preference", "user": "preference", "reference": "fact"}  # kinds of Claude Code's own memory
 _SWITCHES = ("true", "false", "yes", "no", "1", "0")
-_MOST_TOLD = 20  # of one file
+_MOST_LOST_LINKS = 20  # of one file
 
 
 class LinkTargets:
@@ -198,9 +198,9 @@ def _in_sections(whole: Arrival, of: str, names: LinkTargets) -> Item:
     keys = [f"{whole.key}#{section.key}" for section in found.sections]
     title = found.title if whole.title == _title(whole.content, path) and found.title else whole.title
     listed = [" / ".join((*each.above, each.title)) for each in found.sections if each.part_of is None]
-    told = "\n".join(["Sections:", "", *(f"- {name}" for name in listed)])
+    contents = "\n".join(["Sections:", "", *(f"- {name}" for name in listed)])
     ties, _ = _ties(found.opening, path, of, names)
-    first = replace(whole, title=title, content=f"{found.opening or title}\n\n{told}", ties=ties)
+    first = replace(whole, title=title, content=f"{found.opening or title}\n\n{contents}", ties=ties)
     parts = [first]
     for place, section in enumerate(found.sections):
         around = [Tie(whole.key if section.part_of is None else keys[section.part_of], "part_of")]
@@ -283,13 +283,13 @@ def _ties(content: str, path: str, of: str, names: LinkTargets) -> tuple[tuple[T
             lost[link.strip()] = None
         elif target != path:
             ties.setdefault(target, Tie(of + target))
-    told = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_TOLD]]
-    if len(lost) > _MOST_TOLD:
-        told.append(f"links that lead to no file of this folder, besides these: {len(lost) - _MOST_TOLD:,}")
-    return tuple(ties.values()), tuple(told)
+    notices = [f"a link leads to no file of this folder: {link}" for link in list(lost)[:_MOST_LOST_LINKS]]
+    if len(lost) > _MOST_LOST_LINKS:
+        notices.append(f"links that lead to no file of this folder, besides these: {len(lost) - _MOST_LOST_LINKS:,}")
+    return tuple(ties.values()), tuple(notices)
 
 
-MOST_TOLD: Final = 100_000  # files that one look tells of; the next one tells of others
+MOST_REPORTED: Final = 100_000  # files that one look tells of; the next one tells of others
 MOST_NAMELESS: Final = 100  # of which one look tells
 _AT_ONCE: Final = 256  # names that are looked at before others have their turn
 _BREATH: Final = 0.0005  # seconds
@@ -494,13 +494,13 @@ class WatchedFolders:
 
 def _tell_missing(seen: Seen, rows: Sequence[Row]) -> None:
     seen.gone += len(rows)
-    seen.missing += rows[: MOST_TOLD - len(seen.missing)]
+    seen.missing += rows[: MOST_REPORTED - len(seen.missing)]
 
 
 def _tell_changed(seen: Seen, row: Row, known: Row | None, found: _Found) -> None:
     """Put a file among the changed ones if it is, and is still."""
     is_same = known is not None and known.mark == row.mark
-    if not is_same and len(seen.changed) < MOST_TOLD and _is_still(found.changed):
+    if not is_same and len(seen.changed) < MOST_REPORTED and _is_still(found.changed):
         seen.changed.append(replace(row, key=known.key, notes=known.notes) if known else row)
 
 

@@ -37,7 +37,7 @@ from holdfast.store.stored import EPOCH, LARGEST_FILE, LARGEST_PAGE, Manifest, P
 NOTES = "memories/"
 _LARGEST_MANIFEST = 256 * 1024 * 1024
 _HISTORY = ("journal", "history", "trash")
-_NOT_TOLD = (*(f"{name}/" for name in _HISTORY), "locks/", "vault/", "exports/", "imports/")
+_PASSED_OVER = (*(f"{name}/" for name in _HISTORY), "locks/", "vault/", "exports/", "imports/")
 
 
 def is_export(root: Path) -> bool:
@@ -117,7 +117,7 @@ def _items(files: Files, taken: list[str], manifest: Manifest | None, disk: File
     yield LeftOut("", f"{', '.join(_HISTORY)} are not taken over: an unpacked export is a memory folder that has them",
                   broken=False)  # fmt: skip
     for path in sorted(set(files.paths).difference(taken)):
-        if not path.startswith(_NOT_TOLD) and path not in (MANIFEST, "config.yaml"):
+        if not path.startswith(_PASSED_OVER) and path not in (MANIFEST, "config.yaml"):
             yield LeftOut(path, "it is no part of a memory folder", broken=False)
     for path in taken:
         try:

@@ -124,7 +124,7 @@ def add_shown(connection: sqlite3.Connection, key: str, texts: Mapping[str, str]
     return known
 
 
-def told_meanwhile(seen: Shown, known: Mapping[str, str] | None, texts: Mapping[str, str]) -> bool:
+def shown_meanwhile(seen: Shown, known: Mapping[str, str] | None, texts: Mapping[str, str]) -> bool:
     """Whether another hook of the session, asked at the same time, has told it this.
 
     Args:

@@ -540,10 +540,10 @@ def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: b
     if theirs and not (theirs | {int(happened[5:7])}) & asked.months:
         share = EARLIER if max(theirs) < min(asked.months) else ANOTHER
         return Doubt(share, f"{_named_months(theirs)}, not {_named_months(asked.months)}")
-    told = set(_YEAR.findall(text)) | ({happened[:4]} if is_dated else set()) if asked.years else set()
-    if told and not (told | {happened[:4]}) & asked.years:
-        share = EARLIER if max(told) < min(asked.years) else ANOTHER
-        return Doubt(share, f"{', '.join(sorted(told)[:2])}, not {', '.join(sorted(asked.years))}")
+    years = set(_YEAR.findall(text)) | ({happened[:4]} if is_dated else set()) if asked.years else set()
+    if years and not (years | {happened[:4]}) & asked.years:
+        share = EARLIER if max(years) < min(asked.years) else ANOTHER
+        return Doubt(share, f"{', '.join(sorted(years)[:2])}, not {', '.join(sorted(asked.years))}")
     numbers = _COUNTED.findall(plain) if asked.numbered else []
     for word, number in asked.numbered.items():
         others = [other for before, other in numbers if before == word]
@@ -580,10 +580,10 @@ def _sibling(asked: Sought, text: str, plain: str) -> Doubt | None:
         return None
     words = frozenset(_WORD.findall(plain))
     theirs = list(things_apart(plain)) if asked.apart else []
-    told = set(map(which_of, words)) | {its.which for its in theirs}
+    named = set(map(which_of, words)) | {its.which for its in theirs}
     sorts = {(its.thing, its.which[0]) for its in theirs}
     for mine in asked.apart:
-        if mine.which not in told and (mine.thing, mine.which[0]) in sorts:
+        if mine.which not in named and (mine.thing, mine.which[0]) in sorts:
             return Doubt(ANOTHER, f"another {mine.said}")
     names = [each for each in asked.named if not any(word[:_ALIKE] == each.name[:_ALIKE] for word in words)]
     others = list(named_things(text, plain)) if names else []

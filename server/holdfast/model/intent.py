@@ -318,7 +318,7 @@ def _about_self(line: str) -> Intent | None:
     plain = " ".join(plain.split())
     if any(pattern.search(plain) for pattern in WHO_AM_I):
         return Intent("self")
-    if (found := ABOUT_ME.search(plain)) and _all_in(plain[: found.start()] + plain[found.end() :], KNOWING):
+    if (found := ABOUT_ME.search(plain)) and _asks_to_know(plain[: found.start()] + plain[found.end() :]):
         return Intent("self")
     if (found := I_PREFER.fullmatch(plain)) is not None:
         return Intent("self", topic=found.groupdict().get("topic") or "", liking=True)
@@ -328,7 +328,7 @@ def _about_self(line: str) -> Intent | None:
 def _mine(plain: str) -> Intent | None:
     """As in "my coding conventions", "the user's preferences": a thing of a person, with what of it is meant."""
     owner = MINE.search(plain)
-    if owner is None or not _all_in(plain[: owner.start()], KNOWING):
+    if owner is None or not _asks_to_know(plain[: owner.start()]):
         return None
     words = _WORD.findall(plain[owner.end() :])
     head = next((place for place, word in enumerate(words) if _is_head(word, words[:place])), None)
@@ -423,8 +423,8 @@ def _is_usual(word: str) -> bool:
     return known or ("-" in word and all(_is_usual(part) for part in word.split("-")))
 
 
-def _all_in(text: str, known: frozenset[str]) -> bool:
-    return all(part in known for word in _WORD.findall(text) for part in re.split("['-]", word) if part)
+def _asks_to_know(text: str) -> bool:
+    return all(part in KNOWING for word in _WORD.findall(text) for part in re.split("['-]", word) if part)
 
 
 # --- what is asked for by name --------------------------------------------------------------------

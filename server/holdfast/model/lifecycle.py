@@ -60,12 +60,12 @@ def is_held(confidence: float) -> bool:
 
 def standing(confidence: float, contradictions: int) -> str:
     """How a belief stands, in a few words; `contradictions` is how much of its evidence is against it."""
-    told = f"{confidence:.2f}".removeprefix("0")
+    share = f"{confidence:.2f}".removeprefix("0")
     if is_held(confidence):
-        return f"believed: {told}"
+        return f"believed: {share}"
     if not contradictions:
-        return f"doubted: {told}"
-    return f"held no longer: {told} after {counted(contradictions, 'contradiction')}"
+        return f"doubted: {share}"
+    return f"held no longer: {share} after {counted(contradictions, 'contradiction')}"
 
 
 def read_evidence(entry: Mapping[str, Any]) -> Evidence | None:
@@ -98,20 +98,20 @@ def replayed(evidence: Sequence[Evidence]) -> float | None:
 
 def breaks(evidence: Sequence[Evidence], confidence: float) -> list[str]:
     """What does not follow from the list: entries that were altered, confidences that were set in between or after."""
-    told = [
+    found = [
         f"entry {place} of its evidence does not follow the formula"
         for place, item in enumerate(evidence, 1)
         if _differ(updated(item.old_confidence, supports=item.supports, strength=item.strength), item.new_confidence)
     ]
-    told += [
+    found += [
         f"entry {place} of its evidence does not go on from the one before it"
         for place, (before, item) in enumerate(pairwise(evidence), 2)
         if _differ(before.new_confidence, item.old_confidence)
     ]
     led_to = replayed(evidence)
     if led_to is not None and _differ(led_to, confidence):
-        told.append("its confidence is not what its evidence leads to")
-    return told
+        found.append("its confidence is not what its evidence leads to")
+    return found
 
 
 def _differ(one: float, other: float) -> bool:

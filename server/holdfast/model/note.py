@@ -321,7 +321,7 @@ def same_text(content: str) -> str:
     return " ".join(plain.split())
 
 
-def are_told_apart(one: Note, other: Note) -> bool:
+def are_distinct(one: Note, other: Note) -> bool:
     """Whether two notes with the same text are two all the same; see `holdfast.index.rows.same_note`."""
     differs = [
         bool(a and b and a.casefold() != b.casefold())
@@ -400,10 +400,10 @@ def _differences(before: Note, after: Note) -> list[tuple[str, bool]]:
 
 def _kept(after: Note, given: Note) -> list[str]:
     """What the note has otherwise than it was told now."""
-    told = [
+    kept = [
         ("its title", given.title not in (after.title, title_of(given.content))),
         (f"tier {after.tier}", given.tier not in (after.tier, _PLAIN_TIER)),
         (f"confidence {after.confidence:g}", given.confidence != after.confidence),
         ("the session that it was stored in", given.session not in (None, after.session)),
     ]
-    return [f"it keeps {name}" for name, differs in told if differs]
+    return [f"it keeps {name}" for name, differs in kept if differs]

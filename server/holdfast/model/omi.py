@@ -68,8 +68,8 @@ class _Happening:
     def to_dict(self) -> dict[str, Any]:
         """The event for JSON: its type, its payload, when it was, and metadata (`{}` where there is none)."""
         own = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        told = {"timestamp": own.pop("timestamp"), "metadata": own.pop("metadata") or {}}
-        return {"event_type": self.event_type, **own, **told}
+        shared = {"timestamp": own.pop("timestamp"), "metadata": own.pop("metadata") or {}}
+        return {"event_type": self.event_type, **own, **shared}
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ BOUND = 0.15
 HALF_LIFE_DAYS = 30.0
 FORGOTTEN_DAYS = 300.0  # a thousandth is left of a signal this old: it no longer counts
 EXPLICIT, IMPLICIT = 1.0, 0.5
-TOLD = 0.01  # an affinity smaller than this is not worth a word
+LEAST_AFFINITY = 0.01  # an affinity smaller than this is not worth a word
 
 # Calibrated with the embedded encoder on the questions of a coding assistant's memory: of 6,000 pairs that need
 # different notes of one project one in a thousand comes above NEAR (a cosine of 0.55); rewordings reach 0.7 to 0.95.
@@ -580,7 +580,7 @@ def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, 
 
 def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:
     named = ("names its subject",) if subject else ()
-    rated = ("liked before" if affinity > 0 else "disliked before",) if abs(affinity) >= TOLD else ()
+    rated = ("liked before" if affinity > 0 else "disliked before",) if abs(affinity) >= LEAST_AFFINITY else ()
     return named + rated
 
 

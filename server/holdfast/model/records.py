@@ -152,10 +152,10 @@ class FileChange:
 
     def record(self) -> dict[str, Any]:
         """As the journal's line has it."""
-        told = {
+        line = {
             "note": self.note, "path": self.path, "before": self.before, "after": self.after, "aside": self.aside,
         }  # fmt: skip
-        return told if self.size is None else {**told, "size": self.size}
+        return line if self.size is None else {**line, "size": self.size}
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,11 +190,6 @@ _TOPIC_MARK = re.compile("[はが是有在는은이가]")
 _CHANGES = re.compile(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
 _WHY = re.compile(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
 _DATED_LINE = re.compile(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
-_REACH = 4  # words behind the subject among which its verb is
-_PARTICIPLES = frozenset(
-    """sent kept held built made done paid sold shot put found left met told lost bought taught spent set run read hit
-    led fed cut hung stuck worn drawn""".split()  # noqa: SIM905 - a list of words reads better as one text
-)
 _VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
 _KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
 ORDINALS = frozenset(
@@ -245,11 +240,6 @@ class Word:
         if self.text in DAYS:
             return "day"
         return "figure" if self.unit is None else f"figure {self.unit}"
-
-    @property
-    def chosen(self) -> bool:
-        """Whether it can be one of many: a value, a name, or what only begins a sentence with a capital."""
-        return self.kind != "word" or self.first
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ Every sign is a number that two claims show together (`Evidence`); the weights a
 (L2 = 1) over all pairs of the notes in bench/data/versions_a.txt and the first halves of bench/data/currency.json
 (`python bench/versions.py --fit` prints them anew). What tells siblings apart for certain, as "berth 4" and "berth 7",
 is no matter of weight: it rules a pair out. The decisions that follow have a line each, for they are not equally dear
-when wrong: which of two hits comes first (`LED` where both answer the question, else `TOLD`), whether the older shrinks
-to a line behind the newer (`FOLDED`, or `UNASKED` where the older one hardly answers), and whether an agent is asked to
-retire it (`PROPOSED`).
+when wrong: which of two hits comes first (`LED` where both answer the question, else `AHEAD`), whether the older
+shrinks to a line behind the newer (`FOLDED`, or `UNASKED` where the older one hardly answers), and whether an agent is
+asked to retire it (`PROPOSED`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import lru_cache
 from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
 
-LED, TOLD, FOLDED, PROPOSED, UNASKED = 0.002, 0.16, 0.5, 0.75, 0.85
+LED, AHEAD, FOLDED, PROPOSED, UNASKED = 0.002, 0.16, 0.5, 0.75, 0.85
 FAR = 0.3  # a cosine below which two notes are about two things
 SURE = 0.95  # beyond doubt, even where both were told at once
 _USUAL = 0.6  # a cosine that tells nothing

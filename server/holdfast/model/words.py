@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -100,6 +101,11 @@ OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun, as a sentence has it: 1 note, 2,000 notes."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def floored(relevance: float) -> float:
+    """To two digits and never up: what is weak does not read as if it reached the line."""
+    return math.floor(100 * relevance) / 100
 
 
 def asks_openly(text: str) -> bool:

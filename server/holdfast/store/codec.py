@@ -306,9 +306,9 @@ def note_of(document: Document, around: Surroundings, note_id: str | None = None
     values = document.values
     content = _content(document.body)
     created = _time(values, "created") or around.modified
-    told = {name: _READERS[name](values, name) for name in values if name in _READERS}
+    fields = {name: _READERS[name](values, name) for name in values if name in _READERS}
     if _MERGED_INTO in values:
-        told[_SUCCESSOR] = _successor(values, _SUCCESSOR)
+        fields[_SUCCESSOR] = _successor(values, _SUCCESSOR)
     return Note(
         id=_id(values, note_id),
         content=content,
@@ -316,7 +316,7 @@ def note_of(document: Document, around: Surroundings, note_id: str | None = None
         created=created,
         updated=_time(values, "updated") or created,
         space=_space(values, around.space),
-        **(_SILENT | told),
+        **(_SILENT | fields),
     )
 
 

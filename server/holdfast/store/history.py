@@ -327,8 +327,8 @@ def _remove(paths: Collection[Path], disk: FileSystem) -> None:
 
 def _clear_capsules(note: str, folder: Folder, disk: FileSystem) -> None:
     """Take the note out of what was known at some moment; a capsule that cannot be read goes."""
-    told = [path for path in _below(folder.home / CAPSULES) if note.encode() in disk.read(path)]
-    for path in told:
+    holding = [path for path in _below(folder.home / CAPSULES) if note.encode() in disk.read(path)]
+    for path in holding:
         cleared = without_memory(disk.read(path), note) if path.suffix == ".json" else None
         old = path
         if cleared is not None:
@@ -337,7 +337,7 @@ def _clear_capsules(note: str, folder: Folder, disk: FileSystem) -> None:
             disk.create(old, cleared)
             disk.swap(old, path)
         disk.remove(old)
-    for parent in dict.fromkeys(path.parent for path in told):
+    for parent in dict.fromkeys(path.parent for path in holding):
         disk.flush_folder(parent)
 
 
@@ -425,9 +425,9 @@ class FolderHistory:
     def _records(self, ops: Collection[str]) -> list[JournalRecord]:
         """Only lines that can be of these verbs, or that tell of an outcome, are taken apart."""
         words = [f'"op":"{op}"'.encode() for op in ops]
-        told = list(self._journal.records([*words, b'"void":'] if ops else (b"",)))
-        void = void_changes(told)
-        wanted = (record for record in told if not ops or record.get("op") in ops)
+        lines = list(self._journal.records([*words, b'"void":'] if ops else (b"",)))
+        void = void_changes(lines)
+        wanted = (record for record in lines if not ops or record.get("op") in ops)
         return [read_record(record) for record in wanted if record.get("change") not in void]
 
     def _lines(self, numbers: Iterable[int]) -> dict[int, Record]:

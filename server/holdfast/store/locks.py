@@ -339,6 +339,16 @@ def _stripe(key: str) -> int:
     return zlib.crc32(key.encode()) % STRIPES
 
 
+@asynccontextmanager
+async def if_free(lock: anyio.Lock) -> AsyncIterator[bool]:
+    """Own a lock of this process if no task does; yields whether."""
+    if lock.locked():
+        yield False
+        return
+    async with lock:
+        yield True
+
+
 class Stripes:
     """Locks of keys. Always taken in one order, a stripe's keys before the stripe, so that none waits in a ring."""
 
@@ -433,8 +443,8 @@ def _holder_of(path: Path) -> int:
     """The process that holds a lock file; 0 where the system does not tell."""
     try:
         inode = path.stat().st_ino
-        told = [line.split() for line in _OWN_LOCKS.read_text("ascii").splitlines()]
+        locks = [line.split() for line in _OWN_LOCKS.read_text("ascii").splitlines()]
     except (OSError, UnicodeDecodeError):
         return 0
-    held = (words for words in told if words[1] == "FLOCK" and words[5].endswith(f":{inode}"))
+    held = (words for words in locks if words[1] == "FLOCK" and words[5].endswith(f":{inode}"))
     return next((int(words[4]) for words in held if words[4].isdigit()), 0)

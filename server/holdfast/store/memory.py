@@ -7,7 +7,7 @@ locks are those of one event loop. What it keeps ends with the process.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from holdfast.model.records import NO_HASH, PURGE, FileChange, JournalRecord, is
 from holdfast.store.codec import MalformedError, Surroundings, content_hash, note_of, parse
 from holdfast.store.filesystem import Signature
 from holdfast.store.history import Erasure, PastText, Remains
+from holdfast.store.locks import if_free
 from holdfast.store.stored import (
     Change,
     Committed,
@@ -230,7 +231,7 @@ def _said(data: bytes, note: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MemoryReading:
     """A line of the journal, and the place behind it."""
 
     record: JournalRecord
@@ -335,15 +336,9 @@ class MemoryNotes:
     async def settled(self, keys: Iterable[str], patience: float) -> None:
         """No change is ever left half made."""
 
-    @asynccontextmanager
-    async def encoding_turn(self, *, remote: bool) -> AsyncIterator[bool]:
+    def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
         """Be the only one that encodes the queue; yields whether it is."""
-        lock = self._turn[remote]
-        if lock.locked():
-            yield False
-            return
-        async with lock:
-            yield True
+        return if_free(self._turn[remote])
 
     async def every(self) -> dict[str, str]:
         """Which versions of all notes are there, by path."""
@@ -405,10 +400,10 @@ class MemoryNotes:
         lines = self.state.records[int(known or 0) :]
         return [line for line in lines if line.is_about_pages or line.void], str(len(self.state.records))
 
-    async def journal_since(self, known: str, most: int) -> Sequence[Told] | None:
+    async def journal_since(self, known: str, most: int) -> Sequence[MemoryReading] | None:
         """The next lines behind a place, each with its own."""
         start = int(known or 0)
-        return [Told(line) for line in self.state.records[start : start + most]]
+        return [MemoryReading(line) for line in self.state.records[start : start + most]]
 
     def damage_before(self, place: str) -> tuple[int, tuple[str, ...]]:
         """No line is ever damaged."""

@@ -77,8 +77,8 @@ class Position:
 
     def render(self) -> str:
         """As text, to be kept by whoever has read so far."""
-        told = {name: getattr(self, name) for name in _NUMBERS}
-        return json.dumps({**told, "months": dict(self.months), "harmed": list(self.harmed)}, separators=(",", ":"))
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        return json.dumps({**numbers, "months": dict(self.months), "harmed": list(self.harmed)}, separators=(",", ":"))
 
     @property
     def month(self) -> str:
@@ -93,9 +93,9 @@ START = Position()
 def read_position(text: str) -> Position | None:
     """What `render` has made; None for anything else."""
     try:
-        told: dict[str, Any] = json.loads(text)
-        numbers = {name: told[name] for name in _NUMBERS}
-        months, harmed = dict(told["months"]), tuple(told["harmed"])
+        read: dict[str, Any] = json.loads(text)
+        numbers = {name: read[name] for name in _NUMBERS}
+        months, harmed = dict(read["months"]), tuple(read["harmed"])
     except (ValueError, TypeError, KeyError):
         return None
     sound = all(type(value) is int and value >= 0 for value in (*numbers.values(), *months.values()))
@@ -284,16 +284,16 @@ def _sound(items: object, read: Callable[[Any], Any]) -> tuple[Any, ...]:
 
 
 def _file(value: object) -> FileChange:
-    told = _object(value).get
-    return FileChange(told("note"), told("path"), told("before"), told("after"), told("aside"), told("size"))  # type: ignore[arg-type] # looked at before, with the line
+    get = _object(value).get
+    return FileChange(get("note"), get("path"), get("before"), get("after"), get("aside"), get("size"))  # type: ignore[arg-type] # looked at before, with the line
 
 
 def _mark(value: object) -> PageMark:
-    told = _object(value)
-    hash_ = told.get("hash")
-    size = told.get("size")
+    values = _object(value)
+    hash_ = values.get("hash")
+    size = values.get("size")
     return PageMark(
-        _text(told.get("path")), None if hash_ is None else _text(hash_), size if type(size) is int else None
+        _text(values.get("path")), None if hash_ is None else _text(hash_), size if type(size) is int else None
     )
 
 
@@ -305,25 +305,28 @@ def _use(value: object) -> str:
 
 
 def _rating(value: object) -> Rating:
-    told = _object(value)
-    note, event, source = (_text(told.get(name)) for name in ("note", "event", "source"))
-    signal = _number(told.get("signal"))
+    values = _object(value)
+    note, event, source = (_text(values.get(name)) for name in ("note", "event", "source"))
+    signal = _number(values.get("signal"))
     sound = is_note_id(note) and 0 < len(event) <= LONGEST_EVENT and signal in (1, -1)
     if not sound or source not in ("explicit", "implicit"):
         raise _ForeignError
-    return Rating(note, event, signal, source == "explicit", _asked(told))
+    return Rating(note, event, signal, source == "explicit", _asked(values))
 
 
-def _asked(told: Mapping[str, Any]) -> Asked | None:
-    texts = [told.get("question"), told.get("asked"), told.get("embedded", told.get("asked"))]
+def _asked(values: Mapping[str, Any]) -> Asked | None:
+    texts = [values.get("question"), values.get("asked"), values.get("embedded", values.get("asked"))]
     whole = all(isinstance(text, str) and 0 < len(text) <= LONGEST_QUESTION for text in texts)
     return Asked(*texts) if whole else None
 
 
 def _ran(value: object) -> Ran:
-    told = _object(value)
+    values = _object(value)
     return Ran(
-        _text(told.get("name")), _text(told.get("outcome")), _number(told.get("changed")), _number(told.get("ms"))
+        _text(values.get("name")),
+        _text(values.get("outcome")),
+        _number(values.get("changed")),
+        _number(values.get("ms")),
     )
 
 
@@ -336,9 +339,9 @@ def _judged(value: object) -> Judged:
 
 
 def _offered(value: object) -> Offered:
-    told = _object(value)
-    items = _sound(told.get("items", []), lambda item: (_text(item[0]), _pairs(_list(item, 2)[1])))
-    return Offered(_text(told.get("id")), _text(told.get("expires")), items)
+    values = _object(value)
+    items = _sound(values.get("items", []), lambda item: (_text(item[0]), _pairs(_list(item, 2)[1])))
+    return Offered(_text(values.get("id")), _text(values.get("expires")), items)
 
 
 def _pairs(value: object) -> tuple[tuple[str, str], ...]:
@@ -346,8 +349,8 @@ def _pairs(value: object) -> tuple[tuple[str, str], ...]:
 
 
 def _cursors(value: object) -> dict[str, tuple[str, str]]:
-    told = _object(value)
-    places = {kind: place for kind, place in told.items() if kind in KINDS and isinstance(place, list)}
+    values = _object(value)
+    places = {kind: place for kind, place in values.items() if kind in KINDS and isinstance(place, list)}
     return {kind: (place[0], place[1]) for kind, place in places.items() if [type(each) for each in place] == [str] * 2}
 
 
@@ -356,30 +359,30 @@ def _opposed(value: object) -> Opposed:
 
 
 def _given(value: object) -> GivenId:
-    told = _object(value)
-    note, path = _text(told.get("note")), _text(told.get("path"))
+    values = _object(value)
+    note, path = _text(values.get("note")), _text(values.get("path"))
     if not is_note_id(note):
         raise _ForeignError
     return GivenId(note, path)
 
 
 def _hashes(value: object) -> dict[str, str]:
-    told = value.items() if isinstance(value, Mapping) else ()
-    return {path: mark for path, mark in told if isinstance(mark, str)}
+    marks = value.items() if isinstance(value, Mapping) else ()
+    return {path: mark for path, mark in marks if isinstance(mark, str)}
 
 
 def _put_rating(rating: Rating) -> LineObject:
-    told: LineObject = {
+    values: LineObject = {
         "note": rating.note,
         "event": rating.event,
         "signal": rating.signal,
         "source": "explicit" if rating.explicit else "implicit",
     }
     if rating.question is not None:
-        told |= {"question": rating.question.key, "asked": rating.question.asked}
+        values |= {"question": rating.question.key, "asked": rating.question.asked}
         if rating.question.embedded != rating.question.asked:
-            told["embedded"] = rating.question.embedded
-    return told
+            values["embedded"] = rating.question.embedded
+    return values
 
 
 def _put_ran(run: Ran) -> LineObject:
@@ -478,17 +481,17 @@ _WRITTEN = tuple((key.name, key.key, key.write, getattr(_NOTHING, key.name)) for
 
 def as_line(record: JournalRecord) -> LineObject:
     """The object that a line holds: only what is said, in a fixed order, unknown keys behind."""
-    told: LineObject = {}
+    written: LineObject = {}
     for name, key, write, default in _WRITTEN:
         value = getattr(record, name)
         if value != default:
-            told[key] = write(value)
-    return {**told, **record.more}
+            written[key] = write(value)
+    return {**written, **record.more}
 
 
 def read_record(line: Mapping[str, Any]) -> JournalRecord:
     """What an object of a line says. It never fails: what is of another form than ours counts as not said."""
-    told: LineObject = {}
+    values: LineObject = {}
     more: LineObject = {}
     op = line.get("op")
     for key, value in line.items():
@@ -498,12 +501,12 @@ def read_record(line: Mapping[str, Any]) -> JournalRecord:
                 more[key] = value
         elif not only or only == op:
             try:
-                told[name] = read(value)
+                values[name] = read(value)
             except _ForeignError:
                 continue
     if op == RESTORE:
-        told.setdefault("restored", {})  # a restore puts its pages in the place of all, even where it names none
-    return JournalRecord(**told, more=more) if more else JournalRecord(**told)
+        values.setdefault("restored", {})  # a restore puts its pages in the place of all, even where it names none
+    return JournalRecord(**values, more=more) if more else JournalRecord(**values)
 
 
 class Reading:

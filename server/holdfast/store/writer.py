@@ -338,8 +338,8 @@ class Writer:
                 stored.append(Stored(note, step.plan.path, step.plan.after, signature, document, has_id))
         gone = tuple(step.plan.note for step in steps if step.data is None)
         pages = tuple(step.plan.path for step in steps if step.change is None)
-        told = read_record(record)
-        return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone, pages, told)
+        written = read_record(record)
+        return Committed(record["change"], record["seq"], record["op"], tuple(stored), gone, pages, written)
 
     def _signature(self, path: Path, expected: str) -> Signature:
         """The file's signature, or one that no file has where somebody has saved over it already."""

@@ -245,13 +245,13 @@ def missing(access: AccessToken | None, scope: str) -> ScopeError | None:
     return ScopeError(f"This token does not have the scope {scope}.", "Use one that has it.")
 
 
-def require(access: AccessToken | None, scope: str) -> None:
+def require_read(access: AccessToken | None) -> None:
     """Refuse a request of the protocol whose token does not suffice.
 
     Raises:
         MCPError: the scope is missing; it is named.
     """
-    if (error := missing(access, scope)) is not None:
+    if (error := missing(access, READ)) is not None:
         raise MCPError(INVALID_REQUEST, error.public)
 
 
@@ -269,11 +269,11 @@ class Scopes(Middleware):
         return await call_next(context)
 
     async def on_read_resource(self, context: MiddlewareContext[Any], call_next: Call[Answer]) -> Answer:
-        require(asking(), READ)
+        require_read(asking())
         return await call_next(context)
 
     async def on_get_prompt(self, context: MiddlewareContext[Any], call_next: Call[Answer]) -> Answer:
-        require(asking(), READ)
+        require_read(asking())
         return await call_next(context)
 
 

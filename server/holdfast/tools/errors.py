@@ -146,7 +146,7 @@ class Counts(Protocol):
     def refused(self, status: int) -> None: ...
 
 
-_told: ContextVar[RequestLogged | None] = ContextVar("told", default=None)
+_logged: ContextVar[RequestLogged | None] = ContextVar("logged", default=None)
 
 
 def observe(server: FastMCP[Any], who: Callable[[], str], counts: Counts | None = None) -> None:
@@ -168,12 +168,12 @@ def hashed(principal: str) -> str:
 @contextmanager
 def noticing() -> Iterator[RequestLogged]:
     """Notice whether a request of the protocol is logged inside."""
-    told = RequestLogged()
-    token = _told.set(told)
+    logged = RequestLogged()
+    token = _logged.set(logged)
     try:
-        yield told
+        yield logged
     finally:
-        _told.reset(token)
+        _logged.reset(token)
 
 
 async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send, counts: Counts | None = None) -> None:
@@ -189,9 +189,9 @@ async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send, cou
             status = message["status"]
         await send(message)
 
-    with noticing() as told:
+    with noticing() as noticed:
         await app(scope, receive, noting)
-    if status >= HTTPStatus.BAD_REQUEST and not told.done:
+    if status >= HTTPStatus.BAD_REQUEST and not noticed.done:
         milliseconds = round((time.perf_counter() - began) * 1000, 1)
         outcome = f"http {status}"
         if counts is not None:
@@ -240,8 +240,8 @@ class _Observer:
             milliseconds = round(seconds * 1000, 1)
             era = context.protocol_version if _DATE.fullmatch(context.protocol_version) else OTHER
             log.info("request", **called, era=era, who=hashed(self._who()), milliseconds=milliseconds, outcome=outcome)
-            if (told := _told.get()) is not None:
-                told.done = True
+            if (logged := _logged.get()) is not None:
+                logged.done = True
 
     async def _called(self, context: ServerRequestContext[Any, Any]) -> dict[str, str]:
         """The method and, of a tool call, the tool: where they are ours."""

@@ -107,7 +107,7 @@ def _or_wrong(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         return WrongVerdict(sentence_of(error))
 
 
-_TOLD_WITH_PIECES = WithJsonSchema({"type": "object"})  # how they look is told where there are any: see DISTIL
+_SHAPE_COMES_LATER = WithJsonSchema({"type": "object"})  # how they look is told where there are any: see DISTIL
 
 
 class Results(TypedDict, total=False):
@@ -116,7 +116,7 @@ class Results(TypedDict, total=False):
     edges: list[Annotated[EdgeItem, WrapValidator(_or_wrong)]]
     merges: list[Annotated[MergeItem, WrapValidator(_or_wrong)]]
     consolidations: list[Annotated[ConsolidationItem, WrapValidator(_or_wrong)]]
-    extractions: list[Annotated[ExtractionItem, WrapValidator(_or_wrong), _TOLD_WITH_PIECES]]
+    extractions: list[Annotated[ExtractionItem, WrapValidator(_or_wrong), _SHAPE_COMES_LATER]]
 
 
 class ShownNote(TypedDict):
@@ -245,22 +245,22 @@ def batch_text(batch: Batch) -> str:
         [JUDGE] if any(batch.items.values()) else ["Judge these; call run_maintenance with this batch_id and results."]
     )
     lines = [f"{head}: {', '.join(counts)}.", *rules, trust_rule(mark)]
-    told: set[tuple[str, str]] = set()
+    shown: set[tuple[str, str]] = set()
     for kind, letter, question in _MARKS:
         items = batch.items.get(kind, ())
         rows = [
-            f"{letter}{number} {_row(text, passage, batch.names, told)}"
+            f"{letter}{number} {_row(text, passage, batch.names, shown)}"
             for number, item in enumerate(items, 1)
             for text, passage in zip(item.texts, item.passages, strict=True)
         ]
         if rows:
             lines += [f"\n{kind}: {question}", fenced("\n".join(rows), mark)]
     if batch.pieces:
-        lines += [DISTIL, *(_told_piece(piece, mark) for piece in batch.pieces)]
+        lines += [DISTIL, *(_fenced_piece(piece, mark) for piece in batch.pieces)]
     return "\n".join(lines)
 
 
-def _told_piece(piece: Piece, mark: str) -> str:
+def _fenced_piece(piece: Piece, mark: str) -> str:
     """A piece in a fence of its own: what was said there may be anything, fences too."""
     where = on_one_line(f"{piece.at[:10]} {piece.source} space {piece.space or 'global'} session {piece.session}")
     return f"{piece.id} {where}\n{fenced(piece.shown, mark)}"
@@ -270,13 +270,13 @@ def _shown_piece(piece: Piece) -> dict[str, str]:
     return {"piece_id": piece.id, "session": piece.session, "space": piece.space, "at": piece.at, "text": piece.shown}
 
 
-def _row(text: Text, passage: str, names: Mapping[str, str], told: set[tuple[str, str]]) -> str:
+def _row(text: Text, passage: str, names: Mapping[str, str], shown: set[tuple[str, str]]) -> str:
     """A note on one line: its id, when it happened, what it is, and what of it is shown unless it was before."""
     note = text.note
     name = f"{names[note.id]} {note.happened[:10]} {note.type}"
-    if (note.id, passage) in told:
+    if (note.id, passage) in shown:
         return f"{name} (above)"
-    told.add((note.id, passage))
+    shown.add((note.id, passage))
     title = on_one_line(note.title, LONGEST_TITLE)
     head = "" if note.title == title_of(note.content) or passage.startswith(title) else f"{title}: "
     return f"{name} | {head}{passage}"
@@ -304,8 +304,8 @@ def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]
     outcomes, counts = _fitted(outcomes), dict[str, int]()
     for outcome in outcomes:
         counts[outcome.status] = counts.get(outcome.status, 0) + 1
-    told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to apply"
-    head = f"Dry run, nothing was written: {told}." if dry_run else f"Maintenance: {told}."
+    listed = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to apply"
+    head = f"Dry run, nothing was written: {listed}." if dry_run else f"Maintenance: {listed}."
     lines = [
         f"{item.item} {item.status}: {on_one_line(item.reason, LONGEST_FAILURE)}{_undo(item)}" for item in outcomes
     ]

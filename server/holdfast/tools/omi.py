@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import takewhile
-from math import floor
 from typing import Annotated, Any
 
 from fastmcp import Context, FastMCP
@@ -34,6 +33,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.model.omi import MemoryType
 from holdfast.model.opposition import Contradiction
 from holdfast.model.tokens import beginning
+from holdfast.model.words import floored
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.fitting import (
@@ -80,11 +80,11 @@ def omi_change(shape: dict[str, Any], notices: Sequence[str], change_id: str | N
     return ChangedResult(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
 
 
-def omi_object(shape: dict[str, Any], notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
-    """A documented object, with notices beside it; `stored` says that its texts were."""
+def omi_object(shape: dict[str, Any], notices: Sequence[str]) -> ToolResult:
+    """A documented object whose texts were stored, with notices beside it."""
     notices = fitting_notices(notices)
-    result = StoredResult if stored and shape else ToolResult
-    return result(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, more) or None)
+    result = StoredResult if shape else ToolResult
+    return result(content=_blocks(shape, notices), structured_content=shape, meta=_meta(notices, {}) or None)
 
 
 def omi_value(shape: object, notices: Sequence[str], *, stored: bool = False, **more: Any) -> ToolResult:
@@ -134,7 +134,7 @@ def _add_now_read(server: FastMCP, served: ServedMemory) -> None:
         caller = served.caller(context)
         found, notices = await answered(served.memory.attend(lambda ports: _read(ports, caller)))
         shape, cut = ({}, []) if found is None else _fitting(found.shape())
-        return omi_object(shape, (*cut, *notices), stored=True)
+        return omi_object(shape, (*cut, *notices))
 
 
 def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -223,8 +223,8 @@ def _add_memory_recall(server: FastMCP, served: ServedMemory) -> None:
         who = served.caller(context)
         found = await answered(served.memory.attend(lambda ports: memory_recall(ports, who, request)))
         shapes, notices = _shapes(found)
-        told = (*notices, *found.notices[:1], *map(below_line, found.below), *found.notices[1:])
-        return omi_value(shapes, told, stored=True, event_id=found.event_id)
+        lines = (*notices, *found.notices[:1], *map(below_line, found.below), *found.notices[1:])
+        return omi_value(shapes, lines, stored=True, event_id=found.event_id)
 
 
 def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:
@@ -245,10 +245,9 @@ def _shapes(found: MemoriesRecalled) -> tuple[list[dict[str, Any]], list[str]]:
 
 def below_line(hit: Hit) -> str:
     """What falls short of the line, so that it is seen: in quotes, and never as if it were served."""
-    relevance = floor(100 * hit.ranked.relevance) / 100
     doubt = f" ({hit.ranked.doubt})" if hit.ranked.doubt else ""
     words = json.dumps(line_of(hit.note), ensure_ascii=False)
-    return f"Doubtful, {relevance:.2f}: {hit.note.id} {words}{doubt}"
+    return f"Doubtful, {floored(hit.ranked.relevance):.2f}: {hit.note.id} {words}{doubt}"
 
 
 def _content(item: RecalledMemory) -> str:

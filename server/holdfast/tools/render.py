@@ -13,9 +13,8 @@ The command line shows the same answers: nothing of the framework is imported he
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import floor
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
 from holdfast.engine.agent.answer import Hit, Neighbour
@@ -29,7 +28,7 @@ from holdfast.engine.ports import Caller
 from holdfast.model.note import GLOBAL_SPACE, SHOWN, Note, title_of
 from holdfast.model.passages import first_sentence
 from holdfast.model.tokens import beginning, most_tokens
-from holdfast.model.words import counted
+from holdfast.model.words import counted, floored
 from holdfast.tools.fitting import (
     NOTICES_SHARE,
     Room,
@@ -64,10 +63,10 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     mark, room = new_mark(), Room(outcome.budget.text)
     heading = heading_of(outcome, caller)
     room.need(heading)
-    told = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
-    room.need(*told)
+    notices = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
+    room.need(*notices)
     if not outcome.hits:
-        return "\n".join([heading, *told])
+        return "\n".join([heading, *notices])
     rule = trust_rule(mark, each=True)
     room.need(fenced("", mark), rule, WHOLE)
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
@@ -81,8 +80,8 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     if any(hit.shown.cut for hit, _ in shown):
         after.append(WHOLE)
     if not lines:
-        return "\n".join([heading, *after, *told])
-    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *told])
+        return "\n".join([heading, *after, *notices])
+    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *notices])
 
 
 def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
@@ -162,11 +161,11 @@ def heading_of(outcome: Recalled, caller: Caller) -> str:
 
 def _list_heading(outcome: Recalled, listing: Listing) -> str:
     """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
-    told = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
-    end = listing.offset + told
-    if listing.total <= told:
+    count = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
+    end = listing.offset + count
+    if listing.total <= count:
         return f"{listing.described}."
-    shown = f"{told} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
+    shown = f"{count} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
     onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
     return f"{listing.described}; {shown}{onwards}."
 
@@ -241,16 +240,13 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
     retired = retired_line(note)
     cut = f" +{hit.shown.cut:,} characters" if hit.shown.cut and not doubt else ""
-    worth = hit.ranked.relevance
-    worth = (
-        floor(100 * worth) / 100 if hit.ranked.weak else worth
-    )  # what is weak does not read as if it reached the line
+    worth = floored(hit.ranked.relevance) if hit.ranked.weak else hit.ranked.relevance
     relevance = f"{worth:.2f}".removesuffix(".00").removeprefix("0") or "0"
     how = "listed" if hit.listed else relevance
     later = f"later: since {hit.later_since[:10]}" if hit.later_since else ""
-    told = (hit.ranked.doubt, hit.belief, later)
+    remarks = (hit.ranked.doubt, hit.belief, later)
     said = "".join(
-        f" {text}" for text in (retired, *(f"({short(each, LINE_TOKENS)})" for each in told if each)) if text
+        f" {text}" for text in (retired, *(f"({short(each, LINE_TOKENS)})" for each in remarks if each)) if text
     )
     return f"{mark} {note.id} {note.type} {note.happened[:10]} {how}{where}{doubt}{cut}{said}"
 
@@ -334,8 +330,8 @@ def _without_details(hit: Hit, shape: results.RecallHit) -> results.RecallHit:
 
 def _remarks(hit: Hit) -> str:
     """What is to be known of a hit beside how it was found: that it is retired, why it is doubtful or stands here."""
-    told = (retired_line(hit.note), *hit.ranked.also, hit.ranked.doubt)
-    return "; ".join(filter(None, (beginning(each, LINE_TOKENS * 2) for each in told)))
+    remarks = (retired_line(hit.note), *hit.ranked.also, hit.ranked.doubt)
+    return "; ".join(filter(None, (beginning(each, LINE_TOKENS * 2) for each in remarks)))
 
 
 def _line_shape(hit: Hit, caller: Caller) -> results.RecallHit:
@@ -348,8 +344,8 @@ def _line_shape(hit: Hit, caller: Caller) -> results.RecallHit:
         shape["space"] = note.space
     if note.is_outdated:
         shape["outdated"] = True
-    told = filter(None, (retired_line(note), beginning(hit.ranked.doubt, LINE_TOKENS)))
-    if why := "; ".join(told):
+    remarks = filter(None, (retired_line(note), beginning(hit.ranked.doubt, LINE_TOKENS)))
+    if why := "; ".join(remarks):
         shape["why"] = why
     return _standing(hit, shape)
 
@@ -423,17 +419,15 @@ def remembered(outcome: Outcome, space_from: str) -> Rendered:
         "space": note.space,
         "created": note.created,
         "indexed": {"text": True, "vector": outcome.vector},
-        "linked": [
-            {"id": link.id, "title": _title(link.title), "type": link.type, "weight": link.weight} for link in linked
-        ],
-        "similar": [{"id": item.id, "title": _title(item.title), "relevance": item.relevance} for item in similar],
+        "linked": [replace(link, title=_title(link.title)) for link in linked],
+        "similar": [replace(item, title=_title(item.title)) for item in similar],
         "change_id": outcome.change_id,
         "notices": notices,
     }
     verb = "Already stored" if isinstance(outcome, Duplicate) else "Stored"
     lines = [f"{verb}: {note.id} [{note.type}] {short(note.title, TITLE_TOKENS)} (space {note.space}, {space_from})"]
-    told = (link for link in linked if link.type != "preceded_by")  # that it came after another one says nothing of it
-    lines += [f"Linked: {link.type} {link.id} {short(link.title, LINE_TOKENS)}" for link in told]
+    shown = (link for link in linked if link.type != "preceded_by")  # that it came after another one says nothing of it
+    lines += [f"Linked: {link.type} {link.id} {short(link.title, LINE_TOKENS)}" for link in shown]
     lines += [f"Similar ({item.relevance:.2f}): {item.id} {short(item.title, LINE_TOKENS)}" for item in similar]
     return _answer([*lines, *undo_hint(outcome.change_id), *notice_lines(notices)], dict(structured))
 
@@ -451,7 +445,7 @@ def node(found: Node) -> Rendered:
         for tag in (short(tag, LINE_TOKENS) for tag in note.tags)
         if room.left > NODE_TOKENS // 2 and room.take_json(tag)
     ]
-    connections = [item for item in map(_connection, found.connections) if room.take_json(item)]
+    connections = [item for item in map(_connection, found.connections) if room.take_json(asdict(item))]
     neighbours: list[results.NeighbourNote] = [
         {"id": item.id, "title": _title(item.title), "type": item.type} for item in found.neighbours
     ]
@@ -493,22 +487,15 @@ def node(found: Node) -> Rendered:
     mark = new_mark()
     lines += [*notice_lines(notices), trust_rule(mark), fenced(found.text, mark)]
     lines += [
-        f"{'→' if item['direction'] == 'out' else '←'} {item['type']} {item['weight']:.2f} {item['id']} "
-        f"{short(item['title'], LINE_TOKENS)}"
+        f"{'→' if item.direction == 'out' else '←'} {item.type} {item.weight:.2f} {item.id} "
+        f"{short(item.title, LINE_TOKENS)}"
         for item in connections
     ]
     return _answer(lines, dict(structured))
 
 
-def _connection(item: Connection) -> results.NodeConnection:
-    return {
-        "id": item.id,
-        "title": _title(item.title),
-        "type": item.type,
-        "weight": item.weight,
-        "direction": "out" if item.direction == "out" else "in",
-        "reason": beginning(item.reason, LONGEST_TEXT),
-    }
+def _connection(item: Connection) -> Connection:
+    return replace(item, title=_title(item.title), reason=beginning(item.reason, LONGEST_TEXT))
 
 
 def _title(title: str) -> str:
@@ -590,4 +577,10 @@ def rated(outcome: Rated) -> Rendered:
 
 
 def _answer(lines: list[str], structured: dict[str, object]) -> Rendered:
-    return Rendered("\n".join(lines), structured)
+    """Both forms; entries of lists that are dataclasses are read by key like everything else."""
+    plain = {key: list(map(_by_key, value)) if isinstance(value, list) else value for key, value in structured.items()}
+    return Rendered("\n".join(lines), plain)
+
+
+def _by_key(item: Any) -> Any:
+    return asdict(item) if is_dataclass(item) and not isinstance(item, type) else item

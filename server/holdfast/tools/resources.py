@@ -52,11 +52,10 @@ from holdfast.engine.ports import Caller, Feed, Ports
 from holdfast.engine.presence.whisper import brief
 from holdfast.engine.runtime import PASSING, Memory
 from holdfast.errors import ConflictError, HoldfastError
-from holdfast.model.access import READ
 from holdfast.model.note import Note
 from holdfast.model.tokens import beginning
 from holdfast.tools.agent import ServedMemory
-from holdfast.tools.auth import access_of, asked_space, asking, is_admin, require
+from holdfast.tools.auth import access_of, asked_space, asking, is_admin, require_read
 from holdfast.tools.errors import read
 from holdfast.tools.fitting import Room, fenced, new_mark, page_of, short, text_of
 
@@ -71,7 +70,7 @@ async def complete(
     if not isinstance(ref, ResourceTemplateReference) or len(argument.value) > LONGEST:
         return Completion(values=[])
     if served.guarded:
-        require(asking(), READ)
+        require_read(asking())
     uri, name, typed = str(ref.uri), argument.name, argument.value
     found = await read(served.memory.attend(lambda ports: _values(ports, uri, name, typed)))
     return Completion(values=found[:MOST], has_more=len(found) > MOST)
@@ -115,7 +114,7 @@ Reading = Callable[[Ports, Caller, str, str], Awaitable[RenderedPage]]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One resource or template: `read` takes the world, who asks, the template's value, and a mark for fences.
+    """One resource or template: `read` takes the ports, who asks, the template's value, and a mark for fences.
 
     `indexed` says that what it shows cannot change while the index does not.
     """
@@ -171,8 +170,8 @@ async def _self(ports: Ports, _caller: Caller, _given: str, mark: str) -> Render
 async def _context(ports: Ports, caller: Caller, given: str, mark: str) -> RenderedPage:
     if ports.presence is not None:
         at_work = replace(caller, space=space_named("space", given))
-        told = text_of((await brief(ports, at_work, browse.CONTEXT_TOKENS)).sections, mark)
-        return RenderedPage(f"{told or 'Nothing is stored yet.'}\n")
+        known = text_of((await brief(ports, at_work, browse.CONTEXT_TOKENS)).sections, mark)
+        return RenderedPage(f"{known or 'Nothing is stored yet.'}\n")
     space, found = await browse.context(ports, given)
     return standing(f"What matters in space {space}: core notes, then the latest", found, mark)
 
@@ -276,9 +275,9 @@ def _json(rows: Sequence[Any]) -> str:
     return json.dumps(rows, ensure_ascii=False, indent=1)
 
 
-TOLD_SECONDS = 0.25  # between two looks; a folder that is not watched is scanned for each,
+LOOK_SECONDS = 0.25  # between two looks; a folder that is not watched is scanned for each,
 SCANNED_SECONDS = 1.0  # so less often
-UNTOLD_SECONDS = 5.0  # where the storage tells of changes, between looks at what changes beside them
+FEED_SECONDS = 5.0  # where the storage tells of changes, between looks at what changes beside them
 ADMIN_SECONDS = 2.0
 SEND_SECONDS = 2.0  # a client that does not read keeps the others waiting no longer
 MOST_URIS = 256  # of one client
@@ -311,7 +310,7 @@ class _Audience:
     pulse: object = None
     admin_due: float = 0.0
     followed: bool = False
-    rest: float = TOLD_SECONDS
+    rest: float = LOOK_SECONDS
     looked_at: int = -1  # the number of the memory's last change as of the last look, see `Feed`
     latest: int = -1  # and as it is now
     moved: anyio.Event = field(default_factory=anyio.Event)
@@ -421,14 +420,14 @@ class Subscriptions:
                 audience.latest = numbers.get(audience.caller.principal, audience.latest)
                 if audience.latest != audience.looked_at:
                     audience.moved.set()
-            await anyio.sleep(TOLD_SECONDS)
+            await anyio.sleep(LOOK_SECONDS)
 
     async def _follow(self, audience: _Audience) -> None:
         while audience.watched:
             await self._rest(audience)
             latest = audience.latest
-            is_told = latest != audience.looked_at  # then a memory that gave way to another is opened for it
-            entered = self._memory.lease if is_told else self._memory.glance
+            is_changed = latest != audience.looked_at  # then a memory that gave way to another is opened for it
+            entered = self._memory.lease if is_changed else self._memory.glance
             try:
                 async with entered(audience.caller.principal) as memory:
                     changed = [] if memory is None else await self._changes(memory, audience)
@@ -444,16 +443,16 @@ class Subscriptions:
         """Wait until it is worth looking."""
         if self._memory.feed is None or audience.moved.is_set():
             audience.moved = anyio.Event()
-            await anyio.sleep(audience.rest if self._memory.feed is None else TOLD_SECONDS)
+            await anyio.sleep(audience.rest if self._memory.feed is None else LOOK_SECONDS)
             return
         names = {item.kind.name if item.kind is not None else "" for item in audience.watched.values()}
-        untold = TOLD_SECONDS if "events" in names else ADMIN_SECONDS if "" in names else UNTOLD_SECONDS
-        with anyio.move_on_after(untold):
+        longest = LOOK_SECONDS if "events" in names else ADMIN_SECONDS if "" in names else FEED_SECONDS
+        with anyio.move_on_after(longest):
             await audience.moved.wait()
         audience.moved = anyio.Event()
 
     async def _changes(self, memory: Memory, audience: _Audience) -> list[str]:
-        audience.rest = TOLD_SECONDS if memory.ports.store.watches else SCANNED_SECONDS
+        audience.rest = LOOK_SECONDS if memory.ports.store.watches else SCANNED_SECONDS
         if not memory.ports.store.is_there:
             return []  # whoever stores next is to be asked whether it shall be made anew
         changed = await memory.peek(lambda ports: self._changed(ports, audience))
@@ -468,7 +467,7 @@ class Subscriptions:
 
     def _check(self, access: AccessToken | None) -> None:
         if self._served.guarded:
-            require(access, READ)
+            require_read(access)
 
     async def _find(self, access: AccessToken | None, uri: str) -> tuple[Kind | None, str] | None:
         """What a URI names for whoever asks; None where there is nothing, or nothing for them."""

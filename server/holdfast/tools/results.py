@@ -10,8 +10,13 @@ from fastmcp.server.providers import LocalProvider
 from fastmcp.tools import ToolResult
 from mcp_types import TextContent, ToolAnnotations
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
+from holdfast.engine.agent.browse import Connection
+from holdfast.engine.agent.remember import Linked, Similar
+from holdfast.engine.omi.integrity import Problem, Topology
 from holdfast.tools.fitting import fitting_notices, notice_lines
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -37,19 +42,6 @@ class Indexed(TypedDict):
     vector: bool | Literal["pending"]
 
 
-class LinkedNote(TypedDict):
-    id: str
-    title: str
-    type: str
-    weight: float
-
-
-class SimilarNote(TypedDict):
-    id: str
-    title: str
-    relevance: float
-
-
 class RememberResult(TypedDict):
     id: str
     title: str
@@ -58,8 +50,8 @@ class RememberResult(TypedDict):
     space: str
     created: str
     indexed: Indexed
-    linked: list[LinkedNote]
-    similar: list[SimilarNote]
+    linked: list[Linked]
+    similar: list[Similar]
     change_id: str | None
     notices: list[str]
 
@@ -128,15 +120,6 @@ class RecallResult(TypedDict):
     notices: list[str]
 
 
-class NodeConnection(TypedDict):
-    id: str
-    title: str
-    type: str
-    weight: float
-    direction: Literal["in", "out"]
-    reason: str
-
-
 class NeighbourNote(TypedDict):
     id: str
     title: str
@@ -169,7 +152,7 @@ class NodeResult(NodeFields):
     superseded_by: str | None
     source: str
     path: str
-    connections: list[NodeConnection]
+    connections: list[Connection]
     neighbours: list[NeighbourNote]
     changes: int
     notices: list[str]
@@ -201,27 +184,16 @@ class NowResult(TypedDict, total=False):
     timestamp: str
 
 
-class TopologyResult(TypedDict):
-    orphan_nodes: int
-    sudden_cores: int
-    warnings: list[str]
-
-
-class ProblemResult(TypedDict):
-    where: str
-    what: str
-
-
 class IntegrityDetails(TypedDict):
     checked: list[str]
-    problems: list[ProblemResult]
+    problems: list[Problem]
     summary: str
 
 
 class IntegrityResult(TypedDict):
     now_md: bool
     memory_md: bool
-    topology: TopologyResult
+    topology: Topology
     overall_safe: bool
     details: IntegrityDetails
 
@@ -243,10 +215,10 @@ def beside(answer: ToolResult, notices: Sequence[str]) -> ToolResult:
         return answer
     texts = [block.text for block in answer.content if isinstance(block, TextContent)]
     structured = dict(answer.structured_content or {})
-    told = fitting_notices(notices)
-    structured["notices"] = [*structured.get("notices", ()), *told]
+    fitting = fitting_notices(notices)
+    structured["notices"] = [*structured.get("notices", ()), *fitting]
     return ToolResult(
-        content="\n".join([*texts, *notice_lines(told)]),
+        content="\n".join([*texts, *notice_lines(fitting)]),
         structured_content=structured,
     )
 
@@ -270,7 +242,13 @@ def filled(shape: type[Shape], source: object, /, **given: Any) -> Shape:
 
 def schema_of(result: type) -> dict[str, Any]:
     """The JSON schema of a result, without the titles that a generator adds and a model pays for."""
-    return cast("dict[str, Any]", _bare(TypeAdapter(result).json_schema()))
+    return cast("dict[str, Any]", _bare(TypeAdapter(result).json_schema(schema_generator=_Undescribed)))
+
+
+class _Undescribed(GenerateJsonSchema):
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """Without the docstring, which is for readers of the code."""
+        return {key: value for key, value in super().dataclass_schema(schema).items() if key != "description"}
 
 
 def _bare(value: Any) -> Any:

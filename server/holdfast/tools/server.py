@@ -289,9 +289,9 @@ LIST_TOKENS = 3000  # of each list in the report
 def _fitting(shape: dict[str, Any]) -> dict[str, Any]:
     """The report with as many warnings, problems and names of files as there is room for."""
     topology, details = dict(shape["topology"]), dict(shape["details"])
-    for told, name in ((topology, "warnings"), (details, "problems"), (details, "checked")):
+    for part, name in ((topology, "warnings"), (details, "problems"), (details, "checked")):
         room = Room(LIST_TOKENS)
-        told[name] = [item for item in told[name] if room.take_json(item)]
+        part[name] = [item for item in part[name] if room.take_json(item)]
     return {**shape, "topology": topology, "details": details}
 
 
@@ -301,7 +301,7 @@ def add_security_tools(server: FastMCP, served: ServedMemory) -> None:
     @tool(server, "integrity_check", INTEGRITY_CHECK, READS, IntegrityResult)
     async def _integrity_check(scope: Scope = "all") -> ToolResult:
         report = await answered(served.memory.attend(lambda ports: integrity_check(ports, scope)))
-        return omi_object(_fitting(report.shape()), (), stored=True)  # it names files
+        return omi_object(_fitting(report.shape()), ())  # it names files
 
 
 Request = ServerRequestContext[Any, Any]
@@ -332,7 +332,7 @@ class LazyResources(Provider):
         super().__init__()
         self._served = served
         self._admin = admin
-        self._shelf: LocalProvider | None = None
+        self._provider: LocalProvider | None = None
         self._subscribed: Subscriptions | None = None
         self._subscribing = anyio.Event()
 
@@ -373,14 +373,14 @@ class LazyResources(Provider):
         await self._subscriptions().watch()
 
     def _made(self) -> LocalProvider:
-        if self._shelf is None:
+        if self._provider is None:
             from holdfast.tools.presence import add_prompts  # noqa: PLC0415
             from holdfast.tools.resources import add_resources  # noqa: PLC0415
 
-            self._shelf = LocalProvider()
-            add_resources(self._shelf, self._served)
-            add_prompts(self._shelf, self._served)
-        return self._shelf
+            self._provider = LocalProvider()
+            add_resources(self._provider, self._served)
+            add_prompts(self._provider, self._served)
+        return self._provider
 
     def _subscriptions(self) -> Subscriptions:
         if self._subscribed is None:

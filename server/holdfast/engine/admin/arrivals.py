@@ -64,7 +64,7 @@ class Ready:
 
 @dataclass(slots=True)
 class LastInSpace:
-    """The last note of each space: what would stand alone is tied to it, as a note is that a tool stores."""
+    """The last note of each space: a note that would have no link is linked to it, as `remember` does."""
 
     last: dict[str, str] = field(default_factory=dict)
 
@@ -266,7 +266,7 @@ async def take_document(ports: Ports, caller: Caller, parts: Sequence[Ready], wh
     """Store what is new of a text and bring up to date what has changed, all of it or nothing.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who asks.
         parts: the note of the whole, then those of its sections.
         whole: all of the text, as a note that came before had it.
@@ -321,7 +321,7 @@ async def _plan(ports: Ports, parts: Sequence[Ready], whole: str, there: Mapping
 
 
 def _is_to_be_looked_at(plan: _Plan, part: Ready, known: IndexedNote) -> bool:
-    """Whether a note may have to be changed: its text is another one, or those before it or around it are."""
+    """Whether a note may have to be changed: its text has changed, or the section before it or around it has."""
     is_anew = plan.before != plan.sections
     return known.note.content != part.note.content or bool(plan.changes) or is_anew
 
@@ -356,13 +356,13 @@ def _links(note: Note, arrived: Note, own: set[str]) -> tuple[Link, ...]:
 
 def _marked(plan: _Plan, data: bytes, note: Note) -> bytes:
     """A note's file with what a later import needs to know: the text that came; in that of the whole the sections."""
-    told: dict[str, object] = {IMPORTED_TEXT: digest(note.content)}
+    values: dict[str, object] = {IMPORTED_TEXT: digest(note.content)}
     if note.id not in plan.sections:
-        told[IMPORTED_SECTIONS] = plan.sections
-    return parse(data).with_values(told).render()
+        values[IMPORTED_SECTIONS] = plan.sections
+    return parse(data).with_values(values).render()
 
 
 def _sections_of(whole: Stored) -> list[str]:
     """The sections that came with the note of a whole; none where it came without."""
-    told = whole.document.values.get(IMPORTED_SECTIONS)
-    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+    sections = whole.document.values.get(IMPORTED_SECTIONS)
+    return [each for each in sections if isinstance(each, str)] if isinstance(sections, list) else []

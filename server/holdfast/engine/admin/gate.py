@@ -1,6 +1,4 @@
-"""What stands around all admin calls: tokens, the journal, its log; and the backups that are made and brought back so.
-
-What all admin calls share: a token before anything is destroyed, a line in the journal, the log of those lines.
+"""What all admin calls share: a token before anything is destroyed, a line in the journal, the audit log; and backups.
 
 The audit log shows changes, feedback and admin calls, without any note's text.
 """
@@ -166,7 +164,7 @@ async def looked(ports: Ports, caller: Caller, name: str, detail: Mapping[str, o
     """Tell the journal that somebody read a resource of the admin namespace.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who read it.
         name: the resource's, which is ours.
         detail: the note that was asked for.
@@ -199,7 +197,7 @@ async def journalled(
     memory: Attending,
     call: AdminCall,
     verb: Callable[[Ports], Awaitable[Answer]],
-    told: Callable[[Answer], Mapping[str, object]] = lambda _: {},
+    detail: Callable[[Answer], Mapping[str, object]] = lambda _: {},
 ) -> Journalled[Answer]:
     """Make an admin call, and tell the journal once, however many tries it took, how it ended.
 
@@ -210,7 +208,7 @@ async def journalled(
         memory: the memory.
         call: who calls what.
         verb: what it does.
-        told: more keys for the line, of an answer.
+        detail: more keys for the line, of an answer.
     """
     try:
         answer = await (memory.attend_folder(verb) if call.anywhere else memory.attend(verb))
@@ -219,7 +217,7 @@ async def journalled(
         if notices:
             raise error.also(*notices) from error
         raise
-    return Journalled(answer, await write_outcome(memory, call, {"outcome": "done", **told(answer)}))
+    return Journalled(answer, await write_outcome(memory, call, {"outcome": "done", **detail(answer)}))
 
 
 async def write_outcome(memory: Attending, call: AdminCall, outcome: Mapping[str, object]) -> tuple[str, ...]:
@@ -241,7 +239,7 @@ def _line(call: AdminCall, outcome: Mapping[str, object]) -> JournalRecord:
 
 
 async def afterwards(work: Awaitable[Answer]) -> tuple[Answer | None, tuple[str, ...]]:
-    """What is only done after the deed: its failure is something to say, and takes nothing back."""
+    """Do what only follows an admin call that is done; a failure becomes a notice, for the call itself stands."""
     try:
         return await work, ()
     except HoldfastError as error:

@@ -140,8 +140,8 @@ async def stats(ports: Ports) -> Shown:
         last = {"last": runs[0].at if runs else None, "notes_since": waiting_notes(view)}
         return {**asdict(view.statistics()), "maintenance": last}
 
-    told = await ports.index.read(read)
-    return {**told, "bytes": await ports.upkeep.sizes() if ports.upkeep else {}}
+    counts = await ports.index.read(read)
+    return {**counts, "bytes": await ports.upkeep.sizes() if ports.upkeep else {}}
 
 
 async def health(ports: Ports) -> Shown:

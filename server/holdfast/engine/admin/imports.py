@@ -35,11 +35,11 @@ from holdfast.importers.files import Source
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.moving import Arrival, ArrivedDocument, ArrivedFile, ArrivedPage, Item, LeftOut, imported_id
-from holdfast.model.note import SELF_ID, Link, Note, are_told_apart, have_two_titles, joined
+from holdfast.model.note import SELF_ID, Link, Note, are_distinct, have_two_titles, joined
 from holdfast.model.records import DAILY, JournalRecord, page_key
 from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 
-MOST_TOLD = 200  # of what was refused, and of what was not mapped
+MOST_REPORTED = 200  # of what was refused, and of what was not mapped
 EXPORT = "admin_export"
 
 Progress = Callable[[int, int], Awaitable[None]]
@@ -65,7 +65,7 @@ class ImportReport:
     `same` say what a note here says already, and were joined to it. `updated` are sections of long files that changed
     there, while nobody changed them here. `changes` are what it did, each to be undone by itself.
     `pages` are texts beside the notes, `secrets` kinds of what was taken out, `refused` things that are broken,
-    `unmapped` what has no place here. The counts are whole, the lists are not beyond `MOST_TOLD`.
+    `unmapped` what has no place here. The counts are whole, the lists are not beyond `MOST_REPORTED`.
     """
 
     kind: str = ""
@@ -103,12 +103,12 @@ class ImportReport:
 
     def refuse(self, where: str, reason: str) -> None:
         self.refused_count += 1
-        if len(self.refused) < MOST_TOLD:
+        if len(self.refused) < MOST_REPORTED:
             self.refused.append(LeftOut(where, reason))
 
     def leave_out(self, where: str, reasons: Sequence[str]) -> None:
         self.unmapped_count += len(reasons)
-        room = MOST_TOLD - len(self.unmapped)
+        room = MOST_REPORTED - len(self.unmapped)
         self.unmapped += [LeftOut(where, reason, broken=False) for reason in reasons[: max(0, room)]]
 
 
@@ -138,8 +138,8 @@ async def import_memory(
     except HoldfastError as error:
         notices = await write_outcome(memory, call, {"outcome": type(error).__name__})
         raise _broken_off(error, report, request, notices) from error
-    told = {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
-    return Imported(report, confirm, await write_outcome(memory, call, {"outcome": "done", **told}))
+    counts = {"kind": report.kind, "notes": report.notes, "known": report.known, "refused": report.refused_count}
+    return Imported(report, confirm, await write_outcome(memory, call, {"outcome": "done", **counts}))
 
 
 def _broken_off(
@@ -208,7 +208,7 @@ class _Met:
 
 
 def _with_all(before: Note, arrived: Sequence[Note]) -> Note:
-    """A note with what others say besides who say the same; their ids mean it now."""
+    """A note joined with the links and tags of others that say the same; their ids lead to it from now on."""
     for note in arrived:
         after = joined(before, note, _own_links(note), note.updated, MOST_TAGS).note
         before = replace(after, merged=tuple(dict.fromkeys((*after.merged, note.id, *note.merged))))
@@ -370,7 +370,7 @@ class _Importing:
         return await ports.index.read(read)
 
     def _standing(self, view: IndexView, first: Sequence[Note], guard: str, fresh: Collection[str]) -> list[Note]:
-        """Those of this source's notes with one text that say it still: others may change what came a moment ago."""
+        """Of this source's notes that came with one text those that still have it: one may be edited by now."""
         if not self._writes:
             return list(first)
         there = view.notes([one.id for one in first])
@@ -387,7 +387,7 @@ class _Importing:
         if note.id in self._own:  # an export's notes stay as many as they are
             return None
         fits = (one for one in first if not one.is_outdated and not have_two_titles(one, note))
-        return next((one for one in fits if not are_told_apart(one, note)), None)
+        return next((one for one in fits if not are_distinct(one, note)), None)
 
     def _count(self, ready: Sequence[Ready], met: _Met) -> None:
         report = self._report

@@ -34,7 +34,7 @@ from holdfast.store.stored import Change
 from holdfast.store.transcripts.queue import Repeated
 
 DELETE, RESTORE = "admin_delete_memory", "admin_restore_memory"
-MOST_HEIRS = 10
+MOST_SUCCESSORS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,32 +104,32 @@ async def restore_note(ports: Ports, caller: Caller, node_id: str) -> BroughtBac
         )
     past = await ports.store.past.replaced(deletion.file)
     encoded = await encode_note(ports, past.note.title, past.note.content)
-    heirs = await _heirs(ports, note_id)
-    async with ports.store.hold({note_id, *heirs}) as made:
+    successors = await _successors(ports, note_id)
+    async with ports.store.hold({note_id, *successors}) as made:
         await check_known(ports, made)
         if await ports.index.files_of([note_id]):
             raise _not_deleted()
-        there = await _heirs(ports, note_id)
-        if there.keys() != heirs.keys():
+        there = await _successors(ports, note_id)
+        if there.keys() != successors.keys():
             raise ConflictError("The note was merged meanwhile.", "Nothing was written; repeat the call.")
         changes = [Change(None, past.note, past.data, deletion.file.path, past.modified_ns)]
-        for heir in there.values():
-            stored = await load_current(ports, heir)
+        for successor in there.values():
+            stored = await load_current(ports, successor)
             changes.append(Change(stored, _without(stored.note, note_id, ports.now)))
         done = await commit(ports, caller, RESTORE, changes, {note_id: encoded}, JournalRecord(admin=RESTORE))
         await clear_trash(ports, [deletion.file])
     return BroughtBack(past.note, done.change_id)
 
 
-async def _heirs(ports: Ports, note_id: str) -> dict[str, IndexedNote]:
+async def _successors(ports: Ports, note_id: str) -> dict[str, IndexedNote]:
     """The notes that the id of a note means which is not there; more than one only by a person's hand."""
-    found = await ports.index.matching(note_id, MOST_HEIRS)
+    found = await ports.index.matching(note_id, MOST_SUCCESSORS)
     return await ports.index.notes([each for each, _ in found if each != note_id])
 
 
-def _without(heir: Note, note_id: str, now: str) -> Note:
-    merged = tuple(each for each in heir.merged if each != note_id)
-    return replace(heir, merged=merged, updated=max(now, heir.created))
+def _without(successor: Note, note_id: str, now: str) -> Note:
+    merged = tuple(each for each in successor.merged if each != note_id)
+    return replace(successor, merged=merged, updated=max(now, successor.created))
 
 
 async def _can_be_undone(ports: Ports, change_id: str) -> bool:
@@ -400,16 +400,16 @@ async def _repeated(ports: Ports, remains: Remains, before: Repeated | None) -> 
 
 
 async def _kept(ports: Ports, note_id: str, remains: Remains, repeated: Repeated | None) -> NoteTraces:
-    heirs = {each for each, _ in await ports.index.matching(note_id, _SHOWN)}
+    successors = {each for each, _ in await ports.index.matching(note_id, _SHOWN)}
     links = await ports.index.links([note_id])
-    heirs |= {link.source for link in links if link.type == "derived_from" and link.target == note_id}
+    successors |= {link.source for link in links if link.type == "derived_from" and link.target == note_id}
     return NoteTraces(
         note_id,
         files=len(remains.files),
         history=len(remains.past),
         trash=len(remains.trash),
         journal_lines=remains.lines,
-        told_by=tuple(sorted(heirs - {note_id})),
+        told_by=tuple(sorted(successors - {note_id})),
         waiting_turns=len(repeated.turns) if repeated is not None else 0,
     )
 
@@ -419,7 +419,7 @@ async def _backups_with(ports: Ports, note_id: str, remains: Remains) -> tuple[s
 
 
 async def _backups_still_with(ports: Ports, note_id: str, remains: Remains) -> tuple[str, ...]:
-    """The same behind the erasing: from then on none is made that has the note.
+    """As `_backups_with`, but after the note is erased, when no new backup can have it any more.
 
     Raises:
         StorageError: the note is erased, and the backups could not be read.

@@ -175,9 +175,9 @@ def answer(
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
     hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))  # what is only newer goes before no person
     hits = hits[offset:most]
-    told = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
+    shown = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
     seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
-    around, tensions = _around(view, hits, seeds, told, found.wanted, min(limit, MOST_RELATED))
+    around, tensions = _around(view, hits, seeds, shown, found.wanted, min(limit, MOST_RELATED))
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
     if passing is None and asking.asks_back and not asking.wanted.include_outdated:
         hits = _with_replaced(view, hits)
@@ -271,12 +271,12 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
         if end in notes
     ]
     kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
-    told = lists.window
-    is_chronicle = told is not None and told.after is not None and told.after < asking.wanted.now  # each did happen
+    asked = lists.window
+    is_chronicle = asked is not None and asked.after is not None and asked.after < asking.wanted.now  # each did happen
     if passing is None and not is_chronicle and (asking.question.past or not asking.wanted.include_outdated):
         kept = _folded(view, asking, kept)
     _, tensions = _around(view, kept, (), [hit.note.id for hit in kept], asking.wanted, 0)
-    window = told if told and any(told.holds(hit.note.happened) for hit in kept) else None
+    window = asked if asked and any(asked.holds(hit.note.happened) for hit in kept) else None
     return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
 
 
@@ -411,9 +411,9 @@ def _replaced(
     for item in ranked:
         if item.candidate.id in chains:
             last = chains[item.candidate.id][-1]
-            heir = best.get(last) or _heir(item, missing.get(last), wanted)
-            if heir is not None:
-                best[last] = _inheriting(heir, item)
+            successor = best.get(last) or _successor(item, missing.get(last), wanted)
+            if successor is not None:
+                best[last] = _inheriting(successor, item)
     return sorted(best.values(), key=lambda item: -item.score)
 
 
@@ -452,7 +452,7 @@ def _was_there(item: Ranked, question: Question) -> bool:
     return question.before is not None and item.candidate.happened <= question.before
 
 
-def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
+def _successor(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:
     """The successor as if it had been found, worth nothing of its own."""
     if successor is None or not passes(successor, wanted):
         return None
@@ -460,13 +460,13 @@ def _heir(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked
     return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
 
 
-def _inheriting(heir: Ranked, item: Ranked) -> Ranked:
+def _inheriting(successor: Ranked, item: Ranked) -> Ranked:
     """Worth what the replaced note is, a little less, where that is more than it is worth by itself."""
-    if item.score <= heir.score:
-        return heir
-    worth = max(heir.relevance, INHERITED * item.relevance)
-    also = (*heir.also, f"replaces {item.candidate.id} ({item.why})")
-    return heir._replace(score=item.score, relevance=worth, also=also)
+    if item.score <= successor.score:
+        return successor
+    worth = max(successor.relevance, INHERITED * item.relevance)
+    also = (*successor.also, f"replaces {item.candidate.id} ({item.why})")
+    return successor._replace(score=item.score, relevance=worth, also=also)
 
 
 def _around(
@@ -505,8 +505,8 @@ def _seen_tensions(
         for item in opposed_pairs(list(shown.values()), matters.vectors, background)
     ]
     pairs += [(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair)]
-    told = {frozenset((item.first, item.second)) for item in known}
-    return [Tension(*pair) for pair in pairs if frozenset(pair[:2]) not in told]
+    paired = {frozenset((item.first, item.second)) for item in known}
+    return [Tension(*pair) for pair in pairs if frozenset(pair[:2]) not in paired]
 
 
 def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) -> dict[str, LinkRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.engine.commit import load_current, resolve
 from holdfast.engine.commit import space as space_named
@@ -31,7 +31,7 @@ class Connection:
     title: str
     type: str
     weight: float
-    direction: str
+    direction: Literal["in", "out"]
     reason: str
 
 
@@ -87,8 +87,7 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
         end = link.target if out else link.source
         if end in notes:
             title = notes[end].note.title
-            direction = "out" if out else "in"
-            connections.append(Connection(end, title, link.type, link.weight, direction, link.reason))
+            connections.append(Connection(end, title, link.type, link.weight, "out" if out else "in", link.reason))
     connections.sort(key=lambda item: item.direction == "in")  # its own first: of a hub not all can be shown
     current = [notes[item.id].note for item in connections if not notes[item.id].note.is_outdated]
     return Node(

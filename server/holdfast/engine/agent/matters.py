@@ -20,7 +20,7 @@ from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
-from holdfast.model.versions import FAR, FOLDED, LED, SURE, TOLD, UNASKED, may_be_versions
+from holdfast.model.versions import AHEAD, FAR, FOLDED, LED, SURE, UNASKED, may_be_versions
 from holdfast.model.versions import likelihood as likelihood_of
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
@@ -213,13 +213,13 @@ def current_first(
         folding: whether what gives way is no longer a hit of its own.
     """
     heads, leads = _heads(looked, matters, frozenset(naming))
-    told: dict[str, Ranked] = {}
+    placed: dict[str, Ranked] = {}
     behind: dict[str, list[str]] = {}
     under_way: set[str] = set()
 
     def tell(item: Ranked) -> None:
         end = item.candidate.id
-        if end in told or end in under_way:
+        if end in placed or end in under_way:
             return
         under_way.add(end)
         ahead = heads.get(end) or leads.get(end)
@@ -228,11 +228,11 @@ def current_first(
         if folding and end in heads and len(behind.get(heads[end], ())) < MOST_EARLIER:
             behind.setdefault(heads[end], []).append(end)
         else:
-            told[end] = item
+            placed[end] = item
 
     for item in shown:
         tell(item)
-    return [Led(item, tuple(behind.get(end, ()))) for end, item in told.items()]
+    return [Led(item, tuple(behind.get(end, ()))) for end, item in placed.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,14 +320,14 @@ def opposed_pairs(
             return False
         return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
 
-    told = []
+    found = []
     for one, other in combinations([note for note in notes if takes_sides(note.content)], 2):
         pattern = opposition(one.content, other.content)
         if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
             pattern = close
         if pattern is not None:
-            told.append(Contradiction(one.id, other.id, pattern))
-    return told
+            found.append(Contradiction(one.id, other.id, pattern))
+    return found
 
 
 def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:
@@ -365,8 +365,8 @@ def _heads(
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
         if likely >= line and _last(new, heads) != old and (answers_too or not matters.is_fuller(old, new)):
             heads.setdefault(old, new)
-        elif (likely >= TOLD and answers_too) or (
-            (likely >= TOLD or ((answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])))
+        elif (likely >= AHEAD and answers_too) or (
+            (likely >= AHEAD or ((answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])))
             and not matters.is_fuller(old, new)
         ):
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.of(old, end))

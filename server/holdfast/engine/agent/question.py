@@ -1,6 +1,4 @@
-"""How a question is read before the index is asked, and the questions that a list answers.
-
-How a question is read before the index is asked: what it speaks of, when, and which notes may answer.
+"""How a question is read before the index is asked: what it speaks of, when, which notes may answer, or which list.
 
 The asking agent is a language model, and can say a question in the words that a note may use. Each such phrasing is
 searched for like the question, and their scores are averaged. Nothing gets stronger than the mean makes it, so

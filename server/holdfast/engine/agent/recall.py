@@ -75,12 +75,12 @@ async def due_notice(ports: Ports) -> str:
     waiting = await ports.index.read(waiting_notes)
     if waiting < LEAST:
         return ""
-    ports.due.told_on = today
+    ports.due.reminded_on = today
     try:
         if not await _is_first(ports, today):
             return ""
     except StorageError:  # no answer fails for that; nobody else may have said it, so it is asked again
-        ports.due.told_on = ""
+        ports.due.reminded_on = ""
         return ""
     many = f"{waiting:,} or more" if waiting == MOST_COUNTED else str(waiting)
     return (
@@ -91,7 +91,7 @@ async def due_notice(ports: Ports) -> str:
 async def _is_first(ports: Ports, today: str) -> bool:
     """Whether no process of this memory said it today."""
     if ports.fleet is not None:
-        return await ports.fleet.told.tell_today(MAINTENANCE, today)
+        return await ports.fleet.reminders.tell_today(MAINTENANCE, today)
     return await ports.index.tell_once(f"{MAINTENANCE} {today}")
 
 
@@ -130,12 +130,12 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
     is_listed = found.listing is not None and found.listing.total > 0
     if asking.idle == "empty" or is_listed or any(not hit.ranked.weak for hit in found.hits):
         return []
-    told = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
-    told.append(_unknown_place(asking, view.spaces()))
+    notices = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
+    notices.append(_unknown_place(asking, view.spaces()))
     everywhere = Filter(asking.wanted.now, include_outdated=True)
     if not asking.is_browsing and asking.wanted != everywhere and view.hides(asking.wanted):
-        told.append(_hidden(view, asking, everywhere, weak=not found.hits))
-    return [notice for notice in told if notice]
+        notices.append(_hidden(view, asking, everywhere, weak=not found.hits))
+    return [notice for notice in notices if notice]
 
 
 def _unknown_space(name: str, spaces: Sequence[str]) -> str:
@@ -167,11 +167,11 @@ def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) 
     if not reasons:
         return ""
     what = f"A weak match ({best[0].ranked.relevance:.2f})" if best[0].ranked.weak else "A relevant note"
-    told = f"{what} is left out by {' and '.join(reasons)}: {note.id}"
+    sentence = f"{what} is left out by {' and '.join(reasons)}: {note.id}"
     if note.is_outdated:  # what is no longer true is not said again
-        return told
+        return sentence
     title = note.title if len(note.title) <= _LONGEST_TITLE else note.title[:_LONGEST_TITLE] + "…"
-    return f"{told} {title}"
+    return f"{sentence} {title}"
 
 
 def _reasons(note: Note, wanted: Filter) -> Iterator[str]:
@@ -271,8 +271,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     hits = tuple(replace(hit, belief=beliefs.get(hit.note.id, "")) for hit in found.hits)
     tip = await ports.tips.take(ports.index)
     due = await due_notice(ports)
-    told = (*reading_of(asking, found), notice, *standing, unrated, tip, due)
-    notices = tuple(text for text in told if text)
+    said = (*reading_of(asking, found), notice, *standing, unrated, tip, due)
+    notices = tuple(text for text in said if text)
     after, before = _span(wanted, found.window)
     beside, pairs, listing = found.related, found.tensions, found.listing
     return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, request.explain)
@@ -340,14 +340,14 @@ def _also_beside(asking: Asking, notice: str, second: Beside) -> tuple[Asking, s
         return asking, " ".join(filter(None, (notice, second.notice)))
     one_language = asking.question.one_language
 
-    def told(made: QueryVector | None, text: str) -> QueryVector | None:
+    def marked(made: QueryVector | None, text: str) -> QueryVector | None:
         return replace(made, is_read=not (one_language and shows_another_language(text))) if made else None
 
     also = (
-        replace(each, vector=told(each.vector, each.text), beside=second.of(place))
+        replace(each, vector=marked(each.vector, each.text), beside=second.of(place))
         for place, each in enumerate(asking.also, 1)
     )
-    first, question = told(asking.vector, asking.query), replace(asking.question, one_language=False)
+    first, question = marked(asking.vector, asking.query), replace(asking.question, one_language=False)
     return replace(asking, question=question, vector=first, beside=vector, also=tuple(also)), ""
 
 
@@ -447,14 +447,14 @@ def time_read(window: TimeWindow | None, found: Answer) -> list[str]:
     """How the question's time was taken, where that is not plain from the window."""
     if window is None:
         return []
-    told = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
+    notices = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
     if found.elsewhen and any(window.holds(hit.note.happened) for hit in found.hits):
-        told.append(f'What is from "{window.words}" fits less; the best of these notes are from other times.')
+        notices.append(f'What is from "{window.words}" fits less; the best of these notes are from other times.')
     elif found.elsewhen:
-        told.append(f'Nothing that fits is from "{window.words}"; these notes are from other times.')
+        notices.append(f'Nothing that fits is from "{window.words}"; these notes are from other times.')
     elif not found.hits:
-        told.append(f'Nothing that fits is from "{window.words}".')
-    return told
+        notices.append(f'Nothing that fits is from "{window.words}".')
+    return notices
 
 
 def standing_notices(view: IndexView, ports: Ports, vector: QueryVector | None) -> list[str]:

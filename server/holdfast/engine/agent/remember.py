@@ -136,7 +136,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Other:
-    """Meanwhile it is another note that says the same, or none is."""
+    """Which note says the same changed while its lock was waited for: it is `same` now, or none."""
 
     same: IndexedNote | None
 
@@ -214,7 +214,7 @@ async def store_together(
     """Store new notes as one change; returns its id.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who asks.
         prepared: the notes, none of which is there.
         detail: what else the journal's line is to say.
@@ -287,8 +287,8 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     core = await core_notices(ports, note.id) if note.tier == "core" else []
     otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
     notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), *otherwise, encoded.notice, *core)
-    told = tuple(text for text in notices if text)
-    return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, told)
+    shown = tuple(text for text in notices if text)
+    return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, shown)
 
 
 async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote) -> Duplicate | _Other:
@@ -495,8 +495,8 @@ async def _otherwise(
     }
     if opposed:
         await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
-    told = [*versions, *(item for item in others if item.candidate.id in opposed and item not in versions)]
-    return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in told]
+    different = [*versions, *(item for item in others if item.candidate.id in opposed and item not in versions)]
+    return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
 
 
 def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
@@ -505,8 +505,8 @@ def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
     parts = parts_that_differ(other.content, note.content)
     there, here = (text and f'"{text}"' for text in parts) if parts else ("", "")
     apart = ", ".join(filter(None, (there and f"{there} there", here and f"{here} here")))
-    told = f'{verb} {other.id} "{other.title}"{f": {apart}" if apart else ""}.'
-    return f"{told} {_replacing(*in_time(other, note))}"
+    sentence = f'{verb} {other.id} "{other.title}"{f": {apart}" if apart else ""}.'
+    return f"{sentence} {_replacing(*in_time(other, note))}"
 
 
 def _replacing(older: Note, newer: Note) -> str:

@@ -15,7 +15,7 @@ from holdfast.model.lifecycle import CORE_CAP, Life, life
 from holdfast.model.note import SELF_ID, instant, read_instant
 from holdfast.store.stored import Change, Stored
 
-HOUSE = Caller(None, "nobody asks", "holdfast", "holdfast")
+OWN_CALLER = Caller(None, "nobody asks", "holdfast", "holdfast")
 BRIEF_SECONDS = 0.1  # a note that somebody holds is left for another day
 MOST_AT_ONCE = 5  # core notes; more come from a person's editor, and are moved by the daily job in turns
 DEMOTE, PROMOTE, CLUSTER, FORGET = "demote", "promote", "cluster", "forget"
@@ -40,7 +40,7 @@ async def change_if(
     """Change or delete a note if that is still due once it is held; returns the change's id.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         note_id: the note.
         op: the verb.
         is_due: asked again under the lock.
@@ -60,7 +60,7 @@ async def change_if(
         after = changed(stored)
         if after is stored:
             return None
-        done = await commit(ports, HOUSE, op, [Change(stored, after.note if after else None)])
+        done = await commit(ports, OWN_CALLER, op, [Change(stored, after.note if after else None)])
         return done.change_id
 
 
@@ -75,7 +75,7 @@ async def shed_core(ports: Ports, spared: str = "") -> list[tuple[str, str]]:
     Returns the notes that were moved with the ids of their changes; none where nothing is beyond.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         spared: a note that was made core just now and stays.
     """
     surplus = await ports.index.read(lambda view: view.surplus_core(CORE_CAP, spared))
@@ -108,7 +108,7 @@ async def _shed(ports: Ports, note_id: str) -> str | None:
         if note_id not in found or found[note_id].note.tier != "core":
             return None
         stored = await load_current(ports, found[note_id])
-        done = await commit(ports, HOUSE, DEMOTE, [Change(stored, replace(stored.note, tier="working"))])
+        done = await commit(ports, OWN_CALLER, DEMOTE, [Change(stored, replace(stored.note, tier="working"))])
         return done.change_id
 
 

@@ -1,14 +1,10 @@
-"""Jobs that need no judgement: when they run, and what they are.
-
-Jobs that need no judgement: once a day each, in one process at a time, in short slices that give way to requests.
+"""Jobs that need no judgement: once a day each, in one process at a time, in short slices that give way to requests.
 
 Each run is one line of the journal: a restart, or a new index, knows when each was.
 
-What is done each day without anybody's judgement; among it forgetting, which is off unless it is switched on.
-
-A note is forgotten (put into the trash, and after a month erased) only if every sign says so: archival and untouched
-for 90 days, faded to a twentieth, of little importance, with few and light links, never said to have helped, and not
-what another note was made from.
+Forgetting is one of them, and off unless it is switched on. A note is forgotten (put into the trash, and after a
+month erased) only if every sign says so: archival and untouched for 90 days, faded to a twentieth, of little
+importance, with few and light links, never said to have helped, and not what another note was made from.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from holdfast.engine.jobs.changes import (
     CLUSTER,
     DEMOTE,
     FORGET,
-    HOUSE,
+    OWN_CALLER,
     PROMOTE,
     change_if,
     in_tier,
@@ -125,7 +121,7 @@ class JobState:
     next_due: str | None
 
 
-class Housekeeper:
+class JobRunner:
     """Sees to the jobs of one memory, for as long as it runs.
 
     Args:
@@ -134,13 +130,13 @@ class Housekeeper:
     """
 
     def __init__(self, memory: Memory, jobs: tuple[Job, ...]) -> None:
-        self._house = JobContext(memory)
+        self._context = JobContext(memory)
         self._jobs = jobs
         self._derived: dict[str, str] = {}  # when the run of a job was whose outcome this index has
 
     async def run(self) -> None:
         """Look now and then whether something is due, and do it."""
-        upkeep, jobs = self._house.ports.upkeep, self._house.ports.jobs
+        upkeep, jobs = self._context.ports.upkeep, self._context.ports.jobs
         if upkeep is None or not (jobs or upkeep.has_others):
             return
         await anyio.sleep(START_SECONDS)
@@ -155,8 +151,8 @@ class Housekeeper:
             await anyio.sleep(rest)
 
     async def _look(self) -> float:
-        upkeep = self._house.ports.upkeep
-        if upkeep is None or not self._house.ports.store.is_there or not await self._due():
+        upkeep = self._context.ports.upkeep
+        if upkeep is None or not self._context.ports.store.is_there or not await self._due():
             return LOOK_SECONDS
         async with upkeep.turn() as mine:
             if not mine:
@@ -171,22 +167,22 @@ class Housekeeper:
         Raises:
             HoldfastError, IndexLostError, OSError: it is done the next time.
         """
-        if await self._house.step(lambda ports: ports.index.tell_once("jobs derived")):  # an index that was made anew
+        if await self._context.step(lambda ports: ports.index.tell_once("jobs derived")):  # an index that was made anew
             self._derived.clear()
         for job in self._jobs:
             if job.derive is None:
                 continue
-            _, runs = await self._house.read(partial(_runs, job.name))
+            _, runs = await self._context.read(partial(_runs, job.name))
             at = next((run.at for run in runs if run.outcome == DONE), "")
             if at and self._derived.get(job.name) != at:
-                await job.derive(self._house, moment(at))
+                await job.derive(self._context, moment(at))
                 self._derived[job.name] = at
 
     async def _due(self) -> list[Job]:
-        now = self._house.ports.clock()
-        if not await self._house.memory.peek(lambda ports: ports.index.count_files()):
+        now = self._context.ports.clock()
+        if not await self._context.memory.peek(lambda ports: ports.index.count_files()):
             return []
-        states = await self._house.memory.peek(lambda ports: job_states(ports, self._jobs))
+        states = await self._context.memory.peek(lambda ports: job_states(ports, self._jobs))
         return [
             job
             for job, state in zip(self._jobs, states, strict=True)
@@ -194,17 +190,17 @@ class Housekeeper:
         ]
 
     async def _do(self, job: Job) -> None:
-        ports, at, began = self._house.ports, self._house.ports.now, time.monotonic()
+        ports, at, began = self._context.ports, self._context.ports.now, time.monotonic()
         changed, outcome = 0, DONE
         try:
-            changed = await job.run(self._house)
+            changed = await job.run(self._context)
             self._derived[job.name] = at
         except PASSING as error:
             outcome = type(error).__name__
             log.warning("job_failed", job=job.name, error=outcome, reason=str(error))
         spent = round((time.monotonic() - began) * 1000)
         line = await record_run(ports, JobRun(job.name, 0, at, outcome, changed, spent))
-        await self._house.memory.peek(lambda ports: ports.index.apply(Update(records=[line])))
+        await self._context.memory.peek(lambda ports: ports.index.apply(Update(records=[line])))
 
 
 async def job_states(ports: Ports, jobs: tuple[Job, ...]) -> list[JobState]:
@@ -251,8 +247,8 @@ async def record_run(ports: Ports, run: JobRun) -> JournalRecord:
     Raises:
         StorageError: the journal cannot be written.
     """
-    told = Ran(run.name, run.outcome, run.changed, run.milliseconds)
-    line = JournalRecord(JOB, run.at, HOUSE.principal, HOUSE.source, job=told)
+    ran = Ran(run.name, run.outcome, run.changed, run.milliseconds)
+    line = JournalRecord(JOB, run.at, OWN_CALLER.principal, OWN_CALLER.source, job=ran)
     return replace(line, seq=await ports.store.record(line))
 
 
@@ -263,7 +259,7 @@ _NOTEWORTHY = 0.01  # of importance: less is not written down
 
 
 async def slices(context: JobContext, tiers: Sequence[str] = TIERS) -> AsyncIterator[list[Living]]:
-    """All notes of some tiers whose life is their own, slice by slice."""
+    """All notes of some tiers that may fade or rise (neither Self nor what is about the user), slice by slice."""
     for first in await _spans(context):
         yield await _slice(context, first, tiers)
 
@@ -470,8 +466,8 @@ async def purge_forgotten(ports: Ports) -> int:
         return 0
     texts = {record.change or "": [file.before for file in record.files if file.before] for record in due}
     gone = await ports.upkeep.purge_trash(texts)
-    told = tuple(texts)
-    await ports.store.record(JournalRecord(FORGOTTEN, ports.now, HOUSE.principal, HOUSE.source, forgotten=told))
+    line = JournalRecord(FORGOTTEN, ports.now, OWN_CALLER.principal, OWN_CALLER.source, forgotten=tuple(texts))
+    await ports.store.record(line)
     return gone
 
 

@@ -212,14 +212,14 @@ async def _keep_judged(memory: Attending, work: Work, judged: Sequence[Judged]) 
 
 
 def _unless_lost(outcome: Outcome, error: HoldfastError) -> Outcome:
-    """The outcome, where something but the judgement is kept; the judgement alone is not."""
+    """An outcome after its judgement could not be kept: where that was all there was to keep, it is rejected."""
     if not outcome.judged or outcome.change_id or outcome.proposal_id:
         return outcome
     return replace(outcome, status="rejected", reason=error.public)
 
 
 def _not_kept(error: HoldfastError) -> Outcome:
-    """An item of its own: the other ones stand."""
+    """An outcome beside those of the items, which stand: what was declined may not be remembered."""
     reason = f"{type(error).__name__}: What was judged without a change may not be kept: {error.sentence}"
     return Outcome("judged", "rejected", reason)
 

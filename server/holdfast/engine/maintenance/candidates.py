@@ -181,7 +181,7 @@ def stored_set(ports: Ports) -> VectorSet | None:
     ready = {row.key: read_set(row.described) for row in ports.index.vector_sets if row.ready}
     if own is not None and (own.key in ready or not ready):
         return own
-    return next((told for told in ready.values() if told is not None), None)
+    return next((vectors for vectors in ready.values() if vectors is not None), None)
 
 
 def likeness(view: IndexView, vectors: VectorSet | None, one: str, other: str) -> float:

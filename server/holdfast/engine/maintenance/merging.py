@@ -218,10 +218,10 @@ def _tags(originals: Iterable[Note]) -> tuple[str, ...]:
 async def _consolidated(work: Work, ids: Sequence[str]) -> str | None:
     """The current note that these were consolidated into already."""
     links = await work.ports.index.links(ids)
-    heirs: dict[str, set[str]] = {}
+    made_of: dict[str, set[str]] = {}
     for link in links:
         if link.type == "derived_from" and link.reason == MADE_OF:
-            heirs.setdefault(link.source, set()).add(link.target)
-    whole = [heir for heir, originals in heirs.items() if originals >= set(ids)]
+            made_of.setdefault(link.source, set()).add(link.target)
+    whole = [note_id for note_id, originals in made_of.items() if originals >= set(ids)]
     notes: dict[str, Any] = await work.ports.index.notes(whole)
-    return next((heir for heir in whole if heir in notes and not notes[heir].note.is_outdated), None)
+    return next((each for each in whole if each in notes and not notes[each].note.is_outdated), None)

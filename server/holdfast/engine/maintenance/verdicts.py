@@ -174,9 +174,9 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
             raise VerdictRefusedError("rejected", "node_a_id and node_b_id are the same note.")
         return work.outcome("skipped", f"Both ids mean {one.note.id} now.")
     entry = judgement((one.note.id, one.encode_hash), (other.note.id, other.encode_hash), verdict.edge_type)
-    told = await _recorded_before(work, verdict, one, other, entry)
-    if told is not None:
-        return told
+    recorded = await _recorded_before(work, verdict, one, other, entry)
+    if recorded is not None:
+        return recorded
     if verdict.edge_type == "none":
         return work.outcome("applied", "Remembered: the pair comes back when a text changes.", judged=(entry,))
     if verdict.edge_type == "evolved_from":
@@ -189,7 +189,7 @@ async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
 async def _recorded_before(
     work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, entry: Judged
 ) -> Outcome | None:
-    """How an item ends that there is nothing to do for; None where it is to be applied.
+    """The outcome of a verdict that was recorded before, so that nothing is left to do; None where it is to be applied.
 
     Raises:
         VerdictRefusedError: it cannot be applied.
@@ -276,26 +276,26 @@ async def _evolve(
         )
     if not work.approved and needs_person(work.ports, [older]):
         return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
-    told = "" if newer is one else " What happened later was taken for the newer one."
+    turned = "" if newer is one else " What happened later was taken for the newer one."
     if work.dry_run:
-        return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{told}")
+        return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{turned}")
     ports = work.ports
     link = await _new_link(work, newer, older, "evolved_from", reason)
     async with ports.store.hold({newer.note.id, older.note.id}) as made:
         await check_known(ports, made)
-        heir, old = await under_lock(ports, newer), await under_lock(ports, older)
-        changes = [Change(heir, _with_link(heir.note, link)), Change(old, _retired(old.note, heir.note, ports.now))]
+        new, old = await under_lock(ports, newer), await under_lock(ports, older)
+        changes = [Change(new, _with_link(new.note, link)), Change(old, _retired(old.note, new.note, ports.now))]
         said = work.detail([entry], edge="evolved_from", retired=old.note.id)
         done = await commit(ports, work.caller, RETIRED, changes, detail=said)
-    return work.outcome("applied", f"{old.note.id} is superseded by {heir.note.id}.{told}", done.change_id)
+    return work.outcome("applied", f"{old.note.id} is superseded by {new.note.id}.{turned}", done.change_id)
 
 
-def _retired(old: Note, heir: Note, now: str) -> Note:
+def _retired(old: Note, successor: Note, now: str) -> Note:
     """The older note, true until the newer one's time."""
     return replace(
         old,
-        superseded_by=heir.id,
-        valid_until=old.valid_until or max(heir.happened, old.happened),
+        superseded_by=successor.id,
+        valid_until=old.valid_until or max(successor.happened, old.happened),
         updated=max(now, old.created),
     )
 
@@ -335,8 +335,8 @@ async def propose(work: Work, verdict: VerdictItem, notes: Sequence[IndexedNote]
     """Have a verdict wait instead of applying it; `judged` says that the agent has done its part."""
     kind = _NAMES[type(verdict)]
     hashes = {item.note.id: item.encode_hash for item in notes}
-    told = asdict(verdict)
-    proposal_id = f"{PROPOSAL_PREFIX}{digest(kind, json.dumps([told, hashes], sort_keys=True))[:16]}"
+    values = asdict(verdict)
+    proposal_id = f"{PROPOSAL_PREFIX}{digest(kind, json.dumps([values, hashes], sort_keys=True))[:16]}"
     reason = f"It waits for a person as proposal {proposal_id}."
     if work.dry_run:
         return work.outcome("applied", "It would wait for a person as a proposal.")
@@ -347,7 +347,7 @@ async def propose(work: Work, verdict: VerdictItem, notes: Sequence[IndexedNote]
             return work.outcome("skipped", reason, proposal_id=proposal_id, judged=tuple(judged))
         record = {
             "id": proposal_id, "kind": kind, "created": ports.now, "by": caller.principal, "source": caller.source,
-            "hashes": hashes, "verdict": told,
+            "hashes": hashes, "verdict": values,
         }  # fmt: skip
         data = json.dumps(record, ensure_ascii=False, indent=2).encode() + b"\n"
         said = work.detail([], proposal=proposal_id, notes=sorted(hashes))
@@ -392,10 +392,10 @@ def _path(proposal_id: str) -> str:
 def _read(page: Page) -> Proposal | None:
     try:
         record: dict[str, Any] = json.loads(page.data)
-        kind, told = record["kind"], dict(record["verdict"])
-        if "node_ids" in told:
-            told["node_ids"] = tuple(told["node_ids"])
-        verdict: VerdictItem = _VERDICTS[kind](**told)
+        kind, values = record["kind"], dict(record["verdict"])
+        if "node_ids" in values:
+            values["node_ids"] = tuple(values["node_ids"])
+        verdict: VerdictItem = _VERDICTS[kind](**values)
         return Proposal(
             record["id"], kind, record["created"], record["by"], record["source"], dict(record["hashes"]), verdict
         )

@@ -49,11 +49,11 @@ class Checked:
 
 
 async def keep_contradictions(ports: Ports, caller: Caller, found: Sequence[Contradiction]) -> None:
-    """Tell the journal, then those who listen. What was stored before stays so, whatever becomes of this."""
+    """Write contradictions to the journal, then publish them. Where that fails, what was stored before stays stored."""
     if not found:
         return
-    told = tuple(Opposed(item.memory_id_1, item.memory_id_2, item.pattern) for item in found)
-    line = JournalRecord(CONTRADICTION, ports.now, caller.principal, caller.source, found=told)
+    pairs = tuple(Opposed(item.memory_id_1, item.memory_id_2, item.pattern) for item in found)
+    line = JournalRecord(CONTRADICTION, ports.now, caller.principal, caller.source, found=pairs)
     try:
         await ports.store.record(line)
     except StorageError as error:
@@ -67,7 +67,7 @@ def read_contradictions(line: JournalRecord) -> list[ContradictionDetectedEvent]
 
 
 def tell_contradictions(ports: Ports, found: Iterable[Contradiction]) -> None:
-    """Tell those who listen."""
+    """Publish contradictions as events."""
     for item in found:
         ports.events.publish(ContradictionDetectedEvent(item.memory_id_1, item.memory_id_2, item.pattern))
 
@@ -99,12 +99,12 @@ async def opposed_notes(ports: Ports, note: Note, leave_out: Iterable[str] = ())
     found = await ports.index.search(words, vector, wanted, NEAREST, NEAREST_TERMS)
     near = {item.id: item.z or 0.0 for item in found.candidates if item.id not in {note.id, SELF_ID, *leave_out}}
     notes = await ports.index.notes(near)
-    told = []
+    opposed = []
     for note_id in sorted(near.keys() & notes.keys(), key=lambda found: (-near[found], found)):
         pattern = opposition(note.content, notes[note_id].note.content, close=near[note_id] >= CLOSE_Z)
         if pattern is not None:
-            told.append(Contradiction(note.id, note_id, pattern))
-    return told
+            opposed.append(Contradiction(note.id, note_id, pattern))
+    return opposed
 
 
 async def opposed_beliefs(ports: Ports, belief: Note, evidence_id: str, polarity: str) -> list[Contradiction]:
@@ -237,12 +237,12 @@ async def evidence_chain(ports: Ports, belief_id: str) -> EvidenceChain:
 
 async def standings(ports: Ports, notes: Sequence[Note]) -> dict[str, str]:
     """How each of these that is a belief stands. Evidence is read only where it is not held."""
-    told = {}
+    stands = {}
     for note in notes:
         if note.type == "belief":
             against = 0 if is_held(note.confidence) else await _contradictions_of(ports, note.id)
-            told[note.id] = standing(note.confidence, against)
-    return told
+            stands[note.id] = standing(note.confidence, against)
+    return stands
 
 
 async def _contradictions_of(ports: Ports, belief_id: str) -> int:
@@ -299,12 +299,12 @@ def _citing(source: Note, belief_id: str, request: BeliefUpdate, now: str) -> No
 
 async def _contradictions(ports: Ports, belief: Note, cited: Note, request: BeliefUpdate) -> list[Contradiction]:
     """What says the opposite of the belief. Evidence against it is expected to, and is no news."""
-    told = await opposed_notes(ports, belief, () if request.supports else (cited.id,))
-    known = {item.memory_id_2 for item in told}
+    opposed = await opposed_notes(ports, belief, () if request.supports else (cited.id,))
+    known = {item.memory_id_2 for item in opposed}
     if request.supports and cited.id not in known and (pattern := opposition(belief.content, cited.content)):
-        told.append(Contradiction(belief.id, cited.id, pattern))
+        opposed.append(Contradiction(belief.id, cited.id, pattern))
     beliefs = await opposed_beliefs(ports, belief, cited.id, request.polarity)
-    return [*told, *(item for item in beliefs if item.memory_id_2 not in known)]
+    return [*opposed, *(item for item in beliefs if item.memory_id_2 not in known)]
 
 
 def _retired(belief: Note, evidence: Note) -> tuple[str, ...]:

@@ -67,9 +67,9 @@ class Problem:
 class Topology:
     """How the graph looks. `warnings` are the ids of orphans, then of sudden cores, the first of each."""
 
-    orphan_nodes: int = 0
-    sudden_cores: int = 0
-    warnings: tuple[str, ...] = ()
+    orphan_nodes: int
+    sudden_cores: int
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +118,13 @@ class IntegrityReport:
     def _links(self) -> list[str]:
         """What is unusual about the links, in sentences."""
         cores, orphans = self.topology.sudden_cores, self.topology.orphan_nodes
-        told = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day."] if cores else []
-        return [*told, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else told
+        warnings = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day."] if cores else []
+        return [*warnings, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else warnings
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    topology: Topology = Topology()
+    topology: Topology = Topology(0, 0, ())
     sound: bool = True
     problems: tuple[Problem, ...] = ()
 
@@ -186,7 +186,7 @@ async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] 
     return tuple(wanted)
 
 
-async def note_sights(ports: Ports) -> None:
+async def record_first_seen(ports: Ports) -> None:
     """When a server starts: trust MEMORY.md and the logs of past days as they are, where nothing is known of them."""
     known = (await known_pages(ports)).pages
     last = today(ports)
@@ -209,23 +209,23 @@ class KnownPages:
 async def known_pages(ports: Ports) -> KnownPages:
     """How all pages are to look. Only what the index does not know yet is read, and without a lock."""
     known = await ports.index.read(lambda view: view.known_journal())
-    told = await ports.store.page_records(known.place) if known.place else None
-    if told is not None:
+    read = await ports.store.page_records(known.place) if known.place else None
+    if read is not None:
         void = JournalRecord(void=tuple(known.void))  # what is told of a change before its end is told again
-        lines = [line for line in told[0] if line.seq > known.pages_seq]
-        return KnownPages(told[1], baselines([void, *lines], known.pages))
-    told = await ports.store.page_records("")  # the journal is not the one that the index knows
-    if told is None:
+        lines = [line for line in read[0] if line.seq > known.pages_seq]
+        return KnownPages(read[1], baselines([void, *lines], known.pages))
+    read = await ports.store.page_records("")  # the journal is not the one that the index knows
+    if read is None:
         raise StorageError("The journal is being replaced.", "Call again in a moment.")
-    return KnownPages(told[1], baselines(told[0]))
+    return KnownPages(read[1], baselines(read[0]))
 
 
 async def _known_anew(ports: Ports, known: KnownPages) -> KnownPages:
-    """The same with what was told since."""
-    told = await ports.store.page_records(known.place)
-    if told is None or any(line.void for line in told[0]):
+    """`known`, brought up to date with the lines that the journal got since."""
+    read = await ports.store.page_records(known.place)
+    if read is None or any(line.void for line in read[0]):
         return await known_pages(ports)
-    return KnownPages(told[1], baselines(told[0], known.pages))
+    return KnownPages(read[1], baselines(read[0], known.pages))
 
 
 async def first_look(ports: Ports) -> None:
@@ -264,7 +264,7 @@ async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
 
 
 async def _surely_differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
-    """As `_differing`, without pages that another server changed between what was told of them and how they looked.
+    """As `_differing`, without pages that another server changed after the journal was read and before they were.
 
     Of a folder whoever holds a page has all others wait; of a database only those in the same process.
     """
@@ -282,7 +282,7 @@ async def _surely_differing(ports: Ports, known: KnownPages, paths: Collection[s
 
 
 async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
-    """Of these pages the ones that are not like their baselines; and those."""
+    """Of these pages the ones that differ from their baselines, with the baselines."""
     marks = await ports.store.page_marks(sorted(paths))
     expected = {path: known.pages[path] for path in paths if path in known.pages}
     last = today(ports)

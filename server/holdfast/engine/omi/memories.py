@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -42,7 +41,7 @@ from holdfast.model.opposition import Contradiction
 from holdfast.model.passages import NOTHING, Passage, passage
 from holdfast.model.ranking import Filter, Ranked
 from holdfast.model.records import CONTRADICTION, RecallEvent
-from holdfast.model.words import query_terms
+from holdfast.model.words import floored, query_terms
 from holdfast.store.stored import Stored
 
 LARGEST_LIMIT = 100
@@ -117,8 +116,8 @@ class RecalledMemory:
     @property
     def content(self) -> str:
         """What is shown of the note; of a belief that is held no longer, that first."""
-        is_told = self.belief and not is_held(self.note.confidence)
-        return f"({self.belief.capitalize()}.) {self.shown.text}" if is_told else self.shown.text
+        has_lapsed = self.belief and not is_held(self.note.confidence)
+        return f"({self.belief.capitalize()}.) {self.shown.text}" if has_lapsed else self.shown.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +193,9 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     stages.tell("recalled", hits=len(memories), related=0)
     beliefs = await standings(ports, [item.note for item in memories])
     memories = [replace(item, belief=beliefs.get(item.note.id, "")) for item in memories]
-    stances = [f"{note_id} is a belief, {told}." for note_id, told in beliefs.items()]
-    told = (_line_told(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
-    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in told if text), budget, below)
+    stances = [f"{note_id} is a belief, {stands}." for note_id, stands in beliefs.items()]
+    notices = (_below_hint(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
+    return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in notices if text), budget, below)
 
 
 def check_memory_type(given: str) -> None:
@@ -230,11 +229,11 @@ def _below(view: IndexView, asking: Asking, best: Sequence[RecalledMemory], requ
     return tuple(short)[: MOST_NEAREST - len(best)]
 
 
-def _line_told(memories: Sequence[RecalledMemory], below: Sequence[Hit], request: MemoryRecall) -> str:
+def _below_hint(memories: Sequence[RecalledMemory], below: Sequence[Hit], request: MemoryRecall) -> str:
     """How to have what is below the line served too; empty where nothing is seen below it."""
     if not below:
         return ""
-    lower = math.floor(100 * min(_relevance(hit.ranked) for hit in below)) / 100
+    lower = floored(min(_relevance(hit.ranked) for hit in below))
     many = "Few reach" if memories else "None reaches"
     return f"{many} {request.min_relevance:g}; min_relevance={lower:g} returns what is seen just below it."
 
@@ -296,16 +295,16 @@ async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
     for row, _ in rows:
         together.setdefault(row.change, set()).add(row.note)
     moved = await _moved(ports, [row for row, _ in rows if row.op == "belief_update"], notes, together)
-    told = [
+    events = [
         _change(row, notes.get(row.note), together[row.change], moved, first=first)
         for row, first in reversed(rows)
         if row.note != SELF_ID
     ]
     wanted = LinesWanted(MOST_CONTRADICTIONS, ops=[CONTRADICTION])
     opposed = await whole(ports, await look_back(ports, lambda view: view.lines(wanted)))
-    told += [_named(event) for line in reversed(opposed) for event in read_contradictions(line.record)]
-    told += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
-    return sorted(told, key=lambda event: str(event["timestamp"]))
+    events += [_named(event) for line in reversed(opposed) for event in read_contradictions(line.record)]
+    events += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
+    return sorted(events, key=lambda event: str(event["timestamp"]))
 
 
 def _change(
@@ -361,8 +360,8 @@ async def _moved(
 
 def _recall(event: RecallEvent) -> dict[str, Any]:
     best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
-    told = MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at, metadata={"event_id": event.id})
-    return _named(told)
+    recalled = MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at, metadata={"event_id": event.id})
+    return _named(recalled)
 
 
 def _named(event: Event) -> dict[str, Any]:

@@ -316,8 +316,8 @@ def _items(gate: TextGate, name: str, items: Sequence[str]) -> tuple[str, ...]:
 def _entries(caller: Caller, path: str, completed: Sequence[str], moved: Sequence[str]) -> list[str]:
     """What the day's log is told: what was completed now, and what the NOW file has no room for any more."""
     where = f" in {caller.space}" if caller.space not in (None, GLOBAL_SPACE) else ""
-    told = [(f"Completed{where}:", completed), (f"Moved here from {path}:", moved)]
-    return ["\n".join([title, *(f"- [x] {item}" for item in items)]) for title, items in told if items]
+    entries = [(f"Completed{where}:", completed), (f"Moved here from {path}:", moved)]
+    return ["\n".join([title, *(f"- [x] {item}" for item in items)]) for title, items in entries if items]
 
 
 def _said(file: NowFile, moved: Sequence[str], most_tokens: int) -> list[str]:

@@ -1,6 +1,4 @@
-"""What becomes of turns that wait: an agent distils them, or they go, or stay as they were said.
-
-Distilling: an agent reads pieces of past sessions and says what of them is worth a note. Nothing else stores them.
+"""What becomes of turns that wait: an agent says what of them is worth a note, or they go, or stay as they were said.
 
 A piece is offered by `run_maintenance` and waits until somebody has judged all of it. What is taken from it is checked
 against the piece, compared with the notes that are there, and stored as one change; only then the piece goes. Where a
@@ -17,7 +15,7 @@ from typing import Final
 
 from holdfast.engine.agent.remember import Prepared, Remember, prepare, remember, says_otherwise, store_together
 from holdfast.engine.commit import LARGEST_CONTENT
-from holdfast.engine.jobs.changes import HOUSE
+from holdfast.engine.jobs.changes import OWN_CALLER
 from holdfast.engine.jobs.daily import Job, JobContext
 from holdfast.engine.maintenance.verdicts import Outcome, VerdictRefusedError, Work, WrongVerdict
 from holdfast.engine.ports import Attending, Caller, Ports
@@ -30,7 +28,7 @@ from holdfast.model.transcripts.pieces import (
     Piece,
     covers,
     days_from_elsewhere,
-    share_told,
+    share_stated,
     tokens_of,
     unfounded,
 )
@@ -66,7 +64,7 @@ async def offered_pieces(ports: Ports, caller: Caller, limit: int, shown_until: 
     """Pieces to be distilled, those of the caller's space first; none where transcripts are not this server's business.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who is to judge them.
         limit: how many at the most.
         shown_until: until when nobody else is to be shown them, as long as there are others; empty for a dry run.
@@ -124,10 +122,10 @@ async def distil(
         groups |= {piece: groups.get(piece, []) for piece in shown or ()}
     for piece_id, group in groups.items():
         if shown is not None and piece_id not in shown:
-            told = [each.outcome("rejected", "This piece was not shown in this batch.") for each, _ in group]
+            judged = [each.outcome("rejected", "This piece was not shown in this batch.") for each, _ in group]
         else:
-            told = await _of_piece(memory, piece_id, group, dry_run=work.dry_run)
-        outcomes |= {outcome.item: outcome for outcome in told}
+            judged = await _of_piece(memory, piece_id, group, dry_run=work.dry_run)
+        outcomes |= {outcome.item: outcome for outcome in judged}
     return [outcomes[each.name] for each, _ in named]
 
 
@@ -158,9 +156,9 @@ async def _apply(
             raise VerdictRefusedError(
                 "skipped", "This piece does not wait any more: somebody has judged it, or it was too old."
             )
-        told = [await _checked(ports, each, piece, item) for each, item in group]
-        good = [item for item in told if isinstance(item, _Good)]
-        outcomes = [item.outcome if isinstance(item, _Good) else item for item in told]
+        checked = [await _checked(ports, each, piece, item) for each, item in group]
+        good = [item for item in checked if isinstance(item, _Good)]
+        outcomes = [item.outcome if isinstance(item, _Good) else item for item in checked]
         if dry_run:
             return outcomes
         is_judged = all(outcome.status in ("applied", "skipped") for outcome in outcomes)
@@ -169,7 +167,7 @@ async def _apply(
         if is_judged:
             await queue.finish(piece.id)
     others = {item.outcome.item: await says_otherwise(ports, item.caller, item.prepared) for item in good}
-    return [_told(outcome, change, others.get(outcome.item)) for outcome in outcomes]
+    return [_completed(outcome, change, others.get(outcome.item)) for outcome in outcomes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ def _wrong(item: ExtractionVerdict, piece: Piece) -> str:
     missing = unfounded(whole, piece.text) or days_from_elsewhere(whole, piece.text, piece.at)
     if missing:
         return f"The piece does not say: {', '.join(missing)}. Use its own words and figures."
-    if share_told(item.content, piece.text) < LEAST_SHARE:
+    if share_stated(item.content, piece.text) < LEAST_SHARE:
         return "Most of its words are not in the piece. Say it in the piece's own words and language."
     return ""
 
@@ -249,7 +247,7 @@ async def _store(
     return await store_together(ports, good[0].caller, [item.prepared for item in good], detail, marks)
 
 
-def _told(outcome: Outcome, change: str | None, others: Sequence[str] | None) -> Outcome:
+def _completed(outcome: Outcome, change: str | None, others: Sequence[str] | None) -> Outcome:
     """An outcome with what undoes it, and with what other notes say."""
     if others is None:
         return outcome
@@ -286,7 +284,7 @@ async def keep_raw(ports: Ports, piece: Piece) -> None:
         title=f"What was said in {piece.source} on {piece.at[:10] or 'a day unknown'}", session=piece.session or None,
         event_time=piece.at or None, unsaid=_CONFIDENCE, compared=False,
     )  # fmt: skip
-    await remember(ports, HOUSE, request)
+    await remember(ports, OWN_CALLER, request)
 
 
 TIDY: Final = Job(

@@ -1,8 +1,6 @@
-"""What a whisper is asked with and made of. A hook imports it: it stays light.
+"""Which prompts a whisper answers, what of them it looks at, how relevant a note must be, and how it is shown.
 
-What of a prompt is looked at, when it is left without an answer, and how relevant a note must be to be shown.
-
-The model alone is imported: a hook that is a command waits for it, where it runs without a server.
+Only `model` is imported: where no server runs, the command of a hook waits for this import.
 """
 
 from __future__ import annotations

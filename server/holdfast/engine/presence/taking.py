@@ -1,20 +1,16 @@
 """Transcripts on their way into the queue: handed over by a hook, or found where the clients keep them.
 
-A transcript's new turns on their way into the queue: read behind the cursor, freed of secrets, kept with the cursor.
+New turns are read behind the cursor, freed of secrets, and kept with the cursor: both become durable together. Whoever
+dies between the two has changed nothing, and of two processes that read the same transcript at once one finds the
+cursor moved, and reads on from there.
 
-The cursor and the turns that it passes become durable together. Whoever dies between the two has changed nothing, and
-of two processes that read the same transcript at once one finds the cursor moved, and reads on from there.
+Sessions that nobody handed over are looked for by a command or by a watcher. The watcher looks once a minute, in one
+process at a time. It takes a session that was still for a minute and in which the user spoke often enough; one that was
+begun before the time that it looks back is left alone unless it was taken before.
 
-Sessions that nobody handed over: looked for where the clients keep them, by a command or by a watcher.
-
-The watcher looks once a minute, in one process at a time. It takes a session that was still for a minute and in which
-the user spoke often enough; one that was begun before the time that it looks back is left alone unless it was taken
-before. What it takes goes the same way as what a hook hands over.
-
-What a client's hook hands over when a turn ends or its context is compressed: where the transcript is.
-
-Only a pointer is taken. The transcript is read from where it was read to before; what is new waits in a queue in the
-memory folder until an agent distils it (`holdfast.engine.presence.distilling`). Nothing becomes a note here.
+A client's hook says where the transcript is when a turn ends or its context is compressed. Only that is taken. The
+transcript is read from where it was read to before; what is new waits in a queue in the memory folder until an agent
+distils it (`holdfast.engine.presence.distilling`). Nothing becomes a note here.
 
 Claude Code writes its transcript a tenth of a second behind, so that the hook may be called before the turn is in the
 file: then the last answer is waited for. What a client writes when no hook is called any more, as at the end of a
@@ -62,7 +58,7 @@ async def take_in(ports: Ports, queue: TranscriptQueue, path: str, space: str = 
     """Read what is new in a transcript into the queue.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         queue: where turns wait.
         path: the transcript, as somebody outside names it.
         space: where its notes belong; empty where the working folder of each turn tells it.
@@ -102,7 +98,7 @@ async def was_taken(ports: Ports, queue: TranscriptQueue, path: str, answer: str
 
 
 async def _take_chunk(ports: Ports, queue: TranscriptQueue, found: Located, space: str) -> Took:
-    """What became of the next lines; of none where somebody else has read on meanwhile."""
+    """Take in the next lines; none where another process has read on meanwhile."""
     chunk = await queue.read(found)
     turns = await without_secrets(ports, chunk.turns)
     answer = next((turn.text for turn in reversed(chunk.turns) if turn.role == "assistant"), "")
@@ -156,16 +152,16 @@ async def take_sessions(
     wanted: Wanted,
     *,
     seen: dict[Path, tuple[float, int]] | None = None,
-    told: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Session]:
     """Read what is new in all sessions of a kind into the queue, the oldest first.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         queue: where turns wait.
         wanted: which.
         seen: how files looked when nothing was new in them, which need no second look; brought up to date.
-        told: how far it is, in files.
+        progress: how far it is, in files.
     """
     now = ports.clock().timestamp()
     oldest = None if wanted.hours is None else now - wanted.hours * 3600
@@ -175,7 +171,7 @@ async def take_sessions(
     for number, (path, changed, size) in enumerate(files, 1):
         if now - changed < wanted.still:
             continue
-        told(number, len(files))
+        progress(number, len(files))
         if await _is_wanted(queue, path, wanted, is_old=oldest is not None and changed < oldest):
             taken.append(Session(str(path), await take_in(ports, queue, str(path))))
             if taken[-1].took.is_unreadable:  # it is looked at again, though it looks the same
@@ -264,7 +260,7 @@ async def hand_over(
     """Take what is new in a session's transcript into the queue.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         caller: who asks; a server whose space is set by hand keeps its sessions in that space.
         path: the transcript, as the client names it; where it is empty, `last` alone is taken.
         session: the client's name of the session.
@@ -288,7 +284,7 @@ async def hand_over(
     more = await _take_rest(ports, queue, path, space, _name(cwd))
     if took.refused and not more:
         return HandedOver("nothing" if took.is_missing else "refused", reason=took.refused)
-    return await _told(queue, took.turns + more)
+    return await _handed_over(queue, took.turns + more)
 
 
 async def _take_until(ports: Ports, queue: TranscriptQueue, path: str, space: str, cwd: str, answer: str) -> Took:
@@ -335,10 +331,10 @@ async def _take_last(
     if turn is None:
         return HandedOver("nothing", reason="There is neither a transcript nor a last answer.")
     space = caller.space if caller.space and not setting.cwd else ""
-    return await _told(queue, await queue.add(await without_secrets(ports, [turn]), "", space, ports.now))
+    return await _handed_over(queue, await queue.add(await without_secrets(ports, [turn]), "", space, ports.now))
 
 
-async def _told(queue: TranscriptQueue, turns: int) -> HandedOver:
+async def _handed_over(queue: TranscriptQueue, turns: int) -> HandedOver:
     waiting = await queue.waiting()
     if turns:
         return HandedOver("kept", turns, waiting)

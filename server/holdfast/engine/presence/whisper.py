@@ -44,7 +44,7 @@ from holdfast.engine.presence.entries import (
 )
 from holdfast.engine.state import Stages
 from holdfast.errors import StorageError
-from holdfast.index.current import NOTHING_YET, Shown, session_key, told_meanwhile
+from holdfast.index.current import NOTHING_YET, Shown, session_key, shown_meanwhile
 from holdfast.index.view import IndexView
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID
 from holdfast.model.ranking import Filter
@@ -97,7 +97,7 @@ async def whisper(ports: Ports, caller: Caller, request: Whisper) -> Whispered:
     said = await (_later if seen.begun else _first)(ports, caller, presence, prompt, seen)
     if key:
         texts = {entry.id: entry.digest for section in said.sections for entry in section.entries if entry.id}
-        if told_meanwhile(seen, await presence.sessions.add(key, texts, ports.now), texts):
+        if shown_meanwhile(seen, await presence.sessions.add(key, texts, ports.now), texts):
             return Whispered(silent="another hook of this session was answered at the same time")
     return said
 

@@ -1,8 +1,6 @@
-"""Files of a folder that others write into, a batch at a time.
+"""Files of a folder, a batch at a time: others write into a folder, and it may go or be read-only.
 
-What a folder has beside what every storage has: others write into it, and it may go or be read-only.
-
-Only the folder's own synchroniser asks for it: scanning, taking in what was written by hand, quarantine. The rest of
+Only the folder's own synchroniser uses this: scanning, taking in what was written by hand, quarantine. The rest of
 the engine knows notes by id and version, and asks `holdfast.engine.ports.Store`.
 """
 
@@ -232,7 +230,7 @@ class FileBatch:
         return replace(row, file=self._wary_file(row.file, self.stored[row.file.path].signature))
 
     def _wary_file(self, row: FileRow, signature: Signature) -> FileRow:
-        """A file that could change again within the same tick of its clock is remembered as never seen whole."""
+        """The row, without a mark where the file may change again within the same clock tick: it is then read again."""
         return replace(row, mark=NO_MARK) if is_young(signature, self._read_at) else row
 
     async def _follow_up(self, ids: Collection[str]) -> set[str]:

@@ -53,7 +53,7 @@ log = structlog.get_logger()
 
 
 def keeping(folder: FolderStore) -> MakeKeeper:
-    """What makes the synchroniser of a folder."""
+    """A factory of reconcilers, for `Ports.keeper`."""
     return lambda ports, verbs_done: Reconciler(ports, verbs_done, folder)
 
 
@@ -276,7 +276,7 @@ class Reconciler:
                     await self.ports.index.aclose()
 
     async def _look(self) -> None:
-        started, wall = time.monotonic(), time.time_ns()
+        started, now_ns = time.monotonic(), time.time_ns()
         self._begin_late()
         entries = await self.folder.scan()
         self._cost = time.monotonic() - started
@@ -284,16 +284,16 @@ class Reconciler:
         young = self._young & entries.keys()
         if touched or young:
             known = await self.ports.index.files(touched)
-            young |= {path for path in touched if is_young(entries[path].signature, wall)}
+            young |= {path for path in touched if is_young(entries[path].signature, now_ns)}
             changed = {path for path in touched if not unchanged(known.get(path), entries[path])}
             await self._take_in(entries, changed | young)
         if await self.ports.index.count_files() != len(entries):  # some are gone, whoever saw them last
             known = await self.ports.index.files()
             closed = tuple(f"{path}/" for path, entry in entries.items() if entry.kind == "closed")
-            told = {path for path, row in known.items() if row.problem and path.startswith(closed)}
-            await self._take_in({}, known.keys() - entries.keys() - told)
+            known_problems = {path for path, row in known.items() if row.problem and path.startswith(closed)}
+            await self._take_in({}, known.keys() - entries.keys() - known_problems)
         self._count = len(entries)
-        self._young = {path for path in young if is_young(entries[path].signature, wall)}
+        self._young = {path for path in young if is_young(entries[path].signature, now_ns)}
         seen = {} if self.ports.store.watches else entries
         self._seen = {path: entry.signature for path, entry in seen.items() if path not in self._late | self._refused}
         self._looked_at = started

@@ -59,7 +59,7 @@ class Follower:
     Who asks while another asks waits for the next time, which then is for all who wait.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         verbs_done: waits until nobody uses the index.
         store: what is followed.
     """
@@ -304,8 +304,8 @@ class Follower:
         if not changes:
             return set()
         readings = await self._store.journal_since("", 1 << 30) or ()
-        told = [each.record for each in readings if each.record.change in changes]
-        return {file.path for record in told for file in record.files if not file.is_page}
+        records = [each.record for each in readings if each.record.change in changes]
+        return {file.path for record in records for file in record.files if not file.is_page}
 
     async def _take(self, paths: Sequence[str]) -> None:
         """Bring these into the index, with all others that claim the id of one of them."""
@@ -362,6 +362,6 @@ def _update_of(found: Sequence[Stored | Unreadable], known: Mapping[str, FileRow
 
 
 def _quarantined(item: Stored | Unreadable, reason: str, known: Mapping[str, FileRow]) -> FileRow:
-    told = item.note.id if isinstance(item, Stored) else note_of(known.get(item.path)) or id_in_name(item.path)
+    note_id = item.note.id if isinstance(item, Stored) else note_of(known.get(item.path)) or id_in_name(item.path)
     signature = item.signature
-    return FileRow(item.path, signature.mark, signature.modified_ns, signature.size, told, reason)
+    return FileRow(item.path, signature.mark, signature.modified_ns, signature.size, note_id, reason)

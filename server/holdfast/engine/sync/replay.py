@@ -1,6 +1,4 @@
-"""The journal and the index: lines are brought into it, and asked of it once it is at the journal's end.
-
-The journal, read into the index from where the index knows it: changes, feedback, uses, runs, verdicts, baselines.
+"""The journal is read into the index from where the index knows it, and the index is then asked for its lines.
 
 What the index knows is a prefix of the journal in which every change is known to be done or void. It never goes beyond
 a change that is still open, which is read again; at the end of the journal it counts as done until it is told void.
@@ -74,14 +72,14 @@ class Replay:
     _settled: set[str] = field(default_factory=set)  # of which only that is told
     _void: set[str] = field(default_factory=set)
     _pages: dict[str, Baseline] = field(default_factory=dict)
-    _told: dict[str, Baseline] = field(default_factory=dict)
+    _written: dict[str, Baseline] = field(default_factory=dict)
     _of_pages: deque[JournalRecord] = field(default_factory=deque)
     _pages_seq: int = 0
     _records: list[JournalRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._place, self._pages_seq = self.known.place, self.known.pages_seq
-        self._pages, self._told = dict(self.known.pages), dict(self.known.pages)
+        self._pages, self._written = dict(self.known.pages), dict(self.known.pages)
 
     def take(self, reading: Reading) -> None:
         """Take the next line in.
@@ -103,9 +101,9 @@ class Replay:
         """What is to be written now, with the place up to which everything is written then."""
         self._count_pages()
         since, place = self._place, self._sure_place()
-        gone = bool(self._told.keys() - self._pages.keys())
-        pages = {path: base for path, base in self._pages.items() if gone or self._told.get(path) != base}
-        self._place, self._told = place, dict(self._pages)
+        gone = bool(self._written.keys() - self._pages.keys())
+        pages = {path: base for path, base in self._pages.items() if gone or self._written.get(path) != base}
+        self._place, self._written = place, dict(self._pages)
         records, self._records = self._records, []
         void, self._void = self._void, set()
         self.known = replace(self.known, void=self.known.void | void)
@@ -176,7 +174,7 @@ async def follow(ports: Ports, slices: int | None = None, until: int | None = No
     """Bring what is new in the journal into the index; all of it where the journal is not the one that was read.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         slices: how many pieces at the most. Returns whether that was the end.
         until: the number of the last line that is read; the index is not to know more of the journal than of notes.
 

@@ -19,7 +19,7 @@ import structlog
 
 from holdfast.engine.admin.arrivals import LastInSpace, Ready, Taken, made_ready, take_document
 from holdfast.engine.commit import commit, load_current
-from holdfast.engine.jobs.changes import HOUSE
+from holdfast.engine.jobs.changes import OWN_CALLER
 from holdfast.engine.jobs.daily import JobContext
 from holdfast.engine.ports import Ports
 from holdfast.engine.runtime import PASSING, Memory
@@ -163,7 +163,7 @@ class Hippocampus:
         ports, threads = self._context.ports, LastInSpace()
         size = sum(len(arrival.content) for arrival in arrivals)
         ready = await ports.computing.run(
-            HOUSE.principal, size, lambda: [made_ready(ports, arrival, threads) for arrival in arrivals]
+            OWN_CALLER.principal, size, lambda: [made_ready(ports, arrival, threads) for arrival in arrivals]
         )
         await self._context.step(lambda ports: bring_back(ports, [part.note.id for part in ready]))
         await self._context.step(lambda ports: _write(ports, ready, item.whole.content))
@@ -187,7 +187,7 @@ async def _nothing(_ports: Ports) -> None:
 
 
 async def _write(ports: Ports, ready: Sequence[Ready], whole: str) -> Taken:
-    return await take_document(ports, HOUSE, ready, whole, writes=True)
+    return await take_document(ports, OWN_CALLER, ready, whole, writes=True)
 
 
 async def retire(ports: Ports, notes: Sequence[str], reason: str) -> None:
@@ -223,7 +223,7 @@ async def _change(ports: Ports, notes: Sequence[str], after: Callable[[Stored], 
             for stored, changed in pairs
         ]
         if changes:
-            await commit(ports, HOUSE, OP, changes)
+            await commit(ports, OWN_CALLER, OP, changes)
 
 
 def _is_lost(seen: Seen) -> bool:

@@ -1,6 +1,4 @@
-"""What the View shows of an answer: how it came about, and the notes and links around it.
-
-How a recall came to its answer: what each hit is worth and why, and what was held back, why, and by how much.
+"""What the View shows of an answer: what each hit is worth and why, what was held back, and the graph around it.
 
 The answer is that of `recall`, worked out by the same functions. What it did not show is found by asking the same again
 without its lines and with what is retired; each note's terms are those that its rank was made of.
@@ -90,7 +88,7 @@ async def inspect(ports: Ports, caller: Caller, question: str, space: str | None
         ports, caller, asking, [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
     )
     window = None if found.elsewhen else found.window or asking.window
-    told = (*reading_of(asking, found), notice, *standing, unrated)
+    said = (*reading_of(asking, found), notice, *standing, unrated)
     return Inspected(
         hits=_explained(found, whole),
         held=_held(asking, found, whole),
@@ -103,7 +101,7 @@ async def inspect(ports: Ports, caller: Caller, question: str, space: str | None
         by_meaning=(asking.vector or asking.beside) is not None,
         described=found.listing.described if found.listing else "",
         event_id=event,
-        notices=tuple(text for text in told if text),
+        notices=tuple(text for text in said if text),
     )
 
 
@@ -230,8 +228,8 @@ def _next(view: IndexView, ring: Sequence[str], known: Collection[str]) -> list[
     links = [link for link in view.links(starts) if link.type != _THREAD]
     links.sort(key=lambda link: (link.type not in _FIRST, -link.weight, link.source, link.target))
     ends = [end for link in links for end in (link.source, link.target)]
-    heirs = [row.note.superseded_by for row in view.notes(starts).values() if row.note.superseded_by]
-    ways = dict.fromkeys([*heirs, *view.replaced_by(starts, MOST_NODES), *ends])
+    successors = [row.note.superseded_by for row in view.notes(starts).values() if row.note.superseded_by]
+    ways = dict.fromkeys([*successors, *view.replaced_by(starts, MOST_NODES), *ends])
     return [end for end in ways if end not in known]
 
 
@@ -253,9 +251,9 @@ def _between(view: IndexView, ids: Sequence[str], seeds: frozenset[str], total: 
 
 def _superseding(notes: dict[str, IndexedNote]) -> Iterable[LinkRow]:
     for note_id, row in notes.items():
-        heir = row.note.superseded_by
-        if heir in notes:
-            yield LinkRow(note_id, str(heir), SUPERSEDED, 1.0, row.note.outdated_reason or "")
+        successor = row.note.superseded_by
+        if successor in notes:
+            yield LinkRow(note_id, str(successor), SUPERSEDED, 1.0, row.note.outdated_reason or "")
 
 
 def _edges(links: Iterable[LinkRow], shown: Collection[str]) -> list[LinkRow]:

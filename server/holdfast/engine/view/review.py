@@ -83,7 +83,7 @@ async def recent(ports: Ports, caller: Caller, space: str | None, before: int | 
     ) -> tuple[list[ChangedNotes], dict[str, LineRow], dict[str, IndexedNote], int, list[str], int]:
         found = view.changes_before(name, before or _NEWEST, limit + 1)
         rows = {change.change: row for change in found if (row := view.line_of_change(change.change)) is not None}
-        shown = [note for change in found[:limit] for note in _told_of(change)]
+        shown = [note for change in found[:limit] for note in _shown_notes(change)]
         return found, rows, view.notes(shown), view.change_number(), view.spaces(), view.count_notes()
 
     found, rows, notes, number, spaces, count = await ports.index.read(read)
@@ -96,7 +96,7 @@ async def recent(ports: Ports, caller: Caller, space: str | None, before: int | 
     return Recent(changes, following, number, tuple(spaces[:MOST_SPACES]), count)
 
 
-def _told_of(change: ChangedNotes) -> Sequence[str]:
+def _shown_notes(change: ChangedNotes) -> Sequence[str]:
     """The notes to show of a change: Self, which comes to be with the first note, only where it alone was changed."""
     others = [note for note in change.notes if note != SELF_ID]
     return (others or change.notes)[:MOST_NOTES]
@@ -106,13 +106,13 @@ def _shown(
     ports: Ports,
     caller: Caller,
     change: ChangedNotes,
-    told: tuple[LineRow | None, JournalRecord | None],
+    records: tuple[LineRow | None, JournalRecord | None],
     notes: Mapping[str, IndexedNote],
 ) -> ChangeShown:
-    row, line = told
+    row, line = records
     undone_by = row.undone_by if row else None
     is_young = abs(ports.clock() - moment(change.at)) <= OWN_FOR
-    ids: Sequence[str] = _told_of(change)
+    ids: Sequence[str] = _shown_notes(change)
     return ChangeShown(
         change.change,
         change.op,
@@ -252,7 +252,7 @@ async def review(ports: Ports, space: str | None, *, gated: bool) -> Review:
     """What is known to wait in a space, or everywhere; `pairs` looks for more. Looking settles nothing.
 
     Args:
-        ports: the world.
+        ports: storage, index, encoder, clock and ids.
         space: where, None for everywhere. Files that are no notes are told of in any case.
         gated: whoever looks is behind the gate. Without it there are no proposals, and of the files that cannot be
             read as notes the first alone is named, as `recall` does.

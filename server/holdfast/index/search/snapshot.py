@@ -516,8 +516,8 @@ def _scored(connection: sqlite3.Connection, snapshot: Snapshot, expression: str)
     return places[known], (_numbers(scores)[known] * _PART).astype(np.float32)
 
 
-def _numbers(told: str | None) -> npt.NDArray[np.int64]:
-    return np.fromstring(told or "", np.int64, sep=",")
+def _numbers(listed: str | None) -> npt.NDArray[np.int64]:
+    return np.fromstring(listed or "", np.int64, sep=",")
 
 
 def _add_common(

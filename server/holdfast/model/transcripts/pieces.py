@@ -77,12 +77,12 @@ class Piece:
         return "\n".join(_shown(turn) for turn in self.turns)
 
 
-def first_piece(turns: Sequence[Kept], most: int = PIECE_TOKENS) -> int:
+def first_piece(turns: Sequence[Kept]) -> int:
     """How many of these turns make the first piece: as many as fit, at least one; an answer stays with its question."""
     spent, count = 0, 0
     for turn in turns:
         spent += most_tokens(_shown(turn)) + _TURN_TOKENS
-        if count and spent > most:
+        if count and spent > PIECE_TOKENS:
             break
         count += 1
     if count < len(turns) and turns[count].role == "assistant":
@@ -102,7 +102,7 @@ def _shown(turn: Kept) -> str:
 
 
 LEAST_SHARE: Final = 0.5  # of an item's words that its piece has
-_MOST_TOLD: Final = 4
+_MOST_NAMED: Final = 4
 _STEM: Final = 5  # letters
 _SHORT: Final = 3
 _SAME_ORDER: Final = 0.8  # of the words: "A instead of B" is not what "B instead of A" says
@@ -181,9 +181,9 @@ class Claim:
         numbers, named = self._named
         missing = [each for each in numbers if _plain(each) not in passage.numbers]
         missing += [unit.label for unit in named if not _is_there(unit.phrases, passage)]
-        return list(dict.fromkeys(missing))[:_MOST_TOLD]
+        return list(dict.fromkeys(missing))[:_MOST_NAMED]
 
-    def is_told_in(self, passage: Passage) -> bool:
+    def is_stated_in(self, passage: Passage) -> bool:
         """See `covers`."""
         if not self.stems <= passage.stems or self.unfounded(passage):
             return False
@@ -195,7 +195,7 @@ def unfounded(item: str, piece: str) -> list[str]:
     return Claim(item).unfounded(Passage(piece))
 
 
-def share_told(item: str, piece: str) -> float:
+def share_stated(item: str, piece: str) -> float:
     """The share of an item's content words that its piece has, inflected perhaps; 1 for an item without any."""
     terms, stems = Claim(item).terms, Passage(piece).stems
     return sum(stem_of(term) in stems for term in terms) / len(terms) if terms else 1.0
@@ -203,7 +203,7 @@ def share_told(item: str, piece: str) -> float:
 
 def covers(note: str, item: str) -> bool:
     """Whether a note has every content word, name and number of an item, and nearly all in the same order."""
-    return Claim(item).is_told_in(Passage(note))
+    return Claim(item).is_stated_in(Passage(note))
 
 
 def days_from_elsewhere(item: str, piece: str, at: str) -> list[str]:
@@ -303,8 +303,8 @@ class SaidTexts:
         whole = tuple(step for part in parts for step in known[part])
         if whole:
             self._whole.add(whole)
-        told = [known[part] for part in parts if _is_telling(known[part])]
-        for steps in told or ([whole] if _is_telling(whole) else []):  # what has all of it has each sentence of it
+        telling = [known[part] for part in parts if _is_telling(known[part])]
+        for steps in telling or ([whole] if _is_telling(whole) else []):  # what has all of it has each sentence of it
             self._sentences[steps[:_TELLING_WORDS]].setdefault(len(steps), set()).add(steps)
 
     def are_repeated_in(self, turn: str) -> bool:
@@ -325,7 +325,7 @@ class SaidTexts:
         stems = frozenset(map(stem_of, query_terms(turn)))
         near = [claim for claim in self._claims if claim.stems <= stems]
         passages = [Passage(each) for each in _PARAGRAPH.split(turn)] if near else []
-        return any(claim.is_told_in(passage) for passage in passages for claim in near)
+        return any(claim.is_stated_in(passage) for passage in passages for claim in near)
 
 
 def _steps(text: str) -> tuple[str, ...]:

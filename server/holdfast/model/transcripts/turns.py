@@ -214,12 +214,12 @@ def _turn(role: Role, content: object, entry: Mapping[str, Any], setting: Settin
     whole = joined_text(content)
     if role == "user" and whole.lstrip().startswith(_PUT_IN):
         return None
-    told = _text(entry.get("timestamp"))
+    written = _text(entry.get("timestamp"))
     own = _text(entry.get(named)) if named else ""
-    return spoken(role, whole, own, time_or_nothing(told), setting, told)
+    return spoken(role, whole, own, time_or_nothing(written), setting, written)
 
 
-def spoken(role: Role, whole: str, own: str, at: str, setting: Setting, told: str = "") -> Turn | None:
+def spoken(role: Role, whole: str, own: str, at: str, setting: Setting, written: str = "") -> Turn | None:
     """A turn of what was said; None where nothing is left of it.
 
     Args:
@@ -228,12 +228,12 @@ def spoken(role: Role, whole: str, own: str, at: str, setting: Setting, told: st
         own: the turn's own name there, if it has one.
         at: when, as an instant; empty where that is not known.
         setting: in which session.
-        told: the time as it was written down, which tells turns without a name apart.
+        written: the time as it was written down, which tells turns without a name apart.
     """
     text = shown_of(whole)
     if not text:
         return None
-    key = _key("uuid", own) if own else _key(told or at or setting.session, role, text)
+    key = _key("uuid", own) if own else _key(written or at or setting.session, role, text)
     return Turn(key, role, text, at, *_where(setting))
 
 

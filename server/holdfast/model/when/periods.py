@@ -247,8 +247,8 @@ def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
     elif match["next"]:
         day = spans.shift(today, (weekday - today.weekday() - 1) % 7 + 1)
     named = match["last"] or match["behind"]
-    told = named or match["this"] or match["next"]
-    return FoundPeriod(Span(day, day), "yesterday" if named else "weekday", 1, bare=not told)
+    explicit = named or match["this"] or match["next"]
+    return FoundPeriod(Span(day, day), "yesterday" if named else "weekday", 1, bare=not explicit)
 
 
 def _vague(match: re.Match[str], today: date) -> FoundPeriod:

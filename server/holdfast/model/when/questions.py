@@ -72,8 +72,8 @@ def _is_month(word: re.Match[str], line: str) -> bool:
     if _SURE_BEFORE.search(before) or _SURE_BEHIND.match(behind):
         return True
     dated = bool(re.match(r"\.? \d{1,2}\b", behind))
-    told = (line[word.start()].isupper() and bool(before.strip())) or bool(_ENDS.match(behind))
-    return told and (dated or bool(_LIKELY_BEFORE.search(before)))
+    marked = (line[word.start()].isupper() and bool(before.strip())) or bool(_ENDS.match(behind))
+    return marked and (dated or bool(_LIKELY_BEFORE.search(before)))
 
 
 Relation = Literal["before", "after", "since", "until", "during"]
@@ -220,8 +220,8 @@ def _event(text: str, line: str) -> _Event | None:
         if not named and (relation == "since" or _HABIT.match(name)):
             continue
         end = match.end() + len(name)
-        told = _PAST_TENSE.search(text[: match.start()] + text[end:])
-        over = bool(told) or (named and bool(_TURNING_POINT.search(name.lower())))
+        in_past = _PAST_TENSE.search(text[: match.start()] + text[end:])
+        over = bool(in_past) or (named and bool(_TURNING_POINT.search(name.lower())))
         whole = line[match.start("article") if article else match.end() : end]
         past = over and relation in ("before", "until")
         return _Event(match.start(), end, whole, relation, named=named, past=past)

@@ -160,15 +160,14 @@ def manifest_of(transaction: Transaction, tenant: str, backup: str) -> Manifest:
     """
     if "\0" in backup or known(transaction, tenant, backup) is None:
         raise BackupNotFoundError("No backup in the vault has this id.", "See admin://vault for those there are.")
-    manifest = read_manifest(bytes_of(transaction, tenant, backup, MANIFEST))
+    manifest = read_manifest(_manifest_bytes(transaction, tenant, backup))
     if manifest.backup.backup_id != backup:
         raise IntegrityError("The manifest is another backup's.", "Nothing was changed.")
     return manifest
 
 
-def bytes_of(transaction: Transaction, tenant: str, backup: str, file: str) -> bytes:
-    """One of the files of a backup as a whole."""
-    reader, found = PartReader(transaction, tenant, backup, file), bytearray()
+def _manifest_bytes(transaction: Transaction, tenant: str, backup: str) -> bytes:
+    reader, found = PartReader(transaction, tenant, backup, MANIFEST), bytearray()
     while data := reader.read():
         found += data
     return bytes(found)
@@ -390,7 +389,7 @@ def dump_backups(database: Database, tenant: str, folder: Folder) -> int:
 
 def _dump(tenant: str, folder: Folder, backup_id: str, transaction: Transaction) -> None:
     disk, aside = FileSystem(), folder.vault / f".{backup_id}.part"
-    manifest = bytes_of(transaction, tenant, backup_id, MANIFEST)
+    manifest = _manifest_bytes(transaction, tenant, backup_id)
     if not manifest:
         return  # its time has come since it was listed
     disk.remove(aside)

@@ -483,8 +483,8 @@ def _is_refusal(error: psycopg.Error) -> bool:
 
     libpq has no code for that, only the server's words; in another language than English it counts as away.
     """
-    told = str(error)
-    return error.sqlstate is None and 0 < told.count(_TRIED) <= len(_REFUSAL.findall(told))
+    sentence = str(error)
+    return error.sqlstate is None and 0 < sentence.count(_TRIED) <= len(_REFUSAL.findall(sentence))
 
 
 def is_of_one(error: StorageError) -> bool:

@@ -105,7 +105,7 @@ Tell = Callable[[int, int], None]
 Beside = Callable[[], None]
 
 
-def _untold(_done: int, _total: int) -> None:
+def _unwatched(_done: int, _total: int) -> None:
     """Nobody watches."""
 
 
@@ -178,7 +178,7 @@ def _is_loading(transaction: Transaction, tenant: str) -> bool | None:
     return None if row is None else bool(row[0])
 
 
-def dump(database: Database, tenant: str, home: Path, tell: Tell = _untold, beside: Beside = _alone) -> Moved:
+def dump(database: Database, tenant: str, home: Path, tell: Tell = _unwatched, beside: Beside = _alone) -> Moved:
     """Write a memory of the database, as it is at one moment, as a folder: an empty one or one of an interrupted dump.
 
     Raises:
@@ -349,10 +349,10 @@ def _row_of(tenant: str, kind: Kind, key: str, data: bytes, modified_ns: int, gi
 def id_of(path: str, data: bytes) -> str:
     """The id that a note's file carries, or its name; empty where neither does."""
     try:
-        told = parse(data).values.get("id")
+        note_id = parse(data).values.get("id")
     except MalformedError:
-        told = None
-    return told if isinstance(told, str) else id_in_name(path) or ""
+        note_id = None
+    return note_id if isinstance(note_id, str) else id_in_name(path) or ""
 
 
 def _drop_others(database: Database, tenant: str, kind: Kind, keys: list[str]) -> None:
@@ -439,8 +439,8 @@ def _dump_journal(transaction: Transaction, tenant: str, written: _Written) -> i
     last, month, count = 0, "", 0
     statement = "SELECT seq, month, line FROM holdfast.journal WHERE tenant = %s AND seq > %s ORDER BY seq LIMIT %s"
     while rows := transaction.ask(statement, tenant, last, _BATCH).fetchall():
-        for seq, told, line in rows:
-            month, last, count = max(month, told), seq, count + 1  # clocks of servers may differ at midnight
+        for seq, dated, line in rows:
+            month, last, count = max(month, dated), seq, count + 1  # clocks of servers may differ at midnight
             months.setdefault(month, []).append(bytes(line) + b"\n")
     for name, lines in months.items():
         written.write(written.journal / f"{name}.jsonl", b"".join(lines), None)

@@ -8,7 +8,7 @@ is written and the verb is done again on what is there now. No lock of the datab
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError, StorageError
 from holdfast.model.note import instant, moment
 from holdfast.model.records import FileChange, JournalRecord, is_page
 from holdfast.store.codec import parse
+from holdfast.store.locks import if_free
 from holdfast.store.rows.commits import Commits, Wanted, Written
 from holdfast.store.rows.database import Database, Question, Row, hurried
 from holdfast.store.rows.texts import (
@@ -26,7 +27,7 @@ from holdfast.store.rows.texts import (
     START,
     RowJournal,
     RowPast,
-    Told,
+    RowReading,
     next_notes_question,
     note_question,
     number_of,
@@ -163,15 +164,9 @@ class RowNotes:
     async def settled(self, keys: Iterable[str], patience: float) -> None:
         """No change is ever left half made."""
 
-    @asynccontextmanager
-    async def encoding_turn(self, *, remote: bool) -> AsyncIterator[bool]:
+    def encoding_turn(self, *, remote: bool) -> AbstractAsyncContextManager[bool]:
         """Be the only one of this process that encodes its queue; yields whether it is."""
-        lock = self._turn[remote]
-        if lock.locked():
-            yield False
-            return
-        async with lock:
-            yield True
+        return if_free(self._turn[remote])
 
     async def every(self) -> dict[str, str]:
         """Which versions of all notes are there, by path."""
@@ -242,7 +237,7 @@ class RowNotes:
         """The lines behind a place that tell of pages, or of what never happened; and the place behind all."""
         return await self._journal.about_pages(known)
 
-    async def journal_since(self, known: str, most: int) -> Sequence[Told] | None:
+    async def journal_since(self, known: str, most: int) -> Sequence[RowReading] | None:
         """The next lines behind a place; None where the journal does not go on from there."""
         return await self._journal.since(known, most)
 

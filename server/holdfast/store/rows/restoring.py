@@ -99,7 +99,7 @@ def call_off(transaction: Transaction, tenant: str) -> None:
     add_numbers(transaction, tenant, -1)
 
 
-def told_before(transaction: Transaction, tenant: str, tag: str) -> str | None:
+def safety_backup_of(transaction: Transaction, tenant: str, tag: str) -> str | None:
     """The safety backup of a restore whose line has this tag; None where it was not done."""
     row = transaction.ask("SELECT line FROM holdfast.journal WHERE tenant = %s AND tag = %s", tenant, tag).fetchone()
     return None if row is None else str(record_of(row[0]).more.get(_SAFETY))
@@ -107,8 +107,8 @@ def told_before(transaction: Transaction, tenant: str, tag: str) -> str | None:
 
 def line_about(manifest: Manifest, safety: Backup, said: JournalRecord) -> JournalRecord:
     """The journal's line of a restore."""
-    told = {"backup": manifest.backup.backup_id, _SAFETY: safety.backup_id}
-    return replace(said, op=RESTORE, restored=manifest.pages, more=told)
+    more = {"backup": manifest.backup.backup_id, _SAFETY: safety.backup_id}
+    return replace(said, op=RESTORE, restored=manifest.pages, more=more)
 
 
 def _loading() -> StorageError:
@@ -228,10 +228,10 @@ class LostLines:
     def _row(self, record: dict[str, Any]) -> tuple[object, ...]:
         kept = {key: value for key, value in record.items() if key not in ("seq", "settled")}
         line = line_of({"seq": self.next, **kept, "settled": self.next - 1})[:-1]
-        told = read_record(record)
-        tag = told.change or f"{self.next}-{content_hash(line)[:8]}"
-        about = told.is_about_pages or bool(told.void)
-        return self._tenant, self.next, tag, told.op, about, self._month, line
+        read = read_record(record)
+        tag = read.change or f"{self.next}-{content_hash(line)[:8]}"
+        about = read.is_about_pages or bool(read.void)
+        return self._tenant, self.next, tag, read.op, about, self._month, line
 
 
 def _identity(record: Mapping[str, Any]) -> bytes:

@@ -40,7 +40,7 @@ COMPATIBLE_FROM: Final = 1  # the oldest schema whose servers may go on beside t
 ASK_VERSION: Final = "SELECT version, compatible_from FROM holdfast.meta"
 _LOCK: Final = 0x686F6C64  # of those who change the tables
 
-_WALL: Final = (
+_ROW_SECURITY: Final = (
     "ALTER TABLE holdfast.{} ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE holdfast.{} FORCE ROW LEVEL SECURITY",
     """CREATE POLICY own ON holdfast.{} USING (tenant = current_setting('holdfast.tenant', true))
@@ -79,7 +79,7 @@ _FIRST: Final = (
         tenant text NOT NULL, name text NOT NULL, holder text NOT NULL, fence bigint NOT NULL,
         until timestamptz NOT NULL, PRIMARY KEY (tenant, name)
     )""",
-    *(statement.format(table) for table in _FIRST_TABLES for statement in _WALL),
+    *(statement.format(table) for table in _FIRST_TABLES for statement in _ROW_SECURITY),
 )
 _SECOND: Final = (
     """CREATE TABLE holdfast.tokens (
@@ -96,7 +96,7 @@ _SECOND: Final = (
         tenant text NOT NULL, vector_set text NOT NULL, content text NOT NULL, chunk int NOT NULL,
         vector bytea NOT NULL, PRIMARY KEY (tenant, vector_set, content, chunk)
     )""",
-    *(statement.format(table) for table in _SECOND_TABLES for statement in _WALL),
+    *(statement.format(table) for table in _SECOND_TABLES for statement in _ROW_SECURITY),
 )
 _THIRD: Final = (
     """CREATE TABLE holdfast.backups (
@@ -108,7 +108,7 @@ _THIRD: Final = (
         PRIMARY KEY (tenant, backup, file, part)
     )""",
     "ALTER TABLE holdfast.backup_parts ALTER COLUMN data SET STORAGE EXTERNAL",  # they are compressed as they come
-    *(statement.format(table) for table in _THIRD_TABLES for statement in _WALL),
+    *(statement.format(table) for table in _THIRD_TABLES for statement in _ROW_SECURITY),
 )
 STEPS: Final[tuple[tuple[str, ...], ...]] = (
     _FIRST,
@@ -172,7 +172,7 @@ def check_schema(connection: Connection) -> None:
         StorageError: it cannot, or it does not.
     """
     check_version(_version(connection))
-    if _is_above_the_wall(connection):
+    if _bypasses_row_security(connection):
         raise StorageError(
             "The role of HOLDFAST_STORE is above row-level security, which keeps memories apart.",
             "Make one without SUPERUSER and BYPASSRLS, and run `holdfast store init --role` for it.",
@@ -208,16 +208,16 @@ def check(connection: Connection) -> Checked:
     except StorageError as error:
         works = False
         problems.append(str(error))
-    told: dict[str, str] = dict(
+    settings: dict[str, str] = dict(
         connection.execute(
             "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)",
             (["synchronous_commit", "synchronous_standby_names", "fsync", "full_page_writes"],),
         ).fetchall()
     )
     problems += [
-        f"{name} is off: what is acknowledged can be lost." for name, set_to in told.items() if set_to == "off"
+        f"{name} is off: what is acknowledged can be lost." for name, set_to in settings.items() if set_to == "off"
     ]
-    if not told.get("synchronous_standby_names"):
+    if not settings.get("synchronous_standby_names"):
         problems.append(
             "synchronous_standby_names is empty: if the server's disk is lost, the latest changes are lost with it."
         )
@@ -240,7 +240,7 @@ def _check_not_newer(version: int, oldest: int) -> None:
         )
 
 
-def _is_above_the_wall(connection: Connection) -> bool:
+def _bypasses_row_security(connection: Connection) -> bool:
     row = connection.execute(
         "SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user"
     ).fetchone()

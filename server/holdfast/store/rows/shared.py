@@ -215,8 +215,8 @@ def _take(tenant: str, token: str, about: tuple[str, ...], now: str, transaction
     return row is not None and row[0] == _hash(*about)
 
 
-class RowTold(TenantRows):
-    """See `holdfast.engine.ports.Told`. Days are kept beside the turns, one row for each thing that is said.
+class RowReminders(TenantRows):
+    """See `holdfast.engine.ports.Reminders`. Days are kept beside the turns, one row for each thing that is said.
 
     A day stands there with an id of whoever said it: where a COMMIT was not heard of, that tells whether it was made.
     """
@@ -307,15 +307,16 @@ class RowVectors(TenantRows):
         """Keep a turn until the block ends, then let others have it."""
         failed: Exception | None = None
         token = _turn.set(lease)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._prolong, lease)
-            try:
-                yield
-            except Exception as error:  # noqa: BLE001 - raised again below, and not in a group of one
-                failed = error
-            finally:
-                _turn.reset(token)
-                tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._prolong, lease)
+                try:
+                    yield
+                finally:
+                    _turn.reset(token)
+                    tasks.cancel_scope.cancel()
+        except ExceptionGroup as group:  # what the block raised is raised as such
+            failed = group.exceptions[0]
         with anyio.CancelScope(shield=True), suppress(StorageError), hurried():
             await self._database.run(self._tenant, partial(give_back, self._tenant, lease), flush=False)
         if failed is not None:

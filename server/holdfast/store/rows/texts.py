@@ -38,7 +38,7 @@ _UNREADABLE = JournalRecord()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RowReading:
     """A line of the journal, and the place behind it."""
 
     record: JournalRecord
@@ -112,7 +112,7 @@ def write_line(transaction: Transaction, tenant: str, tag: str, record: JournalR
 class RowJournal(TenantRows):
     """Reads the journal of one tenant."""
 
-    async def since(self, known: str, most: int) -> Sequence[Told] | None:
+    async def since(self, known: str, most: int) -> Sequence[RowReading] | None:
         """The next lines behind a place; None where the journal does not go on from there."""
         after = number_of(known)
         if after and await self._ends_at(known):
@@ -123,10 +123,10 @@ class RowJournal(TenantRows):
             most + 1,
         )
         if not after:
-            return await _all_told(rows[:most])
+            return await _readings(rows[:most])
         if not rows or place_of(rows[0][0], rows[0][1]) != known:
             return None
-        return await _all_told(rows[1:])
+        return await _readings(rows[1:])
 
     async def _ends_at(self, known: str) -> bool:
         """Whether a place is behind the last line: what is asked before every answer."""
@@ -178,14 +178,14 @@ class RowJournal(TenantRows):
 _MANY = 64  # lines; so many are read in a thread, and nobody waits behind them
 
 
-async def _all_told(rows: Sequence[Row]) -> list[Told]:
+async def _readings(rows: Sequence[Row]) -> list[RowReading]:
     if len(rows) < _MANY:
-        return _tell(rows)
-    return await anyio.to_thread.run_sync(_tell, rows)
+        return _read_all(rows)
+    return await anyio.to_thread.run_sync(_read_all, rows)
 
 
-def _tell(rows: Sequence[Row]) -> list[Told]:
-    return [Told(record_of(line), place_of(seq, tag)) for seq, tag, line in rows]
+def _read_all(rows: Sequence[Row]) -> list[RowReading]:
+    return [RowReading(record_of(line), place_of(seq, tag)) for seq, tag, line in rows]
 
 
 LAYOUT: Final = Folder(Path("memory"))  # of names and paths, which are those that an export would have
@@ -322,10 +322,10 @@ class RowPast:
 
     async def records(self, ops: Collection[str] = ()) -> list[JournalRecord]:
         """The lines of some verbs, or of all, in order; without changes that never happened."""
-        told = await self._journal.of_verbs(tuple(ops))
-        done = {change for line in told for change in line.done}
-        void = {change for line in told for change in line.void} - done
-        return [line for line in told if (not ops or line.op in ops) and line.change not in void]
+        lines = await self._journal.of_verbs(tuple(ops))
+        done = {change for line in lines for change in line.done}
+        void = {change for line in lines for change in line.void} - done
+        return [line for line in lines if (not ops or line.op in ops) and line.change not in void]
 
     async def lines(self, numbers: Iterable[int]) -> dict[int, JournalRecord]:
         """The lines of these numbers, by number."""
@@ -417,7 +417,7 @@ def _remains(tenant: str, note: str, paths: tuple[str, ...], transaction: Transa
         "SELECT path, data FROM holdfast.notes WHERE tenant = %s AND (note = %s OR path = ANY(%s))",
         tenant, note, list(paths),
     )  # fmt: skip
-    told = transaction.ask(
+    proposals = transaction.ask(
         "SELECT path FROM holdfast.pages WHERE tenant = %s AND starts_with(path, %s)"
         " AND position(%s::bytea IN data) > 0",
         tenant, f"{PROPOSALS}/", note.encode(),
@@ -432,7 +432,7 @@ def _remains(tenant: str, note: str, paths: tuple[str, ...], transaction: Transa
     files, past, gone = here.fetchall(), kept.fetchall(), trash.fetchall()
     texts = {said for _, data in (*files, *past, *gone) if (said := _said(bytes(data), note)) is not None}
     return Remains(
-        (*(Path(row[0]) for row in files), *(Path(row[0]) for row in told.fetchall())),
+        (*(Path(row[0]) for row in files), *(Path(row[0]) for row in proposals.fetchall())),
         tuple(Path(row[0]) for row in past),
         tuple(Path(row[0]) for row in gone),
         frozenset(own),

@@ -304,8 +304,8 @@ class TranscriptQueue:
         if not self._path.exists():
             return list(each.values())
         with connected(self._path) as connection:
-            told = "SELECT 1 FROM known WHERE key = ?"
-            return [turn for key, turn in each.items() if connection.execute(told, (key,)).fetchone() is None]
+            known = "SELECT 1 FROM known WHERE key = ?"
+            return [turn for key, turn in each.items() if connection.execute(known, (key,)).fetchone() is None]
 
     def _spaces(self, turns: Sequence[Turn], space: str) -> dict[str, str]:
         """The space of each working folder; folders are looked at before the queue is locked, as a disk may be slow."""

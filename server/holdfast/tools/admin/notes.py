@@ -197,22 +197,22 @@ def _add_undo_merge(server: FastMCP[Any], served: ServedMemory) -> None:
 
 def _as_record(answer: object) -> Mapping[str, object]:
     """What the journal's line says of an answer: ids alone."""
-    told: dict[str, object] = {}
+    ids: dict[str, object] = {}
     if isinstance(answer, Edited | Deleted | BroughtBack | WouldDelete):
-        told["note"] = answer.note.id
+        ids["note"] = answer.note.id
     if isinstance(answer, WouldUndo | Undone | AlreadyUndone):
-        told["about"] = answer.undoes
+        ids["about"] = answer.undoes
     if isinstance(answer, WouldDelete | WouldUndo):
-        told["dry_run"] = True
+        ids["dry_run"] = True
     if isinstance(answer, Edited | Deleted | BroughtBack | Undone) and answer.change_id:
-        told["change_id"] = answer.change_id
-    return told
+        ids["change_id"] = answer.change_id
+    return ids
 
 
 def _edited(outcome: Edited) -> ToolResult:
     note = outcome.note
-    told = f"Changed {', '.join(outcome.changed)}" if outcome.changed else "Unchanged"
-    text = f"{told}: {note.id} ({on_one_line(note.title)}). {_handle(outcome.change_id)}"
+    done = f"Changed {', '.join(outcome.changed)}" if outcome.changed else "Unchanged"
+    text = f"{done}: {note.id} ({on_one_line(note.title)}). {_handle(outcome.change_id)}"
     return said(
         "\n".join([text.strip(), *(f"Note: {notice}" for notice in outcome.notices)]),
         filled(EditResult, outcome, id=note.id, title=note.title, notices=outcome.notices),

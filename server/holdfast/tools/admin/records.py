@@ -123,10 +123,10 @@ def _add_rebuild(server: FastMCP[Any], served: ServedMemory) -> None:
         call = AdminCall(who, "admin_rebuild_index", anywhere=True)
         done = await answered(journalled(served.memory, call, discard_index))
         notes, failed = await afterwards(served.memory.attend(count_notes))
-        told = "The index is thrown away; the next request builds it anew."
+        sentence = "The index is thrown away; the next request builds it anew."
         if notes is not None:
-            told = f"The index was built anew from {counted(notes, 'note')}."
-        return said(told, RebuildResult(notes=notes), (*done.notices, *failed))
+            sentence = f"The index was built anew from {counted(notes, 'note')}."
+        return said(sentence, RebuildResult(notes=notes), (*done.notices, *failed))
 
 
 def _add_purge(server: FastMCP[Any], served: ServedMemory) -> None:
@@ -161,22 +161,22 @@ def _purged(kept: NoteTraces, confirm: str | None, notices: Sequence[str]) -> To
         f"{counted(kept.trash, 'file')} in the trash, with index and "
         f"caches, and its words in {counted(kept.journal_lines, 'line')} of the journal"
     )
-    told = (
+    text = (
         f"Erased: {kept.note_id}: {what}."
         if confirm is None
         else f"Nothing was changed yet. Purging {kept.note_id} erases {what}. It cannot be undone."
     )
     if kept.waiting_turns:
         waits = counted(kept.waiting_turns, "turn")
-        told += f" With it {'go' if confirm is None else 'would go'} {waits} of sessions that wait to be distilled."
+        text += f" With it {'go' if confirm is None else 'would go'} {waits} of sessions that wait to be distilled."
     if kept.backups:
-        told += f" Backups from before still hold it, and are not changed: {', '.join(kept.backups)}."
+        text += f" Backups from before still hold it, and are not changed: {', '.join(kept.backups)}."
     if kept.told_by:
-        told += f" It was merged or consolidated into {', '.join(kept.told_by)}, which stay as they are: look at them."
+        text += f" It was merged or consolidated into {', '.join(kept.told_by)}, which stay as they are: look at them."
     if confirm is not None:
-        told += f" To do it, call again within five minutes with confirm={confirm}."
+        text += f" To do it, call again within five minutes with confirm={confirm}."
     shape = filled(PurgeResult, kept, id=kept.note_id, dry_run=confirm is not None, confirm=confirm)
-    return said(told, shape, notices)
+    return said(text, shape, notices)
 
 
 def _entries(found: Sequence[AuditLine]) -> ToolResult:
@@ -232,18 +232,8 @@ class ResolvedResult(ItemOutcome, Noted):
     """How the proposal ended."""
 
 
-class MergeRow(TypedDict):
-    merge_id: str
-    at: str
-    by: str
-    kept: str
-    kept_title: str
-    discarded: str
-    undone: bool
-
-
 class MergesResult(Noted):
-    merges: list[MergeRow]
+    merges: list[Merged]
 
 
 def add_reviews(server: FastMCP[Any], served: ServedMemory) -> None:
@@ -266,9 +256,9 @@ def _add_proposals(server: FastMCP[Any], served: ServedMemory) -> None:
         who = served.caller(context)
         done = await answered(resolve_proposal(served.memory, who, proposal_id, action))
         outcome = done.answer
-        told = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason, LONGEST_FAILURE)}"
+        text = f"{outcome.item} {outcome.status}: {on_one_line(outcome.reason, LONGEST_FAILURE)}"
         undo = f" Undo handle: {outcome.change_id}" if outcome.change_id else ""
-        return said(told + undo, filled(ItemOutcome, outcome), done.notices)
+        return said(text + undo, filled(ItemOutcome, outcome), done.notices)
 
     waits = "What maintenance proposed and waits for a person."
     add_look(server, "proposals", waits, lambda: served.memory.attend(_proposals))
@@ -309,8 +299,8 @@ def _waiting(items: Sequence[ProposalItem]) -> ToolResult:
 def _lines(item: ProposalItem, mark: str) -> list[str]:
     lines = [f"{item['id']} {item['kind']}, {item['created']}"]
     lines += [f"  {note['id']} {on_one_line(note['title'])} (space {note['space']})" for note in item["notes"]]
-    told = {key: value for key, value in item["verdict"].items() if value is not None}
-    return [*lines, fenced(json.dumps(told, ensure_ascii=False), mark)]
+    verdict = {key: value for key, value in item["verdict"].items() if value is not None}
+    return [*lines, fenced(json.dumps(verdict, ensure_ascii=False), mark)]
 
 
 def _merges(found: Sequence[Merged]) -> ToolResult:

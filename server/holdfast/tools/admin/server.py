@@ -47,7 +47,7 @@ from holdfast.tools.server import ClientForm, MemoryServer, ReadTexts
 
 Answer = TypeVar("Answer")
 
-TOLD_SECONDS = 3600.0  # within which the same look of the same principal is told once
+LOGGED_SECONDS = 3600.0  # within which the same look of the same principal is told once
 _MOST_KNOWN = 10_000
 
 log = structlog.get_logger()
@@ -62,7 +62,7 @@ class Reads(Middleware):
 
     def __init__(self, served: ServedMemory) -> None:
         self._served = served
-        self._told: OrderedDict[tuple[str, str, str], float] = OrderedDict()
+        self._logged: OrderedDict[tuple[str, str, str], float] = OrderedDict()
 
     async def on_read_resource(
         self, context: MiddlewareContext[Any], call_next: Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
@@ -73,7 +73,7 @@ class Reads(Middleware):
         who = self._served.caller(context.fastmcp_context)
         name, about = _looked_at(str(context.message.uri))
         look, now = (who.principal, name, str(about)), anyio.current_time()
-        if now - self._told.get(look, -TOLD_SECONDS) >= TOLD_SECONDS:
+        if now - self._logged.get(look, -LOGGED_SECONDS) >= LOGGED_SECONDS:
             try:
                 await self._served.memory.attend_folder(lambda ports: looked(ports, who, name, about))
                 self._keep(look, now)
@@ -82,10 +82,10 @@ class Reads(Middleware):
         return answer
 
     def _keep(self, look: tuple[str, str, str], now: float) -> None:
-        self._told[look] = now
-        self._told.move_to_end(look)
-        if len(self._told) > _MOST_KNOWN:
-            self._told.popitem(last=False)
+        self._logged[look] = now
+        self._logged.move_to_end(look)
+        if len(self._logged) > _MOST_KNOWN:
+            self._logged.popitem(last=False)
 
 
 def _looked_at(uri: str) -> tuple[str, dict[str, object]]:
@@ -265,10 +265,10 @@ def _add_backup(server: FastMCP[Any], served: ServedMemory) -> None:
         backup = done.answer
         missing = len(backup.left_out)
         notices = [f"Left out, for it is no readable file: {counted(missing, 'thing')}."] if missing else []
-        told = f"Backup {backup.backup_id}: {counted(backup.file_count, 'file')}, {counted(backup.file_size, 'byte')}."
+        text = f"Backup {backup.backup_id}: {counted(backup.file_count, 'file')}, {counted(backup.file_size, 'byte')}."
         made = {"created": backup.created_at, "files": backup.file_count, "size": backup.file_size}
         shape = filled(BackupResult, backup, **made, notices=notices)
-        return said(" ".join([told, *notices]), shape, done.notices)
+        return said(" ".join([text, *notices]), shape, done.notices)
 
 
 def _add_restore_backup(server: FastMCP[Any], served: ServedMemory) -> None:
@@ -303,21 +303,21 @@ def _add_accept_integrity(server: FastMCP[Any], served: ServedMemory) -> None:
     ) -> ToolResult:
         who = served.caller(context)
         accepted = await answered(served.memory.attend(lambda ports: accept_integrity(ports, who, paths or ())))
-        told = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
-        return said(told, AcceptResult(accepted=list(accepted)))
+        text = f"Accepted: {', '.join(map(on_one_line, accepted))}." if accepted else "There was nothing to accept."
+        return said(text, AcceptResult(accepted=list(accepted)))
 
 
 def _would(outcome: DryRun) -> ToolResult:
     effect, backup = outcome.effect, outcome.backup
     strange = f"Left where they are, in the backup: {counted(effect.strange, 'file')} that a database has no place for."
     notices = [strange] if effect.strange else []
-    told = (
+    text = (
         f"Nothing was changed yet. {backup.backup_id} of {backup.created_at} is whole. Restoring it brings back "
         f"{counted(effect.back, 'file')}, changes {effect.changed:,}, takes away {effect.gone:,} and leaves "
         f"{effect.same:,} as they are. To do it, call again within five minutes with confirm={outcome.confirm}."
     )
     return said(
-        " ".join([told, *notices]),
+        " ".join([text, *notices]),
         filled(
             RestoreResult,
             outcome,

@@ -33,17 +33,17 @@ class _Opening(Provider):
         self._made: LocalProvider | None = None
 
     async def _list_tools(self) -> Sequence[Tool]:
-        return await self._shelf().list_tools() if self._is_shown() else []
+        return await self._provider().list_tools() if self._is_shown() else []
 
     async def _get_tool(self, name: str, version: VersionSpec | None = None) -> Tool | None:
         is_ours = name.startswith("view_") or name == "memory_view"
-        return await self._shelf().get_tool(name, version=version) if is_ours else None
+        return await self._provider().get_tool(name, version=version) if is_ours else None
 
     async def _list_resources(self) -> Sequence[Resource]:
-        return await self._shelf().list_resources() if self._is_shown() else []
+        return await self._provider().list_resources() if self._is_shown() else []
 
     async def _get_resource(self, uri: str, version: VersionSpec | None = None) -> Resource | None:
-        return await self._shelf().get_resource(uri, version=version) if uri.startswith("ui://") else None
+        return await self._provider().get_resource(uri, version=version) if uri.startswith("ui://") else None
 
     async def get_tasks(self) -> Sequence[FastMCPComponent]:
         return []  # asked for at the start
@@ -55,7 +55,7 @@ class _Opening(Provider):
             context = None
         return shows_apps(context, self._setting)
 
-    def _shelf(self) -> LocalProvider:
+    def _provider(self) -> LocalProvider:
         if self._made is None:
             from holdfast.tools.view.tools import add_view  # noqa: PLC0415 - no start waits for it
 

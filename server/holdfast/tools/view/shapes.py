@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from holdfast.engine.agent.answer import Hit
 from holdfast.engine.maintenance.verdicts import Proposal
 from holdfast.engine.view.inspect import Graph, Held, Inspected
-from holdfast.engine.view.review import ChangeShown, Pair, Pairs, Review, Timeline
+from holdfast.engine.view.review import ChangeShown, Month, Pair, Pairs, Review, Timeline
 from holdfast.model.note import Note
 from holdfast.model.passages import first_sentence
 from holdfast.model.ranking import FLOOR, GATE, WEAK
@@ -179,17 +179,11 @@ class GraphResult(TypedDict):
     total: int
 
 
-class ShownMonth(TypedDict):
-    month: str
-    count: int
-    retired: int
-
-
 class TimelineResult(TypedDict):
     notes: list[Card]
     offset: int
     total: int
-    months: list[ShownMonth]
+    months: list[Month]
 
 
 def card(note: Note) -> Card:
@@ -246,10 +240,10 @@ def _pairs(pairs: Iterable[Pair]) -> list[ShownPair]:
 
 def _proposal(proposal: Proposal) -> ShownProposal:
     """A proposal with what its verdict says; the keys of verdicts differ by kind."""
-    told: Mapping[str, Any] = asdict(proposal.verdict)
+    values: Mapping[str, Any] = asdict(proposal.verdict)
 
     def said(*names: str) -> str:
-        return str(next((told[name] for name in names if told.get(name)), ""))
+        return str(next((values[name] for name in names if values.get(name)), ""))
 
     return filled(
         ShownProposal,
@@ -320,5 +314,4 @@ def graph_shape(found: Graph) -> GraphResult:
 
 
 def timeline_shape(found: Timeline) -> TimelineResult:
-    months = [filled(ShownMonth, each) for each in found.months]
-    return filled(TimelineResult, found, notes=[card(note) for note in found.notes], months=months)
+    return filled(TimelineResult, found, notes=[card(note) for note in found.notes])
