@@ -212,6 +212,13 @@ async def test_what_was_done_is_a_list_in_other_words_too(agent: Agent, query: s
     assert (await agent.recall(query)).found == [done]
 
 
+async def test_whether_there_is_anything_to_come_asks_for_a_list_of_it(agent: Agent) -> None:
+    dated = await put(agent, "Renew the crane's licence.", -30)
+    await put(agent, "The crane was painted.", 3)
+    for query in ("anything coming up?", "anything due?"):
+        assert (await agent.recall(query)).found == [dated], query
+
+
 async def test_a_deadline_that_only_the_words_know_is_told_too(agent: Agent) -> None:
     written = str((await agent.remember("The deadlines for the crane papers are in the calendar."))["id"])
     dated = await put(agent, "Renew the crane's licence.", -30)

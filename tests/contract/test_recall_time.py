@@ -253,6 +253,7 @@ PAST = [
     "what did the crane hang on originally?",
     "what was the very first thing that the crane hung on?",
     "what we used to hang the crane on",
+    "what did the crane hang on before it was changed?",
 ]
 
 

@@ -12,9 +12,10 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import anyio
 import anyio.lowlevel
@@ -31,7 +32,7 @@ from holdfast.index.search import finder as search
 from holdfast.index.search import snapshot
 from holdfast.index.search.finder import Finder
 from holdfast.index.search.vectors import Background, VectorTable, likenesses
-from holdfast.index.view import IndexView
+from holdfast.index.view import IndexView, Kept
 from holdfast.model import identifiers
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import Link, Note, note_id
@@ -517,6 +518,44 @@ async def test_a_reader_of_an_earlier_state_leaves_nothing_behind_for_the_next(t
             assert find(earlier).keys() == {an_id(1)}
             assert find(later).keys() == {an_id(1), an_id(2)}
             assert find(later) == find(later, Finder(extension=False))  # and scored as by who saw no other state
+
+
+async def test_a_reader_of_an_earlier_state_leaves_no_note_and_no_link_behind_for_the_next(
+    tmp_path: Path,
+) -> None:
+    path, kept = tmp_path / "index.db", Kept()
+    async with opened(path) as index:
+        link = Link(an_id(3), "related_to", 0.5)
+        await index.apply(Update(notes=[row(1, "the old text", connections=(link,)), row(2, "b"), row(3, "c")]))
+        with closing(sqlite3.connect(path)) as earlier, closing(sqlite3.connect(path)) as later:
+            before, now = (IndexView(each, Mock(), Mock(), kept) for each in (earlier, later))
+            earlier.execute("BEGIN")
+            assert before.notes([an_id(2)])
+            await index.apply(Update(notes=[row(1, "the new text")], gone=[an_id(3)]))
+            assert now.notes([an_id(2)])  # what is kept is of the later state now
+            assert now.links([an_id(2)]) == []
+            assert before.notes([an_id(1), an_id(3)])[an_id(1)].note.content == "the old text"
+            assert [each.target for each in before.links([an_id(1)])] == [an_id(3)]
+            told = now.notes([an_id(1), an_id(3)])
+            assert {note: item.note.content for note, item in told.items()} == {an_id(1): "the new text"}
+            assert now.links([an_id(1)]) == []
+
+
+CHANGES: tuple[dict[str, Any], ...] = (
+    {"tier": "core"}, {"confidence": 0.5}, {"superseded_by": an_id(2), "outdated": True}, {"outdated": True},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_ranking_knows_of_a_note_is_read_anew_once_the_index_has_changed(
+    index: NoteIndex, change: dict[str, Any]
+) -> None:
+    wanted = replace(ANY, include_outdated=True)
+    await index.apply(Update(notes=[row(1, "The winch needs oil."), row(2, "Another winch.")]))
+    before = {item.id: item._asdict() for item in (await index.search("winch", None, wanted)).candidates}
+    await index.apply(Update(notes=[row(1, "The winch needs oil.", **change)]))
+    after = {item.id: item._asdict() for item in (await index.search("winch", None, wanted)).candidates}
+    assert after == before | {an_id(1): before[an_id(1)] | change}
 
 
 # Filters

@@ -146,7 +146,7 @@ class Attribute(NamedTuple):
     share: float
     form: Form
     asked: re.Pattern[str]
-    told: re.Pattern[str]
+    told: str
 
 
 # Attributes by name, with what is left without them and their form. Lines with "?" find in a question that one is asked
@@ -460,16 +460,19 @@ def _attributes() -> tuple[Attribute, ...]:
         head, *lines = part.split("\n")
         name, share, form = head.split(", ")
         asked, told = (
-            re.compile(re.sub(r"\{([a-z]+)\}", lambda name: f"(?:{'|'.join(lists[name[1]])})", text))
+            re.sub(r"\{([a-z]+)\}", lambda name: f"(?:{'|'.join(lists[name[1]])})", text)
             for text in ("|".join(line[2:] for line in lines if line[0] == sign) for sign in "?=")
         )
-        found.append(Attribute(name, SHARES[share], cast("Form", form), asked, told))
+        found.append(Attribute(name, SHARES[share], cast("Form", form), re.compile(asked), told))
     return tuple(found)
+
+
+_compiled = cache(re.compile)  # of each attribute when it is first asked for
 
 
 def _is_told(attribute: Attribute, text: str, plain: str, words: AbstractSet[str]) -> bool:
     """Whether a text has what an attribute is told by; `words` are those of the question."""
-    if attribute.told.search(plain):
+    if _compiled(attribute.told).search(plain):
         return True
     match attribute.form:
         case "words":

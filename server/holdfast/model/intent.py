@@ -68,8 +68,8 @@ LATEST = _words(
     "último última últimos últimas reciente recientes recentes ultime ultimi laatste recente"
 )
 LISTING = _words(
-    "list lists enumerate browse show all every any our my current active open liste auflisten zeige zeig alle unsere "
-    "unser meine gibt lister liste affiche montre tous toutes nos mes muestra lista listar enumera todas "
+    "list lists enumerate browse show all every any anything our my current active open liste auflisten zeige zeig "
+    "alle unsere unser meine gibt lister liste affiche montre tous toutes nos mes muestra lista listar enumera todas "
     "todos nuestras nuestros hay mostra tutte tutti todas toon"
 )
 ASKING = _words(

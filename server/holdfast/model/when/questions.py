@@ -183,7 +183,8 @@ _EVENTS = (
     re.compile(
         r"(?<![\w'-])(?:(?:right|just|shortly|soon) )?"
         r"(?P<word>before|prior to|after|since|until|till|during|on the night of|on the day of) "
-        rf"(?:(?P<clause>{_PRONOUN} (?:had )?(?={_HAPPENED}))|(?P<article>the |our |my |his |her |their |that ))?"
+        rf"(?:(?P<clause>{_PRONOUN} (?:had |was |were |got )?(?={_HAPPENED}))|"
+        r"(?P<article>the |our |my |his |her |their |that ))?"
     ),
     re.compile(
         r"(?<![\w'-])(?P<word>vor|nach|seit|avant|après|depuis|während|pendant|durante|antes del?|después del?|desde)"

@@ -301,7 +301,7 @@ FIRST_MARKS = (
 )
 PAST_MARKS = (
     r"back then|at (?:the|that) time(?! of)|previously|formerly|in the past(?=\s*(?:[?.!,;]|$))|"
-    r"(?<!is )(?<!are )(?<!was )(?:we|i|you|they|he|she|it|there|did \w+|did \w+ \w+) (?P<mark>used to)|"
+    r"(?<!is )(?<!are )(?<!was )(?:who|we|i|you|they|he|she|it|there|did \w+|did \w+ \w+) (?P<mark>used to)|"
     r"(?<=did )[\w -]{1,60}? (?P<use>use to)|"
     r"früher|damals|autrefois|auparavant|à l'époque|anteriormente|en aquel entonces|vroeger|voorheen|in passato"
 )
