@@ -243,5 +243,5 @@ async def test_no_answer_shows_what_was_changed_or_taken_away_before_it_was_aske
                 readers.start_soon(read, memory)
             async with anyio.create_task_group() as writers:
                 for life in lives:
-                    writers.start_soon(Writer(life, servers, chance, effort.of(12, 400), hub).run)
+                    writers.start_soon(Writer(life, servers, chance, effort.of(12, 100), hub).run)
             over.set()
