@@ -1037,7 +1037,7 @@ async def test_a_database_whose_log_was_deleted_is_made_anew(tmp_path: Path, end
         assert not index.lost
 
 
-@pytest.mark.parametrize("number", range(1 + USUAL))  # the connection that writes, and those that read
+@pytest.mark.parametrize("number", range(1 + database.USUAL))  # the connection that writes, and those that read
 async def test_a_folder_that_is_deleted_while_the_index_is_opened_keeps_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
