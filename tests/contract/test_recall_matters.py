@@ -173,10 +173,9 @@ async def test_what_is_stored_in_one_go_is_a_list_and_no_history(agent: Agent) -
     assert len((await agent.recall("what is the limit of the partner gateway?")).found) == 2
 
 
-async def test_a_new_note_about_something_else_is_not_lifted(agent: Agent) -> None:
-    fits, _ = await told(
-        agent, (OLD, LIMIT.format(100)), (NEW, "The invoices of the partner are now sent on the 300th request.")
-    )
+@pytest.mark.parametrize("limit", [LIMIT.format(100), "The limit of the partner gateway is 100 requests per minute."])
+async def test_a_new_note_about_something_else_is_not_lifted(agent: Agent, limit: str) -> None:
+    fits, _ = await told(agent, (OLD, limit), (NEW, "The invoices of the partner are now sent on the 300th request."))
     answer = await agent.recall("what is the limit of the partner gateway?")
     assert answer.found[0] == fits
     assert behind(answer)[0] == []

@@ -4,7 +4,7 @@ Every sign is a number that two claims show together (`Evidence`); the weights a
 (L2 = 1) over all pairs of the notes in bench/data/versions_a.txt and the first halves of bench/data/currency.json
 (`python bench/versions.py --fit` prints them anew). What tells siblings apart for certain, as "berth 4" and "berth 7",
 is no matter of weight: it rules a pair out. The decisions that follow have a line each, for they are not equally dear
-when wrong: which of two hits comes first (`LED` where both answer the question, else `AHEAD`), whether the older
+when wrong: which of two hits comes first (`odds`, weighed with how near both are to the question), whether the older
 shrinks to a line behind the newer (`FOLDED`, or `UNASKED` where the older one hardly answers), and whether an agent is
 asked to retire it (`PROPOSED`).
 """
@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import NamedTuple
 
 from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
 
-LED, AHEAD, FOLDED, PROPOSED, UNASKED = 0.002, 0.16, 0.5, 0.75, 0.85
+LED, FOLDED, PROPOSED, UNASKED = 0.002, 0.5, 0.75, 0.85
 FAR = 0.3  # a cosine below which two notes are about two things
 SURE = 0.95  # beyond doubt, even where both were told at once
 _USUAL = 0.6  # a cosine that tells nothing
@@ -31,6 +32,7 @@ _HALF = 0.5
 _ALIKE = 0.4
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
+_SIBLINGS, _ALIKENESS = 2.5, 2.3  # how odds for an order differ, fitted: of siblings, and with the cosine
 _MOST_REST, _MOST_SHARED, _MOST_GAP = 5.0, 4.0, 6.0
 
 WEIGHTS: Mapping[str, float] = {
@@ -139,33 +141,51 @@ def _may_be(older: str, newer: str) -> bool:
     return not claim(older).about.isdisjoint(claim(newer).about)
 
 
-def likelihood(older: str, newer: str, likeness: float | None) -> float:
-    """How likely two texts that may be versions of one fact are that, in 0..1.
+class Judged(NamedTuple):
+    """How likely two texts are two versions of one fact, in 0..1, and the logarithm of odds by which one goes ahead.
 
-    `likeness` is the cosine of their vectors, None where they have none.
+    Siblings are not likely at all; their odds are only lower, for an order hides nothing.
     """
+
+    likely: float
+    odds: float
+
+
+UNLIKELY = Judged(0.0, -math.inf)
+
+
+def judged(older: str, newer: str, likeness: float | None) -> Judged:
+    """Two texts that may be versions of one fact. `likeness` is the cosine of their vectors, None without vectors."""
     if likeness is not None and likeness < FAR:
-        return 0.0
-    return _weighed(older[:LONGEST], newer[:LONGEST], likeness)
+        return UNLIKELY
+    return _judged(older[:LONGEST], newer[:LONGEST], likeness)
+
+
+def likelihood(older: str, newer: str, likeness: float | None) -> float:
+    """How likely two texts that may be versions of one fact are that, in 0..1."""
+    return judged(older, newer, likeness).likely
 
 
 @lru_cache(8192)  # the same notes meet again in the answers to other questions
-def _weighed(older: str, newer: str, likeness: float | None) -> float:
+def _judged(older: str, newer: str, likeness: float | None) -> Judged:
     if not (claim(older).spaced and claim(newer).spaced):  # the signs are of words
-        return _of_pieces(statement(older), statement(newer))
+        weight = _of_pieces(statement(older), statement(newer))
+        return Judged(_likely(weight), weight)
     seen = evidence(older, newer, likeness)
-    return 0.0 if seen.siblings else weighed(seen.signs)
+    weight = weighed(seen.signs)
+    odds = weight + _ALIKENESS * ((_ASSUMED if likeness is None else likeness) - _USUAL)
+    return Judged(0.0, odds - _SIBLINGS) if seen.siblings else Judged(_likely(weight), odds)
 
 
 def _of_pieces(older: Statement, newer: Statement) -> float:
     """The same of texts without spaces, by the pairs of signs that they share and by words that tell of a change."""
     shared = len(older.stems & newer.stems) / max(1, min(len(older.stems), len(newer.stems)))
-    return _likely(_PIECES + _SHARED_PIECES * shared + _CHANGED_PIECES * newer.changed)
+    return _PIECES + _SHARED_PIECES * shared + _CHANGED_PIECES * newer.changed
 
 
 def weighed(seen: Mapping[str, float]) -> float:
-    """The signs as a likelihood."""
-    return _likely(sum(WEIGHTS.get(name, 0.0) * value for name, value in seen.items()))
+    """The signs as the logarithm of the odds."""
+    return sum(WEIGHTS.get(name, 0.0) * value for name, value in seen.items())
 
 
 def _likely(weight: float) -> float:

@@ -20,15 +20,19 @@ from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
-from holdfast.model.versions import AHEAD, FAR, FOLDED, LED, SURE, UNASKED, may_be_versions
-from holdfast.model.versions import likelihood as likelihood_of
+from holdfast.model.versions import FAR, FOLDED, LED, SURE, UNASKED, UNLIKELY, Judged, judged, may_be_versions
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
-HARDLY_LESS = 0.25  # of the relevance
-_OF_ONE = 0.08  # likely enough for one of two that are as near to the question to lead
+# From which odds on a newer note goes ahead of one that it may be a version of, and how much better they must be: with
+# its place (times the logarithm), for each deviation that its meaning is farther from the question, or for relevance
+# where meanings are not known, and of a note that says more. Fitted as the weights of `holdfast.model.versions` are.
+_AHEAD, _BEHIND, _FARTHER, _LESS, _FULLER = -4.55, 0.9, 0.4, 10.0, 1.7
+_WEAK = -1.3  # the same, at the least, of what hardly answers where meanings are not known
+_NOWHERE = 99  # the place of what is no hit
+_OF_ANOTHER = 1.5  # as much less are the odds of what is likelier a version of something else
 _OF_A_GROUP = 0.4  # where the past is asked for nothing is hidden by it
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
@@ -58,11 +62,12 @@ class Matters:
     """Pairs of notes, the older and the newer, by how likely they are two versions of one fact.
 
     `unclear` are pairs that say different things but were told in one go, the newer first. `compared` are pairs that
-    nothing but their texts made likely. `vectors` and `texts` are by id.
+    nothing but their texts made likely. `odds` are for an order, siblings included. `vectors` and `texts` are by id.
     """
 
     said: Mapping[str, str]
     likely: Mapping[tuple[str, str], float]
+    odds: Mapping[tuple[str, str], float]
     unclear: tuple[tuple[str, str], ...]
     compared: Collection[tuple[str, str]]
     vectors: Mapping[str, bytes]
@@ -98,6 +103,7 @@ def compared(
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
     found: dict[tuple[str, str], float] = {}
+    odds: dict[tuple[str, str], float] = {}
     ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
     cosines = view.likenesses([vectors.get(note.id) for note in ordered])
     for one, other, is_same, likeness in _near_pairs(ordered, cosines):
@@ -109,14 +115,20 @@ def compared(
         if not _may_be_versions(one, other):
             continue
         older, newer = in_time(one, other)
-        worth = _likelihood(older.content, newer.content, likeness)
-        if worth >= LED and _at_once(older, newer, worth):
-            unclear += [(newer.id, older.id)] if worth >= FOLDED else []
-            worth = LED if worth >= FOLDED else 0.0
+        pair, (worth, weight) = (older.id, newer.id), _judged(older.content, newer.content, likeness)
+        if weight >= _AHEAD and _at_once(older, newer, worth):
+            if worth < FOLDED:
+                continue
+            unclear.append((newer.id, older.id))
+            worth, weight = LED, _AHEAD
         if worth >= LED:
-            likely[older.id, newer.id] = found[older.id, newer.id] = worth
+            likely[pair] = found[pair] = worth
+        if weight >= _AHEAD:
+            odds[pair] = weight
     said = {each: said_at(item.note) for each, item in notes.items()}
-    return Matters(said, one_each(likely), tuple(unclear), found.keys(), vectors, texts)
+    kept = one_each(likely)
+    odds |= {pair: odds[pair] - _OF_ANOTHER for pair in odds.keys() & kept.keys() if kept[pair] < likely[pair]}
+    return Matters(said, kept, odds, tuple(unclear), found.keys() | odds.keys(), vectors, texts)
 
 
 def _near_pairs(
@@ -137,11 +149,11 @@ def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
         return 0.0
     mine, its = vectors.get(older.id), vectors.get(newer.id)
     likeness = cosine(mine, its) if mine is not None and its is not None else None
-    return _likelihood(older.content, newer.content, likeness)
+    return _judged(older.content, newer.content, likeness).likely
 
 
-def _likelihood(older: str, newer: str, likeness: float | None) -> float:
-    return likelihood_of(older, newer, likeness) if may_be_versions(older, newer) else 0.0
+def _judged(older: str, newer: str, likeness: float | None) -> Judged:
+    return judged(older, newer, likeness) if may_be_versions(older, newer) else UNLIKELY
 
 
 def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -212,7 +224,8 @@ def current_first(
         naming: identifiers in the question: who holds one gives way to none that does not.
         folding: whether what gives way is no longer a hit of its own.
     """
-    heads, leads = _heads(looked, matters, frozenset(naming))
+    places = {item.candidate.id: place for place, item in enumerate(shown)}
+    heads, leads = _heads(looked, matters, frozenset(naming), places)
     placed: dict[str, Ranked] = {}
     behind: dict[str, list[str]] = {}
     under_way: set[str] = set()
@@ -342,7 +355,7 @@ def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence
 
 def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list[str]]:
     """For each newest note of a matter the ids of its older versions, the latest first and a few at most."""
-    heads = _heads(found, matters, frozenset())[0]
+    heads = _heads(found, matters, frozenset(), {})[0]
     older: dict[str, list[str]] = {}
     for old in sorted(heads, key=lambda end: (matters.said[end], end), reverse=True):
         older.setdefault(heads[old], []).append(old)
@@ -350,32 +363,40 @@ def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list
 
 
 def _heads(
-    found: Mapping[str, Ranked], matters: Matters, naming: frozenset[str]
+    found: Mapping[str, Ranked], matters: Matters, naming: frozenset[str], places: Mapping[str, int]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """For each older note the newest of its matter, where that is sure; and one that goes ahead, where it is likely."""
     heads: dict[str, str] = {}
     leads: dict[str, str] = {}
-    for old, new in sorted(matters.likely, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
+    pairs = matters.likely.keys() | matters.odds.keys()
+    for old, new in sorted(pairs, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
         if old not in found or new not in found:
             continue
         if naming.intersection(found[old].candidate.held) - set(found[new].candidate.held):
             continue
-        likely = matters.of(old, new)
-        answers_too = _answers_as_well(found[new], found[old])
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
-        if likely >= line and _last(new, heads) != old and (answers_too or not matters.is_fuller(old, new)):
+        is_sure, odds = matters.of(old, new) >= line, matters.odds.get((old, new), -math.inf)
+        needed = _needed(found[new], found[old], places.get(new, _NOWHERE))
+        if not is_sure and odds < needed:
+            continue
+        is_fuller = matters.is_fuller(old, new)
+        if is_fuller and not _answers_as_well(found[new], found[old]):
+            continue
+        if is_sure and _last(new, heads) != old:
             heads.setdefault(old, new)
-        elif (likely >= AHEAD and answers_too) or (
-            (likely >= AHEAD or ((answers_too or likely >= _OF_ONE) and _is_as_near(found[new], found[old])))
-            and not matters.is_fuller(old, new)
-        ):
-            leads[old] = max(new, leads.get(old, new), key=lambda end: matters.of(old, end))
+        elif odds >= needed + _FULLER * is_fuller:
+            leads[old] = max(new, leads.get(old, new), key=lambda end: matters.odds[old, end])
     return {old: _last(old, heads) for old in heads}, leads
 
 
-def _is_as_near(newer: Ranked, older: Ranked) -> bool:
-    """Whether it answers the question for certain, and hardly less than the older one does."""
-    return not newer.weak and newer.relevance >= older.relevance - HARDLY_LESS
+def _needed(newer: Ranked, older: Ranked, place: int) -> float:
+    """The odds that it takes for a note at this place to go ahead of an older one: the less it answers, the better."""
+    mine, its = newer.candidate.z, older.candidate.z
+    needed = _AHEAD + _BEHIND * math.log1p(place)
+    if mine is not None and its is not None:
+        return needed + _FARTHER * max(0.0, its - mine)
+    needed += _LESS * max(0.0, older.relevance - newer.relevance)
+    return max(needed, _WEAK) if newer.weak else needed
 
 
 def _answers_as_well(newer: Ranked, older: Ranked) -> bool:
