@@ -135,18 +135,19 @@ CRANE = "The crane at berth four lifts twelve tonnes at most."
 DUSK = "The lamp of the lighthouse is lit by tenacity at dusk."
 
 
-@pytest.mark.parametrize(("line", "shown"), [(0.7, [LAMP, DUSK]), (0.8, [LAMP]), (0.99, [])])
+@pytest.mark.parametrize(("line", "shown"), [(0.7, [LAMP, DUSK]), (0.76, [LAMP]), (0.99, [])])
 async def test_a_later_prompt_brings_what_clears_the_line_that_is_set(
     anyio_backend: str, era: str, tmp_path: Path, line: float, shown: list[str]
 ) -> None:
     async with serving(tmp_path / "home", era, presence=True, space=None, presence_line=line) as agent:
         for text in (LAMP, CRANE, DUSK):
             await agent.remember(text, space="harbour")
-        found = (await agent.call("recall", query=ABOUT_LAMP)).structured["results"]
+        prompt = "How does the lighthouse lamp retry the harbour server?"
+        found = (await agent.call("recall", query=prompt)).structured["results"]
         relevance = {hit["content"]: hit["relevance"] for hit in found if not hit["weak"]}
-        assert 0.7 < relevance[DUSK] < 0.8 < relevance[LAMP] < 0.99, "as this test needs them"
+        assert 0.7 < relevance[DUSK] < 0.76 < relevance[LAMP] < 0.99, "as this test needs them"
         assert CRANE in await told(agent, "How many tonnes does the crane lift?")
-        text = await told(agent, ABOUT_LAMP)
+        text = await told(agent, prompt)
         assert [note for note in (LAMP, DUSK) if note in text] == shown
 
 

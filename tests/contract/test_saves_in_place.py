@@ -307,8 +307,8 @@ def typed_into_nano(command: list[str], mark: str) -> bool:
 
 
 async def put_back(house: House) -> None:
-    """Look at what changes took away until nothing of it waits, or for about a second."""
-    for _ in range(100):
+    """Look at what changes took away until nothing of it waits, or for ten seconds on a busy machine."""
+    for _ in range(1000):
         if await house.memory.ports.store.look_again() is None:
             return
         await anyio.sleep(0.01)
