@@ -28,7 +28,8 @@ CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
 # From which odds on a newer note goes ahead of one that it may be a version of, and how much better they must be: with
 # its place (times the logarithm), for each deviation that its meaning is farther from the question, or for relevance
-# where meanings are not known, and of a note that says more. Fitted as the weights of `holdfast.model.versions` are.
+# where meanings are not known, and of a note that says more. Fitted as the weights of `holdfast.model.versions` are;
+# `_LESS` and `_WEAK` by hand: by words alone a note that shares one word with the answer is not to go ahead of it.
 _AHEAD, _BEHIND, _FARTHER, _LESS, _FULLER = -4.55, 0.9, 0.4, 10.0, 1.7
 _WEAK = -1.3  # the same, at the least, of what hardly answers where meanings are not known
 _NOWHERE = 99  # the place of what is no hit
