@@ -279,12 +279,18 @@ async def test_a_hint_whose_commit_is_not_heard_of_at_all_is_given_when_it_is_as
         assert [await is_said(memory) for memory in (two, one, two, one)] == [False, True, False, False]
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a lock of the database gives up soon."""
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", "100ms")
+    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.3))
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_who_waits_behind_a_restore_in_vain_is_told_so_and_that_nothing_was_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pg, tenant = postgres.shared(), str(tmp_path)
-    monkeypatch.setattr(database, "_LOCK_TIMEOUT", "100ms")
-    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.3))
     begun, go_on, end = threading.Event(), threading.Event(), Exchange.end
 
     def stand_still(self: Exchange, tag: str) -> None:
@@ -311,12 +317,11 @@ async def test_who_waits_behind_a_restore_in_vain_is_told_so_and_that_nothing_wa
     assert_whole(pg.owner, tenant)
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_change_whose_commit_was_not_heard_is_not_called_undone_where_the_next_try_waits_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pg, tenant = postgres.shared(), str(tmp_path)
-    monkeypatch.setattr(database, "_LOCK_TIMEOUT", "100ms")
-    monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.3))
     with psycopg.connect(pg.owner) as restoring:
 
         def restore() -> None:
