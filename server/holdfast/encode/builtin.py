@@ -1,6 +1,7 @@
 """The encoders that run in this process: the embedded one, and the optional one for other languages beside it.
 
-The embedded encoder: all-MiniLM-L6-v2 with int8 weights on one thread of onnxruntime.
+The embedded encoder: all-MiniLM-L6-v2 with int8 weights, taught what notes are asked like (`holdfast.encode.adapter`),
+on one thread of onnxruntime.
 
 Nothing is loaded at start-up. The first need loads the model on a worker thread; numpy, onnxruntime and the
 model's package are imported there and nowhere else.
@@ -36,8 +37,10 @@ Result = TypeVar("Result")
 TokenWindow = list[int]
 State = Literal["cold", "loading", "ready", "failed"]
 
-MODEL: Final = "all-MiniLM-L6-v2-int8"
+MODEL: Final = "all-MiniLM-L6-v2-int8-notes"
 SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+ADAPTER: Final = Path(__file__).with_name("notes.npz")
+ADAPTER_SHA256: Final = "51cf3d22fbb03f0a152682e4a03b30d1ced58eb30a472ca8b331f697d9d3b85d"
 DIMENSION: Final = 384
 MOST_CHUNKS: Final = 16
 
@@ -58,7 +61,8 @@ class BuiltinEncoder:
     """Encodes on one worker thread; a query waits for the run under way, never for a backlog of documents.
 
     Args:
-        path: another ONNX file for the same vocabulary and dimension; the packaged model if not given.
+        path: another ONNX file for the same vocabulary and dimension, used as it is; the packaged model, adapted to
+            notes, if not given.
         sha256: what the file must hash to.
     """
 
@@ -76,7 +80,7 @@ class BuiltinEncoder:
         self._vector_set = VectorSet(
             provider="builtin",
             model=MODEL,
-            digest=sha256,
+            digest=ADAPTER_SHA256 if path is None else sha256,
             dimension=DIMENSION,
             prefixes=("", ""),
             background_mean=BACKGROUND_MEAN,
@@ -253,15 +257,22 @@ def _load(path: Path | None, sha256: str) -> _Model:
         onnxruntime = _runtime()
     except ImportError as error:
         raise EncoderError("The embedding runtime (onnxruntime, numpy) cannot be imported.", _REINSTALL) from error
-    path = path or _packaged()
-    check_file(path, sha256)
+    file = path or _packaged()
+    check_file(file, sha256)
+    if path is None:
+        check_file(ADAPTER, ADAPTER_SHA256)
     try:
-        session = onnxruntime.InferenceSession(path, _session_options(onnxruntime), providers=["CPUExecutionProvider"])
-        model = _Model(session)
+        model = _Model(_session(onnxruntime, file if path else _adapted(file)))
     except Exception as error:
         raise EncoderError("The embedding model's file cannot be loaded.", _REINSTALL) from error
     return_memory()
     return model
+
+
+def _adapted(file: Path) -> bytes:
+    from holdfast.encode.adapter import adapted  # noqa: PLC0415 - start-up stays light
+
+    return bytes(adapted(bytearray(file.read_bytes()), ADAPTER))
 
 
 def _runtime() -> Any:
@@ -297,15 +308,17 @@ def check_file(path: Path, sha256: str) -> None:
         raise EncoderError("The embedding model's file is not the one that was expected.", _REINSTALL)
 
 
-def _session_options(onnxruntime: Any) -> Any:
-    """One thread, and no pool of memory that keeps the largest batch ever seen."""
+def _session(onnxruntime: Any, model: Path | bytes) -> Any:
+    """On one thread, and without a pool of memory that keeps the largest batch ever seen."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     options.log_severity_level = 3
-    return options
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session._model_bytes = None  # noqa: SLF001 - kept to change providers, which never happens here; 23 MB
+    return session
 
 
 def return_memory() -> None:
