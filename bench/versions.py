@@ -1,6 +1,6 @@
 """What is taken for a newer version of a fact: which comes first, what is folded, what `remember` proposes to replace.
 
-    python bench/versions.py [--half A|B|C|D] [--encoder builtin|none] [--failures]
+    python bench/versions.py [--half A|B|C|D|E|F] [--encoder builtin|none] [--failures]
     python bench/versions.py --fit
 
 Notes of several people (bench/data/versions_a.txt to versions_d.txt): facts with two versions said days apart, or
@@ -274,7 +274,7 @@ def lines_of(samples: Sequence[Sample], seen: Sequence[Evidence], scores: np.nda
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", default="B", choices=("A", "B", "C", "D"))
+    parser.add_argument("--half", default="B", choices=tuple("ABCDEF"))
     parser.add_argument("--encoder", default="builtin")
     parser.add_argument("--fit", action="store_true", help="print the weights, and how good they are")
     parser.add_argument("--failures", action="store_true", help="print what went wrong (of half A, to learn from)")
