@@ -411,8 +411,18 @@ def _are_numbered(older: Claim, newer: Claim) -> bool:
 
 def _is_kin_of(older: Claim, newer: Claim) -> bool:
     """Whether one tells of somebody, the other of a relative."""
-    mine, its = ({term.text for term in each.head if term.subject and term.text in KIN} for each in (older, newer))
+    mine, its = (_kin_in(each) for each in (older, newer))
     return mine != its and mine.isdisjoint(newer.texts) and its.isdisjoint(older.texts)
+
+
+def _kin_in(said: Claim) -> set[str]:
+    """The relatives in a subject; "Frau" before a name is a title."""
+    following = [*said.head[1:], None]
+    return {
+        term.text
+        for term, after in zip(said.head, following, strict=False)
+        if term.subject and term.text in KIN and not (term.text == "frau" and after and after.kind == "name")
+    }
 
 
 def _are_of_two(older: Claim, newer: Claim) -> bool:
