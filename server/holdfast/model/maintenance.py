@@ -162,10 +162,10 @@ def _fitting(one: Note, other: Note, item: Near, comparison: Comparison) -> Iter
     differ = comparison.difference != "none"
     evidence = item.likeness + comparison.shared
     two_truths = one.type == other.type == "event" or item.edges & {"contradicts", "evolved_from"}
-    same = evidence >= SAME or item.likeness >= NEAR_SAME
-    if differ and same and not two_truths:
-        yield "conflicts"
+    same = evidence >= SAME or (item.likeness >= NEAR_SAME and comparison.shared > 0.0)
     alike = (not differ and evidence >= SAYS_SAME) or composite(item.likeness, one, other) >= MERGE
+    if differ and (same or (alike and comparison.difference == "value")) and not two_truths:
+        yield "conflicts"
     if alike and _may_merge(one, other) and not (differ and two_truths):
         yield "merges"
     if item.likeness >= LINK and not item.is_linked:

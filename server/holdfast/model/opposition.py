@@ -26,6 +26,7 @@ from itertools import pairwise
 from typing import Literal
 
 from holdfast.model.note import Note
+from holdfast.model.statement import DAYS
 from holdfast.model.words import STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
@@ -319,7 +320,7 @@ def _sentence(text: str) -> Sentence:
             values.add(value.group(1).lstrip("0").replace(",", ".") or "0")
         elif token in _NUMBERS:
             values.add(_NUMBERS[token])
-        elif token in _TIMES:
+        elif token in _TIMES or token.removesuffix("s") in DAYS:
             values.add(_VALUE_ENDINGS.sub("", token))
         elif token not in STOP_WORDS and token not in _DENIALS:
             stems = {_VALUE_ENDINGS.sub("", part) for part in _PART.findall(token) if part not in STOP_WORDS}
@@ -350,9 +351,23 @@ def _difference(a: Sentence, b: Sentence, mine: Reading, its: Reading) -> Differ
         return "denial"
     if _are_opposite(a, b) or opposition(a.text, b.text, close=True):
         return "opposites"
-    if a.names - its.telling and b.names - mine.telling:
+    if (a.names - its.telling and b.names - mine.telling) or _name_two(a, b):
         return "name"
     return "none"
+
+
+def _name_two(a: Sentence, b: Sentence) -> bool:
+    """Whether they differ in nothing but the name that begins each: "Ines leads sales", "Tobias leads sales"."""
+    first, second = _beginning(a.text), _beginning(b.text)
+    left, fresh, shared = a.telling - b.telling, b.telling - a.telling, a.telling & b.telling
+    return left == {first} and fresh == {second} and bool(shared)
+
+
+def _beginning(text: str) -> str:
+    """The first word by its stem, if it may be a name."""
+    found = _TOKEN.search(text)
+    word = found.group() if found else ""
+    return _VALUE_ENDINGS.sub("", folded(word)) if word[:1].isupper() else ""
 
 
 def _are_opposite(a: Sentence, b: Sentence) -> bool:

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from holdfast.engine.agent.matters import (
     CLOSE_SEEDS,
     LOOKED,
+    NEAR_THE_BEST,
     Earlier,
     Era,
     Matters,
@@ -24,6 +25,7 @@ from holdfast.engine.agent.matters import (
     consolidated,
     current_first,
     earlier_of,
+    near_the_best,
     opposed_pairs,
     valid_then,
     versions_of,
@@ -333,7 +335,9 @@ def _hits(
 
     `others` may be about the same matter, and are not shown for any other reason.
     """
-    looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED])}
+    key = asking.vector.key if asking.vector else None
+    near_ones = near_the_best(view, key, [item.candidate.id for item in best[:NEAR_THE_BEST]], others[LOOKED:])
+    looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_ones)}
     links = view.links(list(looked))
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
     near = [end for end in close_ones(links, seeds, AUTO_REASONS) if end not in looked] if folding else []
@@ -343,7 +347,6 @@ def _hits(
     retired = [end for end, item in looked.items() if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
     wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
-    key = asking.vector.key if asking.vector else None
     made = [link for link in links if link.reason not in AUTO_REASONS]
     matters = compared(view, {end: notes[end] for end in looked if end in notes}, made, key, {**chains, **wholes})
     if not asking.question.past:

@@ -7,6 +7,7 @@ way is named. Of a question about the past, what was valid then comes first, and
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,20 +21,28 @@ from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
-from holdfast.model.versions import FAR, FOLDED, LED, SURE, UNASKED, UNLIKELY, Judged, judged, may_be_versions
+from holdfast.model.versions import FAR, FOLDED, LED, SURE, UNASKED, judged
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
-# From which odds on a newer note goes ahead of one that it may be a version of, and how much better they must be: with
-# its place (times the logarithm), for each deviation that its meaning is farther from the question, or for relevance
-# where meanings are not known, and of a note that says more. Fitted as the weights of `holdfast.model.versions` are;
-# `_LESS` and `_WEAK` by hand: by words alone a note that shares one word with the answer is not to go ahead of it.
-_AHEAD, _BEHIND, _FARTHER, _LESS, _FULLER = -4.55, 0.9, 0.4, 10.0, 1.7
-_WEAK = -1.3  # the same, at the least, of what hardly answers where meanings are not known
+# How the odds that a newer note is a version of an older one (`Judged.odds`) change with what is around the two, fitted
+# with them: for each note that is nearer to either (times the logarithm), for as much as the older one is nearer to the
+# newer than all others are; with the newer's place (times the logarithm), for each deviation that its meaning is nearer
+# to the question than all others', and that the older's is. Where they reach what is needed it goes ahead; `_FULLER`
+# more are needed where the older one says more.
+_NEARER_TO_NEWER, _NEARER_TO_OLDER, _APART, _BEHIND, _CLEAR, _ANSWERS = 1.33, 1.23, 1.67, 0.52, 0.3, 0.2
+_MOST_APART, _MOST_CLEAR, _MOST_ANSWERS = 0.4, 3.0, 6.0
+_NEIGHBOURS = 5  # nearer to either: such pairs are no versions, and are not looked at
+_UNKNOWN_Z = -1.0  # of what no leg found
+_FIRST = 8  # hits, that one may go ahead of: what hardly answers is no reason to show more
+# The same by words alone, where relevance stands for meaning; `_LESS` and `_WEAK` by hand: a note that shares one word
+# with the answer is not to go ahead of it.
+_WORDS_AHEAD, _WORDS_BEHIND, _LESS, _FULLER = -4.55, 0.9, 10.0, 1.7
+_WEAK = -1.3  # the same, at the least, of what hardly answers
 _NOWHERE = 99  # the place of what is no hit
-_OF_ANOTHER = 1.5  # as much less are the odds of what is likelier a version of something else
+NEAR_THE_BEST, _NEAR = 3, 0.6  # hits, and from which cosine with one of them on a note further down is looked at too
 _OF_A_GROUP = 0.4  # where the past is asked for nothing is hidden by it
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
@@ -106,8 +115,8 @@ def compared(
     found: dict[tuple[str, str], float] = {}
     odds: dict[tuple[str, str], float] = {}
     ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
-    cosines = view.likenesses([vectors.get(note.id) for note in ordered])
-    for one, other, is_same, likeness in _near_pairs(ordered, cosines):
+    around = _Around(ordered, view.likenesses([vectors.get(note.id) for note in ordered]))
+    for one, other, is_same, likeness in around.pairs():
         if is_same and one.space == other.space and SELF_ID not in (one.id, other.id):  # two files of one text, say
             likely[one.id, other.id] = 1.0
             continue
@@ -116,32 +125,61 @@ def compared(
         if not _may_be_versions(one, other):
             continue
         older, newer = in_time(one, other)
-        pair, (worth, weight) = (older.id, newer.id), _judged(older.content, newer.content, likeness)
-        if weight >= _AHEAD and _at_once(older, newer, worth):
+        pair, (worth, weight) = (older.id, newer.id), judged(older.content, newer.content, likeness)
+        if weight > -math.inf and _at_once(older, newer, worth):
             if worth < FOLDED:
                 continue
             unclear.append((newer.id, older.id))
-            worth, weight = LED, _AHEAD
+            worth, weight = LED, -math.inf
         if worth >= LED:
             likely[pair] = found[pair] = worth
-        if weight >= _AHEAD:
-            odds[pair] = weight
+        if weight > -math.inf:
+            odds[pair] = weight if likeness is None else weight + around.odds(*pair)
     said = {each: said_at(item.note) for each, item in notes.items()}
-    kept = one_each(likely)
-    odds |= {pair: odds[pair] - _OF_ANOTHER for pair in odds.keys() & kept.keys() if kept[pair] < likely[pair]}
-    return Matters(said, kept, odds, tuple(unclear), found.keys() | odds.keys(), vectors, texts)
+    return Matters(said, one_each(likely), odds, tuple(unclear), found.keys() | odds.keys(), vectors, texts)
 
 
-def _near_pairs(
-    notes: Sequence[Note], cosines: Sequence[Sequence[float]]
-) -> Iterator[tuple[Note, Note, bool, float | None]]:
-    """The pairs that may be two versions of one fact: whether their texts are one, and their cosine if it is known."""
-    texts = [note.content.strip() for note in notes]
-    for place, mine in enumerate(texts):
-        row = cosines[place] if cosines else [math.nan] * len(notes)
-        for at in range(place + 1, len(notes)):
-            if not row[at] < FAR or mine == texts[at]:
-                yield notes[place], notes[at], mine == texts[at], None if math.isnan(row[at]) else row[at]
+class _Around:
+    """How near the compared notes are to each other: `cosines` of each with each, NaN without a vector."""
+
+    def __init__(self, notes: Sequence[Note], cosines: Sequence[Sequence[float]]) -> None:
+        self._notes = notes
+        self._cosines = cosines or [[math.nan] * len(notes)] * len(notes)
+        self._places = {note.id: place for place, note in enumerate(notes)}
+        self._near = [  # of each the others' cosines, the least first
+            sorted(value for at, value in enumerate(row) if at != place and not math.isnan(value))
+            for place, row in enumerate(self._cosines)
+        ]
+
+    def pairs(self) -> Iterator[tuple[Note, Note, bool, float | None]]:
+        """The pairs that may be two versions: whether their texts are one, and their cosine if it is known."""
+        texts = [note.content.strip() for note in self._notes]
+        for place, mine in enumerate(texts):
+            for at in range(place + 1, len(texts)):
+                value = self._cosines[place][at]
+                is_near = (
+                    math.isnan(value)
+                    or value >= FAR
+                    or self._nearer(place, value) < _NEIGHBOURS > self._nearer(at, value)
+                )
+                if is_near or mine == texts[at]:
+                    yield self._notes[place], self._notes[at], mine == texts[at], None if math.isnan(value) else value
+
+    def odds(self, older: str, newer: str) -> float:
+        """What the others say for two notes being versions of one fact: the nearer they are to either, the less."""
+        one, other = self._places[older], self._places[newer]
+        value, near = self._cosines[one][other], self._near[other]
+        next_one = near[-2 if near[-1] == value else -1] if len(near) > 1 else 0.0
+        apart = max(-_MOST_APART, min(_MOST_APART, value - next_one))
+        return (
+            _APART * apart
+            - _NEARER_TO_NEWER * math.log1p(self._nearer(other, value))
+            - _NEARER_TO_OLDER * math.log1p(self._nearer(one, value))
+        )
+
+    def _nearer(self, place: int, value: float) -> int:
+        """How many are nearer to a note than that."""
+        return len(self._near[place]) - bisect_right(self._near[place], value)
 
 
 def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
@@ -150,11 +188,7 @@ def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
         return 0.0
     mine, its = vectors.get(older.id), vectors.get(newer.id)
     likeness = cosine(mine, its) if mine is not None and its is not None else None
-    return _judged(older.content, newer.content, likeness).likely
-
-
-def _judged(older: str, newer: str, likeness: float | None) -> Judged:
-    return judged(older, newer, likeness) if may_be_versions(older, newer) else UNLIKELY
+    return judged(older.content, newer.content, likeness).likely
 
 
 def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -225,7 +259,8 @@ def current_first(
         naming: identifiers in the question: who holds one gives way to none that does not.
         folding: whether what gives way is no longer a hit of its own.
     """
-    places = {item.candidate.id: place for place, item in enumerate(shown)}
+    order = dict.fromkeys([*(item.candidate.id for item in shown), *looked])
+    places = {end: place for place, end in enumerate(order)}
     heads, leads = _heads(looked, matters, frozenset(naming), places)
     placed: dict[str, Ranked] = {}
     behind: dict[str, list[str]] = {}
@@ -344,6 +379,18 @@ def opposed_pairs(
     return found
 
 
+def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others: Sequence[Ranked]) -> list[Ranked]:
+    """Those of the others that are near one of the best by their own meaning, if the question has a vector set."""
+    vectors = view.first_vectors(key, [*best, *(item.candidate.id for item in others)]) if key and others else {}
+    first = [vectors.get(end) for end in best]
+    cosines = view.likenesses([*first, *(vectors.get(item.candidate.id) for item in others)])
+    return [
+        item
+        for item, row in zip(others, cosines[len(first) :], strict=False)
+        if any(value >= _NEAR for value in row[: len(first)])
+    ]
+
+
 def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:
     """Notes that were found to be near these when they were stored."""
     ends = [
@@ -370,14 +417,24 @@ def _heads(
     heads: dict[str, str] = {}
     leads: dict[str, str] = {}
     pairs = matters.likely.keys() | matters.odds.keys()
+    best = sorted(((_z(item), end) for end, item in found.items()), reverse=True)[:3]  # a pair, and the next
     for old, new in sorted(pairs, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
         if old not in found or new not in found:
             continue
         if naming.intersection(found[old].candidate.held) - set(found[new].candidate.held):
             continue
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
-        is_sure, odds = matters.of(old, new) >= line, matters.odds.get((old, new), -math.inf)
-        needed = _needed(found[new], found[old], places.get(new, _NOWHERE))
+        is_sure, odds, place = (
+            matters.of(old, new) >= line,
+            matters.odds.get((old, new), -math.inf),
+            places.get(new, _NOWHERE),
+        )
+        if {old, new} <= matters.vectors.keys():
+            rest = next((z for z, end in best if end not in (old, new)), 0.0)
+            is_first = places.get(old, _NOWHERE) < _FIRST
+            needed = _needed(_z(found[new]), _z(found[old]), rest, place) if is_first else math.inf
+        else:
+            needed = _needed_by_words(found[new], found[old], place)
         if not is_sure and odds < needed:
             continue
         is_fuller = matters.is_fuller(old, new)
@@ -390,14 +447,24 @@ def _heads(
     return {old: _last(old, heads) for old in heads}, leads
 
 
-def _needed(newer: Ranked, older: Ranked, place: int) -> float:
-    """The odds that it takes for a note at this place to go ahead of an older one: the less it answers, the better."""
-    mine, its = newer.candidate.z, older.candidate.z
-    needed = _AHEAD + _BEHIND * math.log1p(place)
-    if mine is not None and its is not None:
-        return needed + _FARTHER * max(0.0, its - mine)
-    needed += _LESS * max(0.0, older.relevance - newer.relevance)
+def _needed(newer: float, older: float, rest: float, place: int) -> float:
+    """The odds that it takes for a note at this place to go ahead of an older one.
+
+    `newer`, `older` and `rest`, of the best of all others, are how near their meanings are to the question, in
+    deviations above the background.
+    """
+    clear = max(-_MOST_CLEAR, min(_MOST_CLEAR, newer - rest))
+    return _BEHIND * math.log1p(place) - _CLEAR * clear + _ANSWERS * min(older, _MOST_ANSWERS)
+
+
+def _needed_by_words(newer: Ranked, older: Ranked, place: int) -> float:
+    """The same where meanings are not known: the less it answers, the better they must be."""
+    needed = _WORDS_AHEAD + _WORDS_BEHIND * math.log1p(place) + _LESS * max(0.0, older.relevance - newer.relevance)
     return max(needed, _WEAK) if newer.weak else needed
+
+
+def _z(item: Ranked) -> float:
+    return _UNKNOWN_Z if item.candidate.z is None else item.candidate.z
 
 
 def _answers_as_well(newer: Ranked, older: Ranked) -> bool:
