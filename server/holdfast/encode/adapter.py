@@ -3,8 +3,8 @@
 all-MiniLM-L6-v2 learned from the public web that a question and its answer lie close. What people keep in a memory, and
 how they ask for it when its words are gone, is another text: `bench/learn.py` tells how this change was learned and
 from what. A weight matrix W (inputs x outputs) becomes W + A B with A (inputs x rank) and B (rank x outputs), as in
-LoRA (Hu and others 2021, arXiv:2106.09685). The model's file keeps W as eight-bit integers with a scale for each output, and
-so it does afterwards.
+LoRA (Hu and others 2021, arXiv:2106.09685). The model's file keeps W as eight-bit integers with a scale for each
+output, and so it does afterwards.
 
 The file is an .npz: `places`, an int64 row for each matrix (where its integers begin in the model's file, where its
 scales begin, inputs, outputs), and for the matrix in row k the float16 arrays `a{k}` and `b{k}`.
