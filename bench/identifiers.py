@@ -11,8 +11,9 @@ side: questions about nothing stored, plain ones and ones that hold a rare word 
 
 With `--words` the rare word is one of a dictionary, as in "who brought marzipan to the meeting?": a sentence of
 `data/rare_words_a.txt` (or b) stands once in a note of 0.2 to 10 kB among sentences of other data, and is asked for in
-three ways, and by one of some frames. "By accident" are questions with that word about something else. Each line there is a word, its sentence,
-three questions and two accidents, in four languages; every store holds at most half as many of them as it has notes.
+three ways, and by one of some frames. "By accident" are questions with that word about something else. Each line there
+is a word, its sentence, three questions and two accidents, in four languages; every store holds at most half as many of
+them as it has notes.
 
 The vectors of stores over 1,000 notes are those of 500 notes, used again and again: encoding takes long.
 """

@@ -24,7 +24,7 @@ from holdfast.encode.provider import (
 )
 from holdfast.encode.services import look_around, provider_beside, provider_for
 from holdfast.encode.services import provider_of as _provider
-from holdfast.encode.wordpiece import is_ordinary
+from holdfast.encode.wordpiece import is_common, is_ordinary
 from holdfast.engine.jobs.daily import JOBS, JobRunner
 from holdfast.engine.ports import (
     Feed,
@@ -247,6 +247,7 @@ def _memory(
             new_id=new_note_id,
             redact=redact,
             is_ordinary=is_ordinary,
+            is_common=is_common,
             secrets=settings.secrets,
             asked_at=settings.now,
             events=events or EventBus(now),

@@ -276,3 +276,20 @@ def test_what_lacks_the_attribute_that_is_asked_for_is_doubtful(
 )
 def test_what_may_tell_the_attribute_in_other_words_is_not_doubted(asked: str, stored: str) -> None:
     assert doubt_of(asked, told(stored)) == ""
+
+
+def test_a_seldom_word_that_is_nearly_all_that_is_asked_for_makes_a_note_strong_however_far_its_meaning_is() -> None:
+    found = Found((candidate(coverage=0.3, z=0.2, held=("ladder",)),), frozenset(), {"ladder": 1}, 200)
+    (asked_alone,) = rank(found, Question("whose ladder is that?", seldom=frozenset({"ladder"})))
+    (as_common,) = rank(found, Question("whose ladder is that?"))
+    assert not asked_alone.weak
+    assert as_common.weak
+
+
+def test_a_seldom_word_among_others_that_the_note_has_not_leads_to_it_as_a_weak_hit() -> None:
+    far = candidate(coverage=0.2, z=0.2, held=("ladder",))
+    near = candidate(coverage=0.2, z=3.0)._replace(id="mem_2")
+    question = Question("is the ladder safe?", seldom=frozenset({"ladder"}))
+    first, second = rank(Found((near, far), frozenset(), {"ladder": 1}, 200), question)
+    assert (first.candidate, second.candidate) == (far, near)
+    assert first.weak

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
@@ -126,6 +125,7 @@ _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
 _NAMED_FLOOR, _HIGHEST_FLOOR, _SHOWN_WORDS = 0.72, 0.85, 5  # relevance of what holds one identifier, and all
 _FEW, _ENOUGH = 0.1, 0.5  # share of the notes; of what is asked about
+_SURELY_ALL = 0.75  # of it, where a word is only seldom: of less than that two of three are there by the way
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY, _UNREAD = 0.8, 0.6  # what a word weighs more that is no ordinary one; the share of unknown ones
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
@@ -170,10 +170,10 @@ class Question:
     `space` is the one asked from; None where there is none, then all are equal. `after` and `before` are the time
     that it speaks of, None where it speaks of none. With `past` it asks for what was true then: what is retired by
     now is as good. `extraordinary` are the words of it that are no ordinary English, `formed` those of them that are
-    made of ordinary words. `is_order`: it orders something and names only what every project has, so nothing that it
-    finds is more than a weak match. `one_language`: vectors were made by an
-    encoder that reads English alone. `affinity` is what feedback added to a note's score for questions like this one,
-    by id.
+    made of ordinary words; `seldom` those that are none of the most used. `is_order`: it orders something and names
+    only what every project has, so nothing that it finds is more than a weak match. `one_language`: vectors were made
+    by an encoder that reads English alone. `affinity` is what feedback added to a note's score for questions like this
+    one, by id.
     """
 
     text: str
@@ -183,6 +183,7 @@ class Question:
     past: bool = False
     extraordinary: frozenset[str] = frozenset()
     formed: frozenset[str] = frozenset()
+    seldom: frozenset[str] = frozenset()
     is_order: bool = False
     affinity: Mapping[str, float] = field(default_factory=dict)
     one_language: bool = False
@@ -382,7 +383,7 @@ def without_names(query: str, subjects: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """What a question names: identifiers, words that are no ordinary ones, ordinary words.
+    """What a question names: identifiers, words that are no ordinary ones, ordinary ones that are seldom, others.
 
     `rare` are those that few notes have, `single` those that one note has. `known` is how many identifiers and
     extraordinary words some note holds. `weights` tells by label what of the question each is.
@@ -391,6 +392,7 @@ class _Telling:
     units: tuple[Unit, ...]
     identifiers: frozenset[str]
     strange: frozenset[str]
+    seldom: frozenset[str]
     rare: frozenset[str]
     single: frozenset[str]
     known: int
@@ -462,12 +464,15 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
 def _left(candidate: RankCandidate, asked: _Asked) -> float:
     """What is left of a note's odds by what the legs know: a single word in common may be there in another sense.
 
-    Not so where it is an identifier or no ordinary word, nor where it is all that is asked for, as in "what about X".
+    Not so where it is an identifier or no ordinary word, nor a seldom word that is nearly all that is asked for, nor
+    where it is all, as in "what about X".
     """
     telling = asked.telling
     if candidate.z is None or (telling and telling.identifiers.intersection(candidate.held)):
         return 1.0
     if telling and telling.strange.intersection(candidate.held):
+        return asked.known
+    if telling and telling.seldom.intersection(candidate.held) and _share_had(candidate, telling) >= _SURELY_ALL:
         return asked.known
     shared = asked.content.intersection(candidate.matched + candidate.held)
     if len(shared) != 1 or not (len(asked.content) > 1 or asked.is_specific):
@@ -480,22 +485,31 @@ def _telling(question: Question, found: Found) -> _Telling | None:
     if not found.rare:
         return None
     units = units_of(question.text)
-    identifiers = frozenset(unit.label for unit in units if unit.kind == "identifier")
     odd = question.extraordinary - question.formed
+    identifiers = frozenset(unit.label for unit in units if unit.kind == "identifier")
     strange = frozenset(unit.label for unit in units if unit.kind == "name" or unit.label in odd) - identifiers
+    seldom = frozenset(unit.label for unit in units if unit.label in question.seldom) - identifiers - strange
     few = max(1, _FEW * found.notes)
     rare = frozenset(label for label, count in found.rare.items() if count <= few or label in identifiers | strange)
     single = frozenset(label for label, count in found.rare.items() if count == 1)
-    weights = {unit.label: 1.0 + _EXTRAORDINARY * (unit.label in identifiers | strange) for unit in units}
+    weights = {unit.label: 1.0 + _EXTRAORDINARY * (unit.label in identifiers | strange | seldom) for unit in units}
     known = len((identifiers | strange) & found.rare.keys())
-    return _Telling(tuple(units), identifiers, strange, rare, single, known, weights, sum(weights.values()))
+    return _Telling(tuple(units), identifiers, strange, seldom, rare, single, known, weights, sum(weights.values()))
+
+
+def _share_had(candidate: RankCandidate, telling: _Telling) -> float:
+    """The share of what is asked about that a note has."""
+    there = {*candidate.held, *candidate.matched}
+    has = (telling.weights[unit.label] for unit in telling.units if unit.label in there or unit.terms <= there)
+    return sum(has) / telling.whole
 
 
 def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, float]:
     """The relevance that a note has at the least by the rare words that it holds, and what they add to its score.
 
     An identifier counts whatever else is asked. Other words count by how much the note has of what is asked about,
-    where words that are no ordinary ones weigh more: all of it makes it relevant, less than half makes it doubtful.
+    where words that are no ordinary ones, or seldom, weigh more: all of it makes it relevant, less than half makes it
+    doubtful, and less than three quarters where the words are only seldom.
     """
     held = telling.rare.intersection(candidate.held) if telling else frozenset()
     if telling is None or not held:
@@ -504,15 +518,15 @@ def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, 
     if named:
         share = len(named | strange) / max(1, telling.known)
         return _NAMED_FLOOR + share * (_HIGHEST_FLOOR - _NAMED_FLOOR), share
-    if not strange:
+    seldom = telling.seldom & held
+    if not strange and not seldom:
         share = sum(telling.weights[label] for label in held) / telling.whole
         return (WEAK + share * (_HIGHEST_FLOOR - WEAK), share) if share >= NEARLY_ALL else (0.0, 0.0)
-    there = {*candidate.held, *candidate.matched}
-    has = (telling.weights[unit.label] for unit in telling.units if unit.label in there or unit.terms <= there)
-    share = sum(has) / telling.whole
+    share = _share_had(candidate, telling)
     if share < _ENOUGH:
         return _DOUBTFUL * (share / _ENOUGH) ** _STEEP, 0.0
-    return WEAK + share * (_HIGHEST_FLOOR - WEAK), float(bool(strange & telling.single))
+    adds = float(bool((strange | seldom) & telling.single))
+    return (WEAK + share * (_HIGHEST_FLOOR - WEAK) if strange or share >= _SURELY_ALL else _DOUBTFUL), adds
 
 
 def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:
