@@ -14,16 +14,14 @@ nothing is asked for that could be missed, and nothing speaks against a note.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, NamedTuple, cast
 
 from holdfast.model.identifiers import (
-    GERMAN,
     OFTEN,
     TIMES,
     UNITS,
@@ -37,7 +35,7 @@ from holdfast.model.identifiers import (
 from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
-from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, query_terms, written_as_names
+from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
 SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
@@ -48,8 +46,6 @@ VALUE_WORDS: Final = frozenset(  # of questions, for values that a note gives in
 _LONGEST: Final = 1200  # characters of a note that are looked at whole
 _AROUND: Final = 400  # on each side of the question's words in a longer one
 _MOST_PLACES: Final = 6
-_SUREST: Final = 0.999  # odds are counted up to here
-_KNOWN: Final = 3  # one in so many of the other words must be known, where a name is called strange
 
 Sort = Literal["price", "figure", "frequency", "duration", "time"]
 # Of the odds are left where a note has nothing of the sort; forms that are hard to overlook in a text count more.
@@ -108,10 +104,6 @@ _YEAR = re.compile(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
 _COUNTED = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
 _YES_OR_NO = re.compile(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should|has|have|will|ist|sind|hat)\b")
 _WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
-_SPECIFIC = re.compile(
-    r"\W*(?:\w+ )?(?:who|whom|whose|when|where|how|which|wer|wo|wie|wann|welche[rsmn]?|qui|ou|quand|combien|comment"
-    r"|quel(?:le)?s?|quien|donde|cuando|cuant[oa]s?|cual)\b"
-)
 _LASTS = re.compile(
     rf"(?:\d|\b(?:{any_of(_NUMBERS)}|few|several|whole|all))[ -]?(?:\w+[ -])?"
     rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b"
@@ -333,60 +325,6 @@ class Doubt(NamedTuple):
 
     share: float
     why: str
-
-
-def never_rising(relevances: Sequence[float]) -> list[float]:
-    """Relevances of notes in their order, changed as little as is needed so that they never rise.
-
-    Order and relevance are two judgements of one thing. Where a note stands above one of more relevance, both get the
-    mean of their log odds, and so on until nothing rises (isotonic regression by pooling adjacent violators). What only
-    looks like the question loses by that, and what also stands first by all else gains (docs/measured.md).
-    """
-    blocks: list[tuple[float, int]] = []
-    for worth in relevances:
-        mean, size = _log_odds(worth), 1
-        while blocks and blocks[-1][0] < mean:
-            above, count = blocks.pop()
-            mean, size = (above * count + mean * size) / (count + size), count + size
-        blocks.append((mean, size))
-    pooled = [0.5 + 0.5 * math.tanh(mean / 2) for mean, size in blocks for _ in range(size)]
-    alone = [size == 1 for _, size in blocks for _ in range(size)]
-    return [own if is_alone else worth for own, worth, is_alone in zip(relevances, pooled, alone, strict=True)]
-
-
-def _log_odds(probability: float) -> float:
-    likely = min(max(probability, 1.0 - _SUREST), _SUREST)
-    return math.log(likely / (1.0 - likely))
-
-
-def asks_for_one_thing(question: str) -> bool:
-    """Whether it asks who, when, where, how or which, and not openly, as "what about X" does."""
-    return _SPECIFIC.match(folded(question)) is not None
-
-
-def is_strange(query: str, extraordinary: AbstractSet[str], unknown: AbstractSet[str]) -> bool:
-    """Whether the query names something that no note knows: an extraordinary word written as a name.
-
-    Not so where more extraordinary words are unknown that are not written as names, or where the notes know less than
-    a third of the other words: then it is more likely asked in another language, or with slips of the pen.
-    """
-    strangers = extraordinary & unknown
-    names = strangers & written_as_names(query)
-    others = set(query_terms(query)) - written_as_names(query)
-    return bool(names) and len(strangers) <= 2 * len(names) and 0 < len(others) <= _KNOWN * len(others - unknown)
-
-
-def named_nowhere(question: str, unknown: frozenset[str]) -> str:
-    """A name in it that no note has: an unknown word with a capital, behind the first; empty where there is none.
-
-    Not so where half of the words have a capital, or in German, where every noun has one: then it says nothing.
-    """
-    words = question.split()
-    named = [word for word in words[1:] if word[:1].isupper() and not word.isupper() and len(word) > 2]  # noqa: PLR2004
-    named = [word for word in named if not TIMES.intersection(_WORD.findall(folded(word).removesuffix("s")))]
-    if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_WORD.findall(folded(question))):
-        return ""
-    return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
 
 def sought(query: str) -> Sought | None:

@@ -24,8 +24,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
-from holdfast.model.doubts import VALUE_WORDS, asks_for_one_thing, is_strange, named_nowhere, never_rising
+from holdfast.model.doubts import VALUE_WORDS
 from holdfast.model.identifiers import NEARLY_ALL, Unit, is_content, shows_another_language, unheard_of, units_of
+from holdfast.model.intent import asks_for_one_thing, is_strange, named_nowhere
 from holdfast.model.lifecycle import LEAST_AFFINITY
 from holdfast.model.note import GLOBAL_SPACE, moment
 from holdfast.model.words import query_terms, written_as_names
@@ -120,6 +121,7 @@ FLOOR = 0.14  # below it a single note is not returned
 WEAK = 0.7  # below it a note is marked as doubtful
 _BEYOND_DOUBT, BESIDE_SURE = 0.985, 0.3  # beside a hit of the first, one below the second is left out
 LEVELLED = 32  # places whose relevances are brought into order
+_HIGHEST = 0.999  # odds are counted up to here
 _CAREFUL = (WEAK / (1 - WEAK)) / (0.55 / (1 - 0.55))  # see `careful`
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
@@ -262,6 +264,30 @@ def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
         item if item.relevance == most else item._replace(relevance=most, alone=item.relevance)
         for item, most in zip(ranked, worth, strict=True)
     ]
+
+
+def never_rising(relevances: Sequence[float]) -> list[float]:
+    """Relevances of notes in their order, changed as little as is needed so that they never rise.
+
+    Order and relevance are two judgements of one thing. Where a note stands above one of more relevance, both get the
+    mean of their log odds, and so on until nothing rises (isotonic regression by pooling adjacent violators). What only
+    looks like the question loses by that, and what also stands first by all else gains (docs/measured.md).
+    """
+    blocks: list[tuple[float, int]] = []
+    for worth in relevances:
+        mean, size = _log_odds(worth), 1
+        while blocks and blocks[-1][0] < mean:
+            above, count = blocks.pop()
+            mean, size = (above * count + mean * size) / (count + size), count + size
+        blocks.append((mean, size))
+    pooled = [0.5 + 0.5 * math.tanh(mean / 2) for mean, size in blocks for _ in range(size)]
+    alone = [size == 1 for _, size in blocks for _ in range(size)]
+    return [own if is_alone else worth for own, worth, is_alone in zip(relevances, pooled, alone, strict=True)]
+
+
+def _log_odds(probability: float) -> float:
+    likely = min(max(probability, 1.0 - _HIGHEST), _HIGHEST)
+    return math.log(likely / (1.0 - likely))
 
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
