@@ -194,7 +194,7 @@ such number, SURELY, words
 ? \bnumero de (?:serie|cuenta|compte|contrat|contrato)\b|\bplaque d'immatriculation\b|\bmatricula\b
 = \bnumbers?\b|\bnr\b|\bno\. ?\d|#\d|\bnumm?ero?\b|nummer\b|(?<![\d.,:-])(?!(?:19|20)\d\d(?!\d))\d{4,}
 = \b(?=\w*\d)(?=\w*[a-z])[\w/-]{5,}\b|\b[a-z]{1,4}-?\d{3,}\b
-= \b(?:room|gate|flight|platform|ticket|order|unit|zimmer) [a-z]?\d
+= \b(?:room|gate|flight|platform|ticket|order|unit|zimmer) [a-z]?\d|\b(?:{numbered}) (?:id|code)\b
 colour, SURELY, words
 ? \bwh(?:at|ich) colou?rs?\b|\bwhat(?:'s| is| was) the colou?r\b|\bwelche[rn]? farben?\b
 ? \bquelles? couleurs?\b|\bque color
@@ -281,11 +281,48 @@ person dad mom sister brother wife husband son daughter partner friend\w* neighb
 person bank customer\w* client department everybody everyone nobody somebody anyone children kids wir ich er sie
 person unser\w* mein\w* nous notre il elle nosotros nuestr\w+ el ella
 """
+# Kinds of numbers by what they are called, each line one; German ones as they begin a compound.
+_KINDS: Final = """
+    phone telephone mobile cell fax landline handy mobil telefon fon portable movil telefono
+    account konto compte cuenta iban
+    order bestell auftrag auftrags commande pedido
+    invoice bill rechnung rechnungs facture factura
+    customer client kunde kunden cliente
+    contract vertrag vertrags contrat contrato
+    policy insurance police policen versicherung versicherungs poliza
+    serial series serien serie
+    part article item product artikel teile produkt articulo pieza
+    batch lot chargen charge lote
+    registration plate kennzeichen immatriculation matricula
+    reference referenz aktenzeichen referencia
+    tracking shipment parcel sendung sendungs suivi seguimiento
+    passport pass ausweis passeport pasaporte
+    tax vat steuer ust fiscal
+    room zimmer raum chambre habitacion
+    flight flug vol vuelo
+    seat platz sitz siege asiento
+    member membership mitglied mitglieds membre socio
+    employee staff personnel personal badge
+    ticket case dossier fall vorgangs expediente
+    patient student matrikel
+    booking reservation confirmation buchung buchungs reservierung reservierungs reserva
+    licence license lizenz
+"""
+_KIND_OF: Final[Mapping[str, int]] = {
+    word: line for line, words in enumerate(_KINDS.split("\n")) for word in words.split()
+}
+_CALLED: Final = re.compile(  # "account number", "order no.", "Kundennummer", "invoice ID", "numero de pedido"
+    rf"\b(?:({any_of(_KIND_OF)})(?: (?:phone|security))?[- ]?(?:numbers?|nummer|numero|no|nr|ids?|code)\b"
+    rf"|(?:numero|no|nr)\.? (?:de |du |d')(?:la |el |l')?({any_of(_KIND_OF)})\b)\.?"
+)
+_VALUE: Final = r"[^\d\n.;,]{0,25}?[a-z]{0,4}[-/#]?\d[\w/-]*(?: \d[\w/-]+)*"
+_CALLED_SO: Final = re.compile(_CALLED.pattern + _VALUE)
 _WHAT: Final = (
     r"\b(?:what|which|whats|what's|tell me|give me|was ist|wie (?:ist|lautet|heisst)|welche[rsmn]?"
     r"|quel(?:le)?s?(?: est)?|cual es|que)\b[^?.!]{0,60}?"
 )
 _NAME: Final = re.compile(r"\b[A-Z][a-z\u00df-\u00ff]+\w*|\b[A-Z]{2,}\b|\b[a-z]+[A-Z]\w+")
+_NUMBERS_BY_NAME: Final = frozenset({"phone number", "such number"})
 _BESIDE: Final = 40  # characters between a name and what it is the name of
 _PARTICLE: Final = "van|von|de|da|del|di|al|el|bin|la|le"
 
@@ -295,7 +332,8 @@ class Sought:
     """What a question plainly asks for, and what it is about: months by number, years, and numbers by the word before.
 
     `past` says that it asks when something was: the date of a note of that answers. `apart` are things that it tells
-    from their like by a word of a sort ("north"), `named` by a name before them.
+    from their like by a word of a sort ("north"), `named` by a name before them. `kinds` are those of numbers that it
+    names.
     """
 
     sorts: tuple[Sort, ...] = ()
@@ -307,6 +345,7 @@ class Sought:
     apart: tuple[Apart, ...] = ()
     named: tuple[NamedThing, ...] = ()
     attributes: tuple[Attribute, ...] = ()
+    kinds: frozenset[int] = frozenset()
     head: tuple[str, ...] = ()
     question: str = ""
 
@@ -347,6 +386,7 @@ def sought(query: str) -> Sought | None:
         apart=tuple(things_apart(plain)),
         named=tuple(named_things(question, plain)),
         attributes=attributes,
+        kinds=frozenset(_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain)),
         head=() if any(each.share < UNSURELY for each in attributes) else head_of(plain),
         question=question,
     )
@@ -376,8 +416,9 @@ def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterato
         if not _has(sort, plain, is_dated=is_dated and asked.past):
             yield Doubt(LACKING[sort], f"no {sort}")
     words = frozenset(asked.words)
+    own = _own_numbers(asked, plain)
     for each in asked.attributes:
-        if not _is_told(each, text, plain, words):
+        if not _is_told(each, text, own if each.name in _NUMBERS_BY_NAME else plain, words):
             yield Doubt(each.share, f"no {each.name}")
     if (
         asked.head
@@ -423,6 +464,18 @@ def _is_told(attribute: Attribute, text: str, plain: str, words: AbstractSet[str
         case "surname":
             known = {name for name in _NAME.findall(text) if folded(name) in words}
             return any(re.search(rf"\b{re.escape(name)} (?:(?:{_PARTICLE}) )*[A-Z]", text) for name in known)
+
+
+def _own_numbers(asked: Sought, plain: str) -> str:
+    """A text without the numbers that it calls otherwise than the question does: an account number is no phone number.
+
+    Where it speaks of the kind that is asked for at all, it keeps them: "flight LH 441, booking no. 7781".
+    """
+    called = (_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain))
+    named = {*called, *(_KIND_OF.get(word) for word in _WORD.findall(plain))}
+    if not asked.kinds or not named.isdisjoint(asked.kinds):
+        return plain
+    return _CALLED_SO.sub(" ", plain)
 
 
 def _is_new(name: str, words: AbstractSet[str]) -> bool:
