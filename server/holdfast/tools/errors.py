@@ -135,7 +135,7 @@ def _nearly(name: str, free: AbstractSet[str]) -> str:
     """The one of these arguments that is nearly called so, or as others call it; empty where none or several are."""
     last = name.rpartition("_")[2].rstrip("s")
     alike = [each for each in free if each.rpartition("_")[2].rstrip("s") == last]
-    alike = alike or [each for group in _SAME if name in group for each in free.intersection(group)]
+    alike = alike or [each for group in _SAME if name in group for each in free & group]
     alike = alike or difflib.get_close_matches(name, free, n=1, cutoff=_MUCH_LIKE)
     return alike[0] if len(alike) == 1 else ""
 
