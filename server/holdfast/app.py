@@ -226,10 +226,7 @@ def _memory(
     alone: bool = True,
     local: bool = False,
 ) -> Memory:
-    """A memory on the folder of the settings.
-
-    Not `alone` in its process it takes less for itself; `local` it may read the files of the only user who asks.
-    """
+    """A memory on the settings' folder: not `alone` in its process it takes less, `local` it reads its user's files."""
     folder = _folder_for(settings, storage)
     kept_in = storage or _folder_storage(settings, folder, alone=alone)
     cache = folder.derived / "encodings.db"
