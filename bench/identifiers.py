@@ -1,12 +1,19 @@
 """Whether a question finds the note that holds its rare word, however long the note is and whatever else is asked.
 
     python bench/identifiers.py [--half A|B] [--sizes 5,24,200,10000] [--encoders none,builtin] [--seed 7] [--json OUT]
+    python bench/identifiers.py --words [--half A|B] [--sizes 24,200,2000] ...
 
 Notes are put together from DevMem's sentences; one in each store in turn holds an identifier or another word that
 stands nowhere else: 0.2 to 50 kB long, the word at its beginning, middle or end. It is asked for bare, in other
 spellings and in conversation. The halves have other shapes of words: what is tuned on A is reported on B. A row tells
 how many questions have their note first, and as a strong hit, and how many meet silence. Beside it stands the other
 side: questions about nothing stored, plain ones and ones that hold a rare word of some note by accident.
+
+With `--words` the rare word is one of a dictionary, as in "who brought marzipan to the meeting?": a sentence of
+`data/rare_words_a.txt` (or b) stands once in a note of 0.2 to 10 kB among sentences of other data, and is asked for in
+three ways, and by one of some frames. "By accident" are questions with that word about something else. Each line there
+is a word, its sentence, three questions and two accidents, in four languages; every store holds at most half as many of
+them as it has notes.
 
 The vectors of stores over 1,000 notes are those of 500 notes, used again and again: encoding takes long.
 """
@@ -32,13 +39,18 @@ from holdfast.engine.runtime import Memory
 from holdfast.index.projection import MadeVectors, NoteRow, Update, text_to_encode
 from holdfast.index.rows import FileRow
 from holdfast.model.note import Note, note_id, title_of
+from holdfast.model.words import folded
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
-DEVMEM = Path(__file__).parent / "data" / "devmem.json"
+DATA = Path(__file__).parent / "data"
+DEVMEM = DATA / "devmem.json"
 CALLER = Caller(None, "bench", "bench")
 START_MS = 1_790_000_000_000
+STEM = 6  # letters of a rare word that no other sentence has
 LENGTHS = (200, 1_000, 3_000, 10_000, 50_000)
+WORD_LENGTHS = (200, 1_000, 3_000, 10_000)
+AROUND_WORDS = ("devmem", "unsaid", "theatre_and_weather")
 ENCODED = 500
 FRAMES = (
     "{}",
@@ -51,6 +63,30 @@ FRAMES = (
 FOREIGN_FRAMES = {
     "cyrillic": ("{}", "что с {}?", "что случилось с {}"),
     "chinese": ("{}", "{}怎么样了？", "what about {}?"),
+}
+WORD_FRAMES = {
+    "A": {
+        "en": (
+            "before I call them back: what did we write down about the {}?",
+            "my colleague asks whether we had any trouble with the {} this year",
+            "I am preparing the weekly meeting, is there anything on the {} that I should mention?",
+            "what did the message say where somebody complained or asked about the {}?",
+        ),
+        "de": ("bevor ich morgen dort anrufe: was hatten wir zu {} aufgeschrieben?", "gab es Ärger wegen {}?"),
+        "fr": ("avant que je les rappelle demain : qu'avions-nous écrit sur {} ?", "un souci à propos de {} ?"),
+        "es": ("antes de que los llame mañana: ¿qué apuntamos sobre {}?", "¿hubo algún problema con {}?"),
+    },
+    "B": {
+        "en": (
+            "a visitor wants to know how things stand with the {}, what can I tell her?",
+            "where did we leave off with the {} before the summer holidays?",
+            "didn't somebody have to take care of the {}, and who was that?",
+            "I need the details on the {} for my report to the landlord",
+        ),
+        "de": ("eine Besucherin fragt nach {}, was kann ich ihr sagen?", "wie war die Abmachung mit {}?"),
+        "fr": ("une visiteuse demande où en est {}, que lui répondre ?", "quel était l'accord pour {} ?"),
+        "es": ("una visita pregunta por {}, ¿qué le digo?", "¿en qué quedó el acuerdo sobre {}?"),
+    },
 }
 NOTHING = (
     "what is 2+2?", "ok thanks", "what's next?", "now do the same for the other two", "how do I cook risotto?",
@@ -144,8 +180,8 @@ SHAPES = {
 }  # fmt: skip
 
 
-def sentences() -> list[str]:
-    notes = json.loads(DEVMEM.read_text("utf-8"))["notes"]
+def sentences(path: Path = DEVMEM) -> list[str]:
+    notes = json.loads(path.read_text("utf-8"))["notes"]
     return [part.strip() for note in notes for part in note["content"].replace("\n", ". ").split(". ") if part.strip()]
 
 
@@ -185,6 +221,51 @@ def made_world(half: str, size: int, seed: int) -> tuple[list[Note], list[Asked]
     rare = [generator.choice([w for w in generator.choice(notes).content.split() if len(w) > 5]) for _ in ACCIDENTS * 5]
     held = [Asked("by accident", text.format(word), None) for text, word in zip(ACCIDENTS * 5, rare, strict=True)]
     return notes, [*asked, *nothing, *held]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A word with the sentence that has it, questions that this answers, and others that it does not."""
+
+    language: str
+    word: str
+    sentence: str
+    asks: tuple[str, ...]
+    accidents: tuple[str, ...]
+
+
+def rare_words(half: str) -> Iterator[Said]:
+    language = ""
+    for line in (DATA / f"rare_words_{half.lower()}.txt").read_text("utf-8").splitlines():
+        if line.startswith("#"):
+            language = line[1:].strip()
+            continue
+        word, sentence, *asked = line.split(" | ")
+        yield Said(language, word, sentence, tuple(asked[:3]), tuple(asked[3:]))
+
+
+def word_worlds(half: str, size: int, seed: int) -> Iterator[tuple[list[Note], list[Asked]]]:
+    """Stores of one size that hold all rare words of a half together."""
+    generator = random.Random(f"words {half} {size} {seed}")  # noqa: S311 - made-up data
+    words = list(rare_words(half))
+    stems = tuple(folded(each.word)[:STEM] for each in words)
+    around = [text for name in AROUND_WORDS for text in sentences(DATA / f"{name}.json")]
+    around = [text for text in around if not any(stem in folded(text) for stem in stems)]
+    generator.shuffle(words)
+    for first in range(0, len(words), size // 2):
+        notes, asked = [], []
+        for said in words[first : first + size // 2]:
+            length = generator.choice(WORD_LENGTHS)
+            parts = of_length(generator, around, length - len(said.sentence))
+            parts.insert(generator.choice((0, len(parts) // 2, len(parts))), said.sentence)
+            notes.append(noted(len(notes), ". ".join(parts) + "."))
+            kind = f"{length / 1000:g} kB" if said.language == "en" else said.language
+            framed = generator.choice(WORD_FRAMES[half][said.language]).format(said.word)
+            asked += [Asked(kind, text, notes[-1].id) for text in (*said.asks, framed)]
+            asked += [Asked("by accident", text, None) for text in said.accidents]
+        while len(notes) < size:
+            notes.append(noted(len(notes), ". ".join(of_length(generator, around, generator.randint(80, 400)))))
+        yield notes, asked + [Asked("nothing stored", text, None) for text in NOTHING]
 
 
 def noted(number: int, content: str) -> Note:
@@ -256,8 +337,22 @@ async def answered(
     return {kind: Row(**{name: told[name] for name in Row.__slots__}) for kind, told in counts.items()}
 
 
+def in_store(encoder: str, notes: Sequence[Note], asked: Sequence[Asked], *, tell: bool) -> dict[str, Row]:
+    with TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        return anyio.run(lambda: answered(Path(folder), encoder, notes, asked, tell=tell))
+
+
+def together(stores: Sequence[dict[str, Row]]) -> dict[str, Row]:
+    """The counts of several stores as if they were one."""
+    found: dict[str, Row] = {}
+    for kind, row in (item for rows in stores for item in rows.items()):
+        before = found.get(kind, Row(0, 0, 0, 0, 0))
+        found[kind] = Row(*(getattr(before, name) + getattr(row, name) for name in Row.__slots__))
+    return found
+
+
 def report(rows: dict[str, Row]) -> None:
-    for kind, row in rows.items():
+    for kind, row in sorted(rows.items()):
         if row.any_strong or row.first or kind not in ("nothing stored", "by accident"):
             told = f"hits@1 {row.first / row.asked:.3f}  strong {row.strong / row.asked:.3f}"
         if kind in ("nothing stored", "by accident"):
@@ -268,7 +363,8 @@ def report(rows: dict[str, Row]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", default="B", choices=sorted(SHAPES))
-    parser.add_argument("--sizes", default="5,24,200,10000")
+    parser.add_argument("--words", action="store_true", help="ask for words of a dictionary in a sentence")
+    parser.add_argument("--sizes")
     parser.add_argument("--encoders", default="none,builtin")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--failures", action="store_true", help="print every question that fails")
@@ -276,11 +372,12 @@ def main() -> int:
     options = parser.parse_args()
     configure_logs("error")
     whole: dict[str, dict[str, Row]] = {}
-    for size in map(int, options.sizes.split(",")):
-        notes, asked = made_world(options.half, size, options.seed)
+    sizes = options.sizes or ("24,200,2000" if options.words else "5,24,200,10000")
+    for size in map(int, sizes.split(",")):
+        made = word_worlds if options.words else lambda *given: [made_world(*given)]
+        worlds = list(made(options.half, size, options.seed))
         for encoder in options.encoders.split(","):
-            with TemporaryDirectory(prefix="holdfast-bench-") as folder:
-                rows = anyio.run(lambda: answered(Path(folder), encoder, notes, asked, tell=options.failures))  # noqa: B023 - run at once
+            rows = together([in_store(encoder, *world, tell=options.failures) for world in worlds])
             print(f"{size:,} notes, encoder {encoder}, half {options.half}", flush=True)
             report(rows)
             whole[f"{size} {encoder}"] = rows

@@ -24,7 +24,7 @@ from holdfast.encode.provider import (
 )
 from holdfast.encode.services import look_around, provider_beside, provider_for
 from holdfast.encode.services import provider_of as _provider
-from holdfast.encode.wordpiece import is_ordinary
+from holdfast.encode.wordpiece import is_common, is_ordinary
 from holdfast.engine.jobs.daily import JOBS, JobRunner
 from holdfast.engine.ports import (
     Feed,
@@ -226,10 +226,7 @@ def _memory(
     alone: bool = True,
     local: bool = False,
 ) -> Memory:
-    """A memory on the folder of the settings.
-
-    Not `alone` in its process it takes less for itself; `local` it may read the files of the only user who asks.
-    """
+    """A memory on the settings' folder: not `alone` in its process it takes less, `local` it reads its user's files."""
     folder = _folder_for(settings, storage)
     kept_in = storage or _folder_storage(settings, folder, alone=alone)
     cache = folder.derived / "encodings.db"
@@ -247,6 +244,7 @@ def _memory(
             new_id=new_note_id,
             redact=redact,
             is_ordinary=is_ordinary,
+            is_common=is_common,
             secrets=settings.secrets,
             asked_at=settings.now,
             events=events or EventBus(now),

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from holdfast.encode.wordpiece import is_ordinary
+from holdfast.encode.wordpiece import is_common, is_ordinary
 from holdfast.engine.presence.entries import (
     COMPACTIONS,
     FRAME_TOKENS,
@@ -59,7 +59,7 @@ from holdfast.index.current import (
 from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
 from holdfast.index.spelling import respelt
 from holdfast.model.doubts import against, sought
-from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips
+from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
 from holdfast.model.lifecycle import standing as belief_standing
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note
 from holdfast.model.now import read_now
@@ -260,8 +260,9 @@ def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most:
     odd = [*may_be_joined(asking.prompt), *may_be_slips(asking.prompt, strange - formed)]
     slips = respelt(connection, odd)
     prompt, strange = corrected(asking.prompt, slips), strange - slips.keys()
-    found = found_by_words(connection, prompt, asking.now, strange)
-    question = Question(prompt, asking.space, extraordinary=strange, formed=formed)
+    seldom = seldom_of(query_terms(prompt), is_common)
+    found = found_by_words(connection, prompt, asking.now, strange | seldom)
+    question = Question(prompt, asking.space, extraordinary=strange, formed=formed, seldom=seldom)
     ranked = [item for item in rank(found, question) if item.candidate.id != SELF_ID][:LEVELLED]
     notes = indexed(connection, [item.candidate.id for item in ranked])
     fitting = levelled(_doubted(prompt, ranked, notes))

@@ -140,3 +140,25 @@ async def test_an_argument_that_a_tool_does_not_have_is_named_where_its_name_is_
         told = await admin.refused("recall", query="a", **{odd: 3})
         assert "there is an argument that this tool does not have" in told
         assert odd not in told
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "meant"),
+    [
+        ("mark_outdated", {"id": "mem_1", "reason": "gone"}, "node_id"),
+        ("recall_node", {"memory_id": "mem_1"}, "node_id"),
+        ("remember", {"text": "A buoy."}, "content"),
+        ("remember", {"content": "A buoy.", "tag": ["sea"]}, "tags"),
+        ("recall", {"q": "a"}, "query"),
+        ("recall", {"querry": "a"}, "query"),
+        ("recall", {"query": "a", "max_results": 3}, "limit"),
+    ],
+)
+async def test_an_argument_that_is_nearly_one_of_the_tools_is_told_the_right_one(
+    admin: Admin, tool: str, given: dict[str, object], meant: str
+) -> None:
+    assert f"that this tool does not have (use {meant})" in await admin.refused(tool, **given)
+
+
+async def test_what_is_like_no_argument_leads_to_the_schema(admin: Admin) -> None:
+    assert "(see its input schema)" in await admin.refused("recall", query="a", zanzibar=3)

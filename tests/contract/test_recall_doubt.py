@@ -272,7 +272,45 @@ def test_what_lacks_the_attribute_that_is_asked_for_is_doubtful(
         ("when is Edda's birthday?", "Edda turns forty on 3 May."),
         ("what did Rolf get for Edda's birthday?", "Rolf bought a shawl for Edda."),
         ("when may the kiln be lit?", "The kiln may only be lit once the sweep has been there."),
+        ("what is Edda's phone number?", "Edda's office number is 0351 4481, her account number 4821-7733-09."),
+        ("which flight number has Edda?", "Edda takes flight LH 441, booking number 77812."),
+        ("wie lautet unsere Kundennummer?", "Kundennummer 88123, Rechnungsnummer 2024-7."),
+        ("what is the invoice number of the warper?", "The invoice ID of the warper is 55-1022."),
     ],
 )
 def test_what_may_tell_the_attribute_in_other_words_is_not_doubted(asked: str, stored: str) -> None:
     assert doubt_of(asked, told(stored)) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "stored", "missing"),
+    [
+        ("what is Edda's phone number?", "Edda pays for yarn; her account number is 4821-7733-09.", "phone number"),
+        ("what is Edda's phone number?", "Edda's invoice ID is 4471-2231.", "phone number"),
+        ("what is the order number of the warper?", "The warper, serial no. 88-21-7731, is here.", "such number"),
+        ("wie ist die Telefonnummer von Edda?", "Edda hat die Kundennummer 4821773.", "phone number"),
+        ("quel est le numéro de compte d'Edda ?", "Edda : numéro de commande 4821773.", "such number"),
+        ("¿cuál es el número de teléfono de Edda?", "Edda tiene el número de cliente 4821773.", "phone number"),
+    ],
+)
+def test_a_number_that_a_note_calls_otherwise_is_not_the_one_that_is_asked_for(
+    asked: str, stored: str, missing: str
+) -> None:
+    assert doubt_of(asked, told(stored)) == f"no {missing}"
+
+
+def test_a_seldom_word_that_is_nearly_all_that_is_asked_for_makes_a_note_strong_however_far_its_meaning_is() -> None:
+    found = Found((candidate(coverage=0.3, z=0.2, held=("ladder",)),), frozenset(), {"ladder": 1}, 200)
+    (asked_alone,) = rank(found, Question("whose ladder is that?", seldom=frozenset({"ladder"})))
+    (as_common,) = rank(found, Question("whose ladder is that?"))
+    assert not asked_alone.weak
+    assert as_common.weak
+
+
+def test_a_seldom_word_among_others_that_the_note_has_not_leads_to_it_as_a_weak_hit() -> None:
+    far = candidate(coverage=0.2, z=0.2, held=("ladder",))
+    near = candidate(coverage=0.2, z=3.0)._replace(id="mem_2")
+    question = Question("is the ladder safe?", seldom=frozenset({"ladder"}))
+    first, second = rank(Found((near, far), frozenset(), {"ladder": 1}, 200), question)
+    assert (first.candidate, second.candidate) == (far, near)
+    assert first.weak

@@ -288,6 +288,10 @@ RATES = (
     ("2026-07-02", "We raised the API rate limit to 300 requests per minute."),
     ("2026-10-02", "The API rate limit is 800 requests per minute now."),
 )
+PARKING = (
+    ("2026-02-05", "Le parking coûte 60 euros par mois."),
+    ("2026-08-05", "Le parking a été augmenté à 75 euros par mois."),
+)
 SHIFTS = (("2026-01-06", "Paula runs the night shift."), ("2026-05-06", "Omar runs the night shift since Paula left."))
 
 
@@ -298,6 +302,8 @@ SHIFTS = (("2026-01-06", "Paula runs the night shift."), ("2026-05-06", "Omar ru
         (RATES, "what was the API rate limit before the change?", 1),
         (RATES, "what is the API rate limit?", 2),
         (SHIFTS, "who ran the night shift before Paula left?", 0),
+        (PARKING, "combien coûtait le parking avant l'augmentation ?", 0),
+        (PARKING, "combien coûte le parking ?", 1),
         (SHIFTS, "who runs the night shift?", 1),
     ],
 )

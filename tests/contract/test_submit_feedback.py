@@ -13,7 +13,8 @@ from typing import Any
 import anyio
 import pytest
 
-from holdfast.model.ranking import BOUND, GATE
+from holdfast.model.lifecycle import BOUND
+from holdfast.model.ranking import GATE
 from served import NAME_WITHIN, SELF, Agent, Answer, Clock, kept_in, made_up_secret, serving
 from storages import ROWS
 from worlds import PATIENCE, call

@@ -9,21 +9,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from holdfast.model.ranking import (
+from holdfast.model.lifecycle import (
     BOUND,
     FORGOTTEN_DAYS,
     HALF_LIFE_DAYS,
     IMPLICIT,
-    Found,
-    Question,
-    RankCandidate,
     Signal,
     affinity,
     by_meaning,
     by_words,
-    gated,
-    rank,
 )
+from holdfast.model.ranking import Found, Question, RankCandidate, gated, rank
 from holdfast.model.words import question_key
 
 NOW = "2026-11-20T12:00:00Z"

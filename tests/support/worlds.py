@@ -19,7 +19,7 @@ import holdfast.app
 import processes
 from holdfast.app import new_change_id, new_note_id, now
 from holdfast.encode.provider import KeptEncoders, VectorSet
-from holdfast.encode.wordpiece import is_ordinary
+from holdfast.encode.wordpiece import is_common, is_ordinary
 from holdfast.engine.agent.browse import Node, recall_node
 from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.agent.remember import Outcome, Remember, remember
@@ -70,6 +70,7 @@ def memory_on(
             new_id=new_note_id,
             redact=redact,
             is_ordinary=is_ordinary,
+            is_common=is_common,
             beside=beside,
             kept=kept,
         )

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.doubts import never_rising
 from holdfast.model.note import NOTE_TYPES, instant
 from holdfast.model.omi import MEMORY_TYPES, final_score, memory_type, note_types, recency
+from holdfast.model.ranking import never_rising
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 FRACTIONS = st.floats(0.0, 1.0)

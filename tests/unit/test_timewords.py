@@ -327,6 +327,14 @@ def test_the_surest_expression_counts() -> None:
         ("latency since the upgrade", "the upgrade", "since", False),
         ("during the outage?", "the outage", "during", False),
         ("vor dem Umzug", "dem Umzug", "before", True),
+        ("what was the rent before they increased it?", "increased", "before", True),
+        ("what was the limit before they cut it?", "cut", "before", True),
+        ("wie hoch war der Beitrag vor der Erhöhung?", "der Erhöhung", "before", True),
+        ("wie hoch war der Beitrag, bevor er erhöht wurde?", "erhöht", "before", True),
+        ("quel était le loyer avant l'augmentation ?", "l'augmentation", "before", True),
+        ("combien coûtait le loyer avant qu'ils l'augmentent ?", "l'augmentent", "before", True),
+        ("¿cuánto era la cuota antes de la subida?", "la subida", "before", True),
+        ("¿cuánto costaba antes de que la subieran?", "subieran", "before", True),
         ("pendant la migration", "la migration", "during", False),
     ],
 )
@@ -334,6 +342,19 @@ def test_what_is_no_date_is_an_event_to_look_up(query: str, event: str, relation
     found = reading(query)
     assert (found.event, found.relation, found.past, found.strict) == (event, relation, past, False)
     assert found.after is found.before is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what should I check before they cut it?",
+        "was prüfe ich, bevor ich es freigebe?",
+        "que vérifier avant qu'on publie ?",
+        "¿qué reviso antes de que lo suban?",
+    ],
+)
+def test_a_step_before_one_that_is_yet_to_be_is_no_time(query: str) -> None:
+    assert read_time(query, ASKED) is None
 
 
 def test_a_month_bounds_the_event_that_it_stands_with() -> None:

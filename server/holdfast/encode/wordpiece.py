@@ -6,6 +6,7 @@ pieces of the vocabulary. Unlike it, markers such as `[SEP]` inside a text are p
 must not be able to steer the model.
 
 A word that the vocabulary has whole is ordinary; the rest are names, terms of a trade, other languages or mistakes.
+Its words stand in it by how often they were met, so those before some place in it are common.
 """
 
 from __future__ import annotations
@@ -31,10 +32,19 @@ def is_ordinary(word: str) -> bool:
     return word.isdecimal() or word in _whole_words()
 
 
+def is_common(word: str) -> bool:
+    """Whether a word in lower case is one of the most used: "plan" and "server" are, "ladder" and "dentist" are not.
+
+    Raises:
+        StorageError: the packaged vocabulary cannot be read just now.
+    """
+    return word.isdecimal() or word in _whole_words(COMMON)
+
+
 @functools.cache
-def _whole_words() -> frozenset[str]:
+def _whole_words(before: int | None = None) -> frozenset[str]:
     try:
-        entries = VOCABULARY.read_text("utf-8").split("\n")
+        entries = VOCABULARY.read_text("utf-8").split("\n")[:before]
     except OSError as error:
         raise StorageError(
             f"Holdfast's own files cannot be read: {error.strerror}.", "Try again, or reinstall."
@@ -44,6 +54,7 @@ def _whole_words() -> frozenset[str]:
 
 VOCABULARY: Final = Path(__file__).with_name("vocab.txt")
 
+COMMON: Final = 8_000  # places of the vocabulary, of which the first two thousand are signs
 UNKNOWN: Final = "[UNK]"
 START: Final = "[CLS]"
 END: Final = "[SEP]"

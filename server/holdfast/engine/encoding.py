@@ -24,8 +24,9 @@ from holdfast.index.projection import MadeVectors, Update, text_to_encode
 from holdfast.index.recalls import QuestionVector
 from holdfast.index.rows import PendingVector, SetRow
 from holdfast.index.view import IndexView
+from holdfast.model.lifecycle import FORGOTTEN_DAYS
 from holdfast.model.note import instant
-from holdfast.model.ranking import FORGOTTEN_DAYS, QueryVector
+from holdfast.model.ranking import QueryVector
 
 BRIEF_SECONDS = 1.0  # how long a provider is waited for by what only looks
 

@@ -252,9 +252,10 @@ class Ports:
     `keeper` makes what keeps the index equal to the store; it is given these ports, and a way to wait until nobody uses
     the index.
     `encoder` is None where the settings ask for none. `redact` replaces secrets in a text that is to be stored.
-    `is_ordinary` knows a common English word in lower case. `asked_at` is when "yesterday" in a question counts from,
-    where that is not the time now: tests and benches ask about what was stored long ago. `events` tells those in this
-    process who want to know what happens. `vault` is None where the storage keeps no backups.
+    `is_ordinary` knows an ordinary English word in lower case, `is_common` one of the most used. `asked_at` is when
+    "yesterday" in a question counts from, where that is not the time now: tests and benches ask about what was stored
+    long ago. `events` tells those in this process who want to know what happens. `vault` is None where the storage
+    keeps no backups.
     `fleet` is None where one server has the memory for itself, or shares all of it as files.
     `beside` encodes into a second set for what `encoder` cannot read; None where the settings ask for none.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
@@ -281,6 +282,7 @@ class Ports:
     new_id: Callable[[], str]
     redact: Callable[[str], Redaction]
     is_ordinary: Callable[[str], bool]
+    is_common: Callable[[str], bool]
     secrets: SecretsMode = "redact"
     asked_at: datetime | None = None
     events: EventBus = field(default_factory=EventBus)

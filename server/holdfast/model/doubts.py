@@ -14,16 +14,14 @@ nothing is asked for that could be missed, and nothing speaks against a note.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, NamedTuple, cast
 
 from holdfast.model.identifiers import (
-    GERMAN,
     OFTEN,
     TIMES,
     UNITS,
@@ -37,7 +35,7 @@ from holdfast.model.identifiers import (
 from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
-from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, query_terms, written_as_names
+from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
 SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
@@ -48,8 +46,6 @@ VALUE_WORDS: Final = frozenset(  # of questions, for values that a note gives in
 _LONGEST: Final = 1200  # characters of a note that are looked at whole
 _AROUND: Final = 400  # on each side of the question's words in a longer one
 _MOST_PLACES: Final = 6
-_SUREST: Final = 0.999  # odds are counted up to here
-_KNOWN: Final = 3  # one in so many of the other words must be known, where a name is called strange
 
 Sort = Literal["price", "figure", "frequency", "duration", "time"]
 # Of the odds are left where a note has nothing of the sort; forms that are hard to overlook in a text count more.
@@ -108,10 +104,6 @@ _YEAR = re.compile(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
 _COUNTED = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
 _YES_OR_NO = re.compile(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should|has|have|will|ist|sind|hat)\b")
 _WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
-_SPECIFIC = re.compile(
-    r"\W*(?:\w+ )?(?:who|whom|whose|when|where|how|which|wer|wo|wie|wann|welche[rsmn]?|qui|ou|quand|combien|comment"
-    r"|quel(?:le)?s?|quien|donde|cuando|cuant[oa]s?|cual)\b"
-)
 _LASTS = re.compile(
     rf"(?:\d|\b(?:{any_of(_NUMBERS)}|few|several|whole|all))[ -]?(?:\w+[ -])?"
     rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b"
@@ -202,7 +194,7 @@ such number, SURELY, words
 ? \bnumero de (?:serie|cuenta|compte|contrat|contrato)\b|\bplaque d'immatriculation\b|\bmatricula\b
 = \bnumbers?\b|\bnr\b|\bno\. ?\d|#\d|\bnumm?ero?\b|nummer\b|(?<![\d.,:-])(?!(?:19|20)\d\d(?!\d))\d{4,}
 = \b(?=\w*\d)(?=\w*[a-z])[\w/-]{5,}\b|\b[a-z]{1,4}-?\d{3,}\b
-= \b(?:room|gate|flight|platform|ticket|order|unit|zimmer) [a-z]?\d
+= \b(?:room|gate|flight|platform|ticket|order|unit|zimmer) [a-z]?\d|\b(?:{numbered}) (?:id|code)\b
 colour, SURELY, words
 ? \bwh(?:at|ich) colou?rs?\b|\bwhat(?:'s| is| was) the colou?r\b|\bwelche[rn]? farben?\b
 ? \bquelles? couleurs?\b|\bque color
@@ -289,11 +281,48 @@ person dad mom sister brother wife husband son daughter partner friend\w* neighb
 person bank customer\w* client department everybody everyone nobody somebody anyone children kids wir ich er sie
 person unser\w* mein\w* nous notre il elle nosotros nuestr\w+ el ella
 """
+# Kinds of numbers by what they are called, each line one; German ones as they begin a compound.
+_KINDS: Final = """
+    phone telephone mobile cell fax landline handy mobil telefon fon portable movil telefono
+    account konto compte cuenta iban
+    order bestell auftrag auftrags commande pedido
+    invoice bill rechnung rechnungs facture factura
+    customer client kunde kunden cliente
+    contract vertrag vertrags contrat contrato
+    policy insurance police policen versicherung versicherungs poliza
+    serial series serien serie
+    part article item product artikel teile produkt articulo pieza
+    batch lot chargen charge lote
+    registration plate kennzeichen immatriculation matricula
+    reference referenz aktenzeichen referencia
+    tracking shipment parcel sendung sendungs suivi seguimiento
+    passport pass ausweis passeport pasaporte
+    tax vat steuer ust fiscal
+    room zimmer raum chambre habitacion
+    flight flug vol vuelo
+    seat platz sitz siege asiento
+    member membership mitglied mitglieds membre socio
+    employee staff personnel personal badge
+    ticket case dossier fall vorgangs expediente
+    patient student matrikel
+    booking reservation confirmation buchung buchungs reservierung reservierungs reserva
+    licence license lizenz
+"""
+_KIND_OF: Final[Mapping[str, int]] = {
+    word: line for line, words in enumerate(_KINDS.split("\n")) for word in words.split()
+}
+_CALLED: Final = re.compile(  # "account number", "order no.", "Kundennummer", "invoice ID", "numero de pedido"
+    rf"\b(?:({any_of(_KIND_OF)})(?: (?:phone|security))?[- ]?(?:numbers?|nummer|numero|no|nr|ids?|code)\b"
+    rf"|(?:numero|no|nr)\.? (?:de |du |d')(?:la |el |l')?({any_of(_KIND_OF)})\b)\.?"
+)
+_VALUE: Final = r"[^\d\n.;,]{0,25}?[a-z]{0,4}[-/#]?\d[\w/-]*(?: \d[\w/-]+)*"
+_CALLED_SO: Final = re.compile(_CALLED.pattern + _VALUE)
 _WHAT: Final = (
     r"\b(?:what|which|whats|what's|tell me|give me|was ist|wie (?:ist|lautet|heisst)|welche[rsmn]?"
     r"|quel(?:le)?s?(?: est)?|cual es|que)\b[^?.!]{0,60}?"
 )
 _NAME: Final = re.compile(r"\b[A-Z][a-z\u00df-\u00ff]+\w*|\b[A-Z]{2,}\b|\b[a-z]+[A-Z]\w+")
+_NUMBERS_BY_NAME: Final = frozenset({"phone number", "such number"})
 _BESIDE: Final = 40  # characters between a name and what it is the name of
 _PARTICLE: Final = "van|von|de|da|del|di|al|el|bin|la|le"
 
@@ -303,7 +332,8 @@ class Sought:
     """What a question plainly asks for, and what it is about: months by number, years, and numbers by the word before.
 
     `past` says that it asks when something was: the date of a note of that answers. `apart` are things that it tells
-    from their like by a word of a sort ("north"), `named` by a name before them.
+    from their like by a word of a sort ("north"), `named` by a name before them. `kinds` are those of numbers that it
+    names.
     """
 
     sorts: tuple[Sort, ...] = ()
@@ -315,6 +345,7 @@ class Sought:
     apart: tuple[Apart, ...] = ()
     named: tuple[NamedThing, ...] = ()
     attributes: tuple[Attribute, ...] = ()
+    kinds: frozenset[int] = frozenset()
     head: tuple[str, ...] = ()
     question: str = ""
 
@@ -333,60 +364,6 @@ class Doubt(NamedTuple):
 
     share: float
     why: str
-
-
-def never_rising(relevances: Sequence[float]) -> list[float]:
-    """Relevances of notes in their order, changed as little as is needed so that they never rise.
-
-    Order and relevance are two judgements of one thing. Where a note stands above one of more relevance, both get the
-    mean of their log odds, and so on until nothing rises (isotonic regression by pooling adjacent violators). What only
-    looks like the question loses by that, and what also stands first by all else gains (docs/measured.md).
-    """
-    blocks: list[tuple[float, int]] = []
-    for worth in relevances:
-        mean, size = _log_odds(worth), 1
-        while blocks and blocks[-1][0] < mean:
-            above, count = blocks.pop()
-            mean, size = (above * count + mean * size) / (count + size), count + size
-        blocks.append((mean, size))
-    pooled = [0.5 + 0.5 * math.tanh(mean / 2) for mean, size in blocks for _ in range(size)]
-    alone = [size == 1 for _, size in blocks for _ in range(size)]
-    return [own if is_alone else worth for own, worth, is_alone in zip(relevances, pooled, alone, strict=True)]
-
-
-def _log_odds(probability: float) -> float:
-    likely = min(max(probability, 1.0 - _SUREST), _SUREST)
-    return math.log(likely / (1.0 - likely))
-
-
-def asks_for_one_thing(question: str) -> bool:
-    """Whether it asks who, when, where, how or which, and not openly, as "what about X" does."""
-    return _SPECIFIC.match(folded(question)) is not None
-
-
-def is_strange(query: str, extraordinary: AbstractSet[str], unknown: AbstractSet[str]) -> bool:
-    """Whether the query names something that no note knows: an extraordinary word written as a name.
-
-    Not so where more extraordinary words are unknown that are not written as names, or where the notes know less than
-    a third of the other words: then it is more likely asked in another language, or with slips of the pen.
-    """
-    strangers = extraordinary & unknown
-    names = strangers & written_as_names(query)
-    others = set(query_terms(query)) - written_as_names(query)
-    return bool(names) and len(strangers) <= 2 * len(names) and 0 < len(others) <= _KNOWN * len(others - unknown)
-
-
-def named_nowhere(question: str, unknown: frozenset[str]) -> str:
-    """A name in it that no note has: an unknown word with a capital, behind the first; empty where there is none.
-
-    Not so where half of the words have a capital, or in German, where every noun has one: then it says nothing.
-    """
-    words = question.split()
-    named = [word for word in words[1:] if word[:1].isupper() and not word.isupper() and len(word) > 2]  # noqa: PLR2004
-    named = [word for word in named if not TIMES.intersection(_WORD.findall(folded(word).removesuffix("s")))]
-    if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_WORD.findall(folded(question))):
-        return ""
-    return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
 
 def sought(query: str) -> Sought | None:
@@ -409,6 +386,7 @@ def sought(query: str) -> Sought | None:
         apart=tuple(things_apart(plain)),
         named=tuple(named_things(question, plain)),
         attributes=attributes,
+        kinds=frozenset(_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain)),
         head=() if any(each.share < UNSURELY for each in attributes) else head_of(plain),
         question=question,
     )
@@ -438,8 +416,9 @@ def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterato
         if not _has(sort, plain, is_dated=is_dated and asked.past):
             yield Doubt(LACKING[sort], f"no {sort}")
     words = frozenset(asked.words)
+    own = _own_numbers(asked, plain)
     for each in asked.attributes:
-        if not _is_told(each, text, plain, words):
+        if not _is_told(each, text, own if each.name in _NUMBERS_BY_NAME else plain, words):
             yield Doubt(each.share, f"no {each.name}")
     if (
         asked.head
@@ -485,6 +464,18 @@ def _is_told(attribute: Attribute, text: str, plain: str, words: AbstractSet[str
         case "surname":
             known = {name for name in _NAME.findall(text) if folded(name) in words}
             return any(re.search(rf"\b{re.escape(name)} (?:(?:{_PARTICLE}) )*[A-Z]", text) for name in known)
+
+
+def _own_numbers(asked: Sought, plain: str) -> str:
+    """A text without the numbers that it calls otherwise than the question does: an account number is no phone number.
+
+    Where it speaks of the kind that is asked for at all, it keeps them: "flight LH 441, booking no. 7781".
+    """
+    called = (_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain))
+    named = {*called, *(_KIND_OF.get(word) for word in _WORD.findall(plain))}
+    if not asked.kinds or not named.isdisjoint(asked.kinds):
+        return plain
+    return _CALLED_SO.sub(" ", plain)
 
 
 def _is_new(name: str, words: AbstractSet[str]) -> bool:

@@ -44,6 +44,7 @@ _ENGLISH = """
     taken talk talking thanks thank think thought time times today together took topic tried try trying
     understand us use using usually want wanted wants way ways well went whatever whether wonder
     wondering word words yes yesterday yet
+    agree agreed asks mention mentions trouble whose wrong
 """
 _GERMAN = """
     aber alle alles als also am an auch auf aus bei beim bin bis bitte damit dann das dass davon dazu dein dem den denn
@@ -55,6 +56,7 @@ _GERMAN = """
     vom von vor waren warum was weiss weisst wegen weil welche welcher welches wenn wer werden wie wieder wir wird
     wann wem wen wessen wieso weshalb wieviel wobei wofur woher wohin womit worauf woruber wovon wozu
     wo woran worum wurde wurden zu zuletzt zum zur zwischen
+    abgemacht arger aufgeschrieben erwahnt erwahnten gab notiert notierten problem probleme schrieb schrieben vereinbart
 """
 _FRENCH = """
     alors apres arrive arrivee au aussi aux avait avec avez avoir bien ca cela ces cet cette chose comme comment dans de
@@ -63,6 +65,7 @@ _FRENCH = """
     parler passe peux pourquoi quand que quel quelle quelles quels quelque quoi rappelle rappelles reste
     combien lequel laquelle lesquels lesquelles
     sa sais sait ses si sont suite sujet sur ta te tes toi tout toute tu un une vers voir vos votre vous
+    avions convenu ecrit ecrivait note notee notees notes probleme problemes souci soucis
 """
 _SPANISH_PORTUGUESE_ITALIAN = """
     adonde cuales cuanta cuantas cuanto cuantos donde dove onde quale quali quanta quante quanti quanto quienes
@@ -76,6 +79,8 @@ _SPANISH_PORTUGUESE_ITALIAN = """
     podes qual quale quando que quello quem questa questo quien quieres resto ricorda ricordi riguardo sabe sabes sai
     se ser si sido sobre sono sta stata stato su sua sucedio successo sul sulla suo tambem tambien te tem tema
     tenemos ti tiene tu tudo tuo tutto um uma un una uno va vai voce voi y ya yo
+    acordamos anotamos apuntado apuntamos apunte dijeron dijimos escribimos escrito hubo problema
+    problemas quedamos quedo
 """
 _DUTCH_NORDIC_POLISH_TURKISH = """
     hoeveel wanneer welk hvorfor hvilken hvornar varfor vilken ile ilu nerede
@@ -263,6 +268,11 @@ def is_formed(word: str, is_ordinary: Callable[[str], bool]) -> bool:
         and (tail in _WORD_ENDINGS or (len(tail) > 2 and len(word) > _SHORTEST_OF_TWO and is_ordinary(tail)))  # noqa: PLR2004
         for head, tail in splits
     )
+
+
+def seldom_of(terms: Sequence[str], is_common: Callable[[str], bool]) -> frozenset[str]:
+    """Those of a question's terms that are none of the most used words, nor made of such."""
+    return frozenset(term for term in terms if not is_common(term) and not is_formed(term, is_common))
 
 
 def _is_unspaced(term: str) -> bool:

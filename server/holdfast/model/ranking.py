@@ -12,24 +12,22 @@ named are best told apart by words; of notes that stand alone meaning tells more
 dialogue (bench/ablation.py). Relevance is a calibrated probability of another kind: it says how good a hit is, whatever
 else was found, and only it decides what is returned and what is marked as weak.
 
-    affinity = 0.15 tanh( sum over signals of  signal * weight * similarity * 2^(-age / 30 days) )
-
-is what feedback does to the order: weight 1 for what somebody said, 0.5 for what an agent inferred. It is no part of
-relevance, so it hides nothing and shows nothing that was not there. The bound and the half-life are Ormah's; the sum
-replaces its mean, so that repeated signals count for more than one and never for more than the bound.
+What feedback does to the order (`affinity`) is no part of relevance, so it hides nothing and shows nothing that was not
+there.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
-from holdfast.model.doubts import VALUE_WORDS, asks_for_one_thing, is_strange, named_nowhere, never_rising
+from holdfast.model.doubts import VALUE_WORDS
 from holdfast.model.identifiers import NEARLY_ALL, Unit, is_content, shows_another_language, unheard_of, units_of
+from holdfast.model.intent import asks_for_one_thing, is_strange, named_nowhere
+from holdfast.model.lifecycle import LEAST_AFFINITY
 from holdfast.model.note import GLOBAL_SPACE, moment
 from holdfast.model.words import query_terms, written_as_names
 
@@ -117,78 +115,19 @@ class QueryVector:
     is_second: bool = False
 
 
-BOUND = 0.15
-HALF_LIFE_DAYS = 30.0
-FORGOTTEN_DAYS = 300.0  # a thousandth is left of a signal this old: it no longer counts
-EXPLICIT, IMPLICIT = 1.0, 0.5
-LEAST_AFFINITY = 0.01  # an affinity smaller than this is not worth a word
-
-# Calibrated with the embedded encoder on the questions of a coding assistant's memory: of 6,000 pairs that need
-# different notes of one project one in a thousand comes above NEAR (a cosine of 0.55); rewordings reach 0.7 to 0.95.
-_NEAR, _SAME = 0.5, 0.9
-_FEW_WORDS, _MOST_WORDS = 0.4, 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """One signal on a note: `signal` is 1 or -1, `similarity` in 0..1 says how like now's question its own is."""
-
-    question: str
-    signal: int
-    explicit: bool
-    age_days: float
-    similarity: float
-
-
-def affinity(signals: Iterable[Signal]) -> float:
-    """A note's affinity for a question, within -BOUND..BOUND; 0 without signals.
-
-    What somebody said about a question overrides what was inferred about the same one. An age below zero, from a
-    clock that went back, counts as none.
-    """
-    given = [item for item in signals if item.age_days <= FORGOTTEN_DAYS]
-    said = {item.question for item in given if item.explicit}
-    total = sum(_weight(item) for item in given if item.explicit or item.question not in said)
-    return BOUND * math.tanh(total)
-
-
-def by_meaning(cosine: float, background: float) -> float:
-    """Similarity in 0..1 of two questions by their vectors' cosine.
-
-    Linear in how far the cosine is on the way from `background`, which unrelated texts have in this vector set, to 1:
-    0 up to half of the way, 1 from nine tenths on.
-    """
-    way = (cosine - background) / (1.0 - background) if background < 1.0 else 0.0
-    return _ramp(way, _NEAR, _SAME)
-
-
-def by_words(asked: AbstractSet[str], other: AbstractSet[str], weights: Mapping[str, float]) -> float:
-    """Similarity in 0..1 of two questions by their words: the share of all their words' weight that both have."""
-    total = sum(weights[word] for word in asked | other)
-    shared = sum(weights[word] for word in asked & other)
-    return _ramp(shared / total if total > 0 else 0.0, _FEW_WORDS, _MOST_WORDS)
-
-
-def _weight(item: Signal) -> float:
-    kept = math.exp2(-max(0.0, item.age_days) / HALF_LIFE_DAYS)
-    return item.signal * (EXPLICIT if item.explicit else IMPLICIT) * item.similarity * kept
-
-
-def _ramp(value: float, low: float, high: float) -> float:
-    return min(1.0, max(0.0, (value - low) / (high - low)))
-
-
 GATE = 0.31  # nothing is returned unless the best hit reaches it
 ASKED_GATE, MOST_DOUBTFUL = 0.21, 3  # of a question it is this, and between the two no more than so many are shown
 FLOOR = 0.14  # below it a single note is not returned
 WEAK = 0.7  # below it a note is marked as doubtful
 _BEYOND_DOUBT, BESIDE_SURE = 0.985, 0.3  # beside a hit of the first, one below the second is left out
 LEVELLED = 32  # places whose relevances are brought into order
+_HIGHEST = 0.999  # odds are counted up to here
 _CAREFUL = (WEAK / (1 - WEAK)) / (0.55 / (1 - 0.55))  # see `careful`
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
 _NAMED_FLOOR, _HIGHEST_FLOOR, _SHOWN_WORDS = 0.72, 0.85, 5  # relevance of what holds one identifier, and all
 _FEW, _ENOUGH = 0.1, 0.5  # share of the notes; of what is asked about
+_SURELY_ALL = 0.75  # of it, where a word is only seldom: of less than that two of three are there by the way
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY, _UNREAD = 0.8, 0.6  # what a word weighs more that is no ordinary one; the share of unknown ones
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
@@ -233,10 +172,10 @@ class Question:
     `space` is the one asked from; None where there is none, then all are equal. `after` and `before` are the time
     that it speaks of, None where it speaks of none. With `past` it asks for what was true then: what is retired by
     now is as good. `extraordinary` are the words of it that are no ordinary English, `formed` those of them that are
-    made of ordinary words. `is_order`: it orders something and names only what every project has, so nothing that it
-    finds is more than a weak match. `one_language`: vectors were made by an
-    encoder that reads English alone. `affinity` is what feedback added to a note's score for questions like this one,
-    by id.
+    made of ordinary words; `seldom` those that are none of the most used. `is_order`: it orders something and names
+    only what every project has, so nothing that it finds is more than a weak match. `one_language`: vectors were made
+    by an encoder that reads English alone. `affinity` is what feedback added to a note's score for questions like this
+    one, by id.
     """
 
     text: str
@@ -246,6 +185,7 @@ class Question:
     past: bool = False
     extraordinary: frozenset[str] = frozenset()
     formed: frozenset[str] = frozenset()
+    seldom: frozenset[str] = frozenset()
     is_order: bool = False
     affinity: Mapping[str, float] = field(default_factory=dict)
     one_language: bool = False
@@ -324,6 +264,30 @@ def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
         item if item.relevance == most else item._replace(relevance=most, alone=item.relevance)
         for item, most in zip(ranked, worth, strict=True)
     ]
+
+
+def never_rising(relevances: Sequence[float]) -> list[float]:
+    """Relevances of notes in their order, changed as little as is needed so that they never rise.
+
+    Order and relevance are two judgements of one thing. Where a note stands above one of more relevance, both get the
+    mean of their log odds, and so on until nothing rises (isotonic regression by pooling adjacent violators). What only
+    looks like the question loses by that, and what also stands first by all else gains (docs/measured.md).
+    """
+    blocks: list[tuple[float, int]] = []
+    for worth in relevances:
+        mean, size = _log_odds(worth), 1
+        while blocks and blocks[-1][0] < mean:
+            above, count = blocks.pop()
+            mean, size = (above * count + mean * size) / (count + size), count + size
+        blocks.append((mean, size))
+    pooled = [0.5 + 0.5 * math.tanh(mean / 2) for mean, size in blocks for _ in range(size)]
+    alone = [size == 1 for _, size in blocks for _ in range(size)]
+    return [own if is_alone else worth for own, worth, is_alone in zip(relevances, pooled, alone, strict=True)]
+
+
+def _log_odds(probability: float) -> float:
+    likely = min(max(probability, 1.0 - _HIGHEST), _HIGHEST)
+    return math.log(likely / (1.0 - likely))
 
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
@@ -445,7 +409,7 @@ def without_names(query: str, subjects: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """What a question names: identifiers, words that are no ordinary ones, ordinary words.
+    """What a question names: identifiers, words that are no ordinary ones, ordinary ones that are seldom, others.
 
     `rare` are those that few notes have, `single` those that one note has. `known` is how many identifiers and
     extraordinary words some note holds. `weights` tells by label what of the question each is.
@@ -454,6 +418,7 @@ class _Telling:
     units: tuple[Unit, ...]
     identifiers: frozenset[str]
     strange: frozenset[str]
+    seldom: frozenset[str]
     rare: frozenset[str]
     single: frozenset[str]
     known: int
@@ -525,12 +490,15 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
 def _left(candidate: RankCandidate, asked: _Asked) -> float:
     """What is left of a note's odds by what the legs know: a single word in common may be there in another sense.
 
-    Not so where it is an identifier or no ordinary word, nor where it is all that is asked for, as in "what about X".
+    Not so where it is an identifier or no ordinary word, nor a seldom word that is nearly all that is asked for, nor
+    where it is all, as in "what about X".
     """
     telling = asked.telling
     if candidate.z is None or (telling and telling.identifiers.intersection(candidate.held)):
         return 1.0
     if telling and telling.strange.intersection(candidate.held):
+        return asked.known
+    if telling and telling.seldom.intersection(candidate.held) and _share_had(candidate, telling) >= _SURELY_ALL:
         return asked.known
     shared = asked.content.intersection(candidate.matched + candidate.held)
     if len(shared) != 1 or not (len(asked.content) > 1 or asked.is_specific):
@@ -543,22 +511,31 @@ def _telling(question: Question, found: Found) -> _Telling | None:
     if not found.rare:
         return None
     units = units_of(question.text)
-    identifiers = frozenset(unit.label for unit in units if unit.kind == "identifier")
     odd = question.extraordinary - question.formed
+    identifiers = frozenset(unit.label for unit in units if unit.kind == "identifier")
     strange = frozenset(unit.label for unit in units if unit.kind == "name" or unit.label in odd) - identifiers
+    seldom = frozenset(unit.label for unit in units if unit.label in question.seldom) - identifiers - strange
     few = max(1, _FEW * found.notes)
     rare = frozenset(label for label, count in found.rare.items() if count <= few or label in identifiers | strange)
     single = frozenset(label for label, count in found.rare.items() if count == 1)
-    weights = {unit.label: 1.0 + _EXTRAORDINARY * (unit.label in identifiers | strange) for unit in units}
+    weights = {unit.label: 1.0 + _EXTRAORDINARY * (unit.label in identifiers | strange | seldom) for unit in units}
     known = len((identifiers | strange) & found.rare.keys())
-    return _Telling(tuple(units), identifiers, strange, rare, single, known, weights, sum(weights.values()))
+    return _Telling(tuple(units), identifiers, strange, seldom, rare, single, known, weights, sum(weights.values()))
+
+
+def _share_had(candidate: RankCandidate, telling: _Telling) -> float:
+    """The share of what is asked about that a note has."""
+    there = {*candidate.held, *candidate.matched}
+    has = (telling.weights[unit.label] for unit in telling.units if unit.label in there or unit.terms <= there)
+    return sum(has) / telling.whole
 
 
 def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, float]:
     """The relevance that a note has at the least by the rare words that it holds, and what they add to its score.
 
     An identifier counts whatever else is asked. Other words count by how much the note has of what is asked about,
-    where words that are no ordinary ones weigh more: all of it makes it relevant, less than half makes it doubtful.
+    where words that are no ordinary ones, or seldom, weigh more: all of it makes it relevant, less than half makes it
+    doubtful, and less than three quarters where the words are only seldom.
     """
     held = telling.rare.intersection(candidate.held) if telling else frozenset()
     if telling is None or not held:
@@ -567,15 +544,15 @@ def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, 
     if named:
         share = len(named | strange) / max(1, telling.known)
         return _NAMED_FLOOR + share * (_HIGHEST_FLOOR - _NAMED_FLOOR), share
-    if not strange:
+    seldom = telling.seldom & held
+    if not strange and not seldom:
         share = sum(telling.weights[label] for label in held) / telling.whole
         return (WEAK + share * (_HIGHEST_FLOOR - WEAK), share) if share >= NEARLY_ALL else (0.0, 0.0)
-    there = {*candidate.held, *candidate.matched}
-    has = (telling.weights[unit.label] for unit in telling.units if unit.label in there or unit.terms <= there)
-    share = sum(has) / telling.whole
+    share = _share_had(candidate, telling)
     if share < _ENOUGH:
         return _DOUBTFUL * (share / _ENOUGH) ** _STEEP, 0.0
-    return WEAK + share * (_HIGHEST_FLOOR - WEAK), float(bool(strange & telling.single))
+    adds = float(bool((strange | seldom) & telling.single))
+    return (WEAK + share * (_HIGHEST_FLOOR - WEAK) if strange or share >= _SURELY_ALL else _DOUBTFUL), adds
 
 
 def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:

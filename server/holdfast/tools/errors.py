@@ -8,11 +8,13 @@ request without a handler or with malformed parameters has its line too.
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -50,7 +52,7 @@ class PlainErrors(Middleware):
         try:
             return await call_next(context)
         except ValidationError as error:
-            raise ToolError(_sentence(error.__cause__).public) from None
+            raise ToolError(_sentence(error.__cause__, await _parameters(context)).public) from None
 
     async def on_read_resource(
         self, context: MiddlewareContext[Any], call_next: Callable[[MiddlewareContext[Any]], Awaitable[Answer]]
@@ -91,25 +93,34 @@ async def readable(call: Awaitable[Answer]) -> Answer:
         raise ResourceError(on_one_line(error.public, LONGEST_FAILURE)) from None
 
 
-def _sentence(cause: BaseException | None) -> InvalidArgumentError:
+async def _parameters(context: MiddlewareContext[Any]) -> frozenset[str]:
+    """The names of those arguments of the called tool that were not given."""
+    if context.fastmcp_context is None:
+        return frozenset()
+    tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
+    return frozenset(tool.parameters.get("properties", ()) if tool else ()) - set(context.message.arguments or ())
+
+
+def _sentence(cause: BaseException | None, free: AbstractSet[str]) -> InvalidArgumentError:
     if not isinstance(cause, PydanticValidationError):
         return InvalidArgumentError("The arguments do not fit this tool.", "See its input schema.")
-    return InvalidArgumentError(sentence_of(cause), "Nothing was done.")
+    return InvalidArgumentError(sentence_of(cause, free), "Nothing was done.")
 
 
-def sentence_of(error: PydanticValidationError) -> str:
-    """What does not fit, by its place, without its value."""
+def sentence_of(error: PydanticValidationError, free: AbstractSet[str] = frozenset()) -> str:
+    """What does not fit, by its place, without its value; `free` are arguments that may be meant by an unknown one."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    wrong = list(dict.fromkeys(_one(each["type"], each["loc"], each["msg"]) for each in found))
+    wrong = list(dict.fromkeys(_one(each["type"], each["loc"], each["msg"], free) for each in found))
     more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     return "; ".join(wrong[:_SHOWN]) + more + "."
 
 
-def _one(kind: str, place: tuple[int | str, ...], message: str) -> str:
+def _one(kind: str, place: tuple[int | str, ...], message: str, free: AbstractSet[str]) -> str:
     name = _named(place)
     if kind == "unexpected_keyword_argument":
         which = f'"{name}" is an' if _PLAIN.fullmatch(name) and len(name) <= _LONGEST_NAME else "there is an"
-        return f"{which} argument that this tool does not have (see its input schema)"
+        meant = _nearly(name, free)
+        return f"{which} argument that this tool does not have ({f'use {meant}' if meant else 'see its input schema'})"
     if kind in ("missing_argument", "missing"):
         inner = f": {place[-1]}" if len(place) > 1 else ""
         return f"{name}{inner} is missing"
@@ -118,6 +129,28 @@ def _one(kind: str, place: tuple[int | str, ...], message: str) -> str:
 
 _LONGEST_NAME = 40
 _PLAIN = re.compile(r"[a-z]+(?:_[a-z]+){0,3}")  # as names of parameters are; what else a client sends is not repeated
+
+
+def _nearly(name: str, free: AbstractSet[str]) -> str:
+    """The one of these arguments that is nearly called so, or as others call it; empty where none or several are."""
+    last = name.rpartition("_")[2].rstrip("s")
+    alike = [each for each in free if each.rpartition("_")[2].rstrip("s") == last]
+    alike = alike or [each for group in _SAME if name in group for each in free & group]
+    alike = alike or difflib.get_close_matches(name, free, n=1, cutoff=_MUCH_LIKE)
+    return alike[0] if len(alike) == 1 else ""
+
+
+_MUCH_LIKE = 0.75  # as difflib measures it
+_SAME = tuple(
+    frozenset(line.split())
+    for line in (
+        "content text body message memory note fact",
+        "query q question search text prompt",
+        "limit n k top_k count max_results",
+        "space spaces project workspace namespace scope",
+        "reason why comment",
+    )
+)
 
 
 def _named(place: tuple[int | str, ...]) -> str:

@@ -374,7 +374,7 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     """What may be shown, best first; what replaced a note stands before it, unless the question is about the past."""
     searched = wanted if wanted.include_outdated else replace(wanted, include_superseded=True)
     most = min(MOST_RANKED, max(LEAST_RANKED, 2 * limit))
-    strange = asking.question.extraordinary
+    strange = asking.question.extraordinary | asking.question.seldom
     found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange, beside=asking.beside)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
     everything = averaged(

@@ -305,6 +305,7 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
     Whoever asks about the past may mean what was retired by then: it stays a hit.
     """
     ends = {item.candidate.id for item in shown}
+    shown = shown if era.before or era.first else _before_the_turn(shown, matters, era.turn)
     led: list[Led] = []
     done: set[str] = set()
     for item in shown:
@@ -324,6 +325,26 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         later = [end for end in group[len(then) :] if end in ends]
         led += [Led(_beside(looked[end], item), later_since=matters.said[end]) for end in later]
     return led
+
+
+def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset[str]) -> Sequence[Ranked]:
+    """The same, but where the first tells of the change, a strong one from before it leads that has its other words.
+
+    That is for what nothing else makes versions of one fact.
+    """
+    first = shown[0] if shown else None
+    if first is None or not words.intersection(first.candidate.matched):
+        return shown
+    rest, when = set(first.candidate.matched) - words, matters.said.get(first.candidate.id, "")
+
+    def held_before(item: Ranked) -> bool:
+        matched, said = set(item.candidate.matched), matters.said.get(item.candidate.id, when)
+        return not item.weak and said < when and bool(rest) and rest <= matched and words.isdisjoint(matched)
+
+    older = next(filter(held_before, shown[1:]), None)
+    if older is None:
+        return shown
+    return [_lifted(older, first), first, *(item for item in shown[1:] if item is not older)]
 
 
 def _turn(group: Sequence[str], looked: Mapping[str, Ranked], words: frozenset[str]) -> int:

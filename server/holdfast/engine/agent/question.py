@@ -20,7 +20,7 @@ from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
-from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips
+from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
 from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
 from holdfast.model.prompts import Idle, asks_something, idle
@@ -42,11 +42,12 @@ BUILTIN: Final = "builtin"  # the provider whose model was made of English texts
 
 @dataclass(frozen=True, slots=True)
 class Phrasing:
-    """Other words for a question. `extraordinary` and `formed` are as of `holdfast.model.ranking.Question`."""
+    """Other words for a question; its sets of words are as of `holdfast.model.ranking.Question`."""
 
     text: str
     extraordinary: frozenset[str]
     formed: frozenset[str]
+    seldom: frozenset[str] = frozenset()
     vector: QueryVector | None = None
     beside: QueryVector | None = None
 
@@ -71,7 +72,7 @@ def read_phrasing(ports: Ports, text: str) -> Phrasing:
     """What is searched for of a phrasing."""
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
-    return Phrasing(text, extraordinary, formed)
+    return Phrasing(text, extraordinary, formed, seldom_of(query_terms(text), ports.is_common))
 
 
 def ranked_phrasing(
@@ -83,11 +84,15 @@ def ranked_phrasing(
         phrasing.vector,
         wanted,
         most=most,
-        extraordinary=phrasing.extraordinary,
+        extraordinary=phrasing.extraordinary | phrasing.seldom,
         beside=phrasing.beside,
     )
     asked = replace(
-        question, text=phrasing.text, extraordinary=phrasing.extraordinary, formed=phrasing.formed
+        question,
+        text=phrasing.text,
+        extraordinary=phrasing.extraordinary,
+        formed=phrasing.formed,
+        seldom=phrasing.seldom,
     )  # feedback is on what was asked, and is in the question's own score
     return with_meaning(found, rank(found, replace(asked, affinity={}), weights))
 
@@ -202,6 +207,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         past=past,
         extraordinary=extraordinary,
         formed=formed,
+        seldom=seldom_of(query_terms(text), ports.is_common),
         is_order=nothing == "order",
         one_language=_reads_english_alone(ports),
     )

@@ -27,19 +27,9 @@ from holdfast.index.search.snapshot import (
 )
 from holdfast.index.search.vectors import Background, VectorTable
 from holdfast.model.identifiers import counts_fully, idf
+from holdfast.model.lifecycle import Signal, affinity, by_meaning, by_words
 from holdfast.model.note import moment
-from holdfast.model.ranking import (
-    WEIGHTS,
-    Filter,
-    Found,
-    QueryVector,
-    RankCandidate,
-    Signal,
-    Timeline,
-    affinity,
-    by_meaning,
-    by_words,
-)
+from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, RankCandidate, Timeline
 from holdfast.model.words import numbered, query_terms, question_key
 
 SESSION_BEST = 3

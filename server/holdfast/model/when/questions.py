@@ -178,7 +178,13 @@ _DAYS = frozenset({*say.MONTHS, *say.SHORT_MONTHS, *say.SEASONS})
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
 
 _PRONOUN = r"(?:we|i|you|they|he|she|it|somebody|someone|people)"
-_HAPPENED = r"\w+ed\b|went|got|left|began|bought|took|made|wrote|built|broke"
+_HAPPENED = (
+    r"\w+ed\b|went|got|left|began|bought|took|made|wrote|built|broke|rose|fell|grew|became|gave|sold|came"
+    r"|(?:cut|put|set)\b"
+)
+# Of these those that may as well be of the present, and the beginnings of a clause that leave that open.
+_ALSO_NOW, _UNSURE = frozenset({"cut", "put", "set"}), frozenset({"bevor", "avant qu", "antes de que"})
+_FIRST_WAS = re.compile(r"\A\W*was\b")  # which asks, in German
 _EVENTS = (
     re.compile(
         r"(?<![\w'-])(?:(?:right|just|shortly|soon) )?"
@@ -190,12 +196,17 @@ _EVENTS = (
         r"(?<![\w'-])(?P<word>vor|nach|seit|avant|après|depuis|während|pendant|durante|antes del?|después del?|desde)"
         r"(?P<clause>\0)? (?P<article>(?<=del )|dem |der |unserem |unserer |la |le |l'|el |nuestra )"
     ),
+    re.compile(  # "bevor sie erhöht wurde", "avant qu'ils l'augmentent", "antes de que lo subieran"
+        r"(?<![\w'-])(?P<word>bevor|avant qu|antes de que)(?P<article>\0)?"
+        r"(?P<clause>(?:'|e)? ?(?:(?:sie|er|es|man|wir|ich|ils?|elles?|on|nous|je|tu|lo|la|los|las|se|nos|me) )*)"
+    ),
 )
 _STOPS = frozenset(
     """the our my your his her their of is are was were be been has have had do does did can could will would shall
     should may might must gets got in on at for to from with by and or but so we i you they he she it there this
     what how why when where who which that if not as every each a an any me us them him going using morning
-    evening noon night midnight lunch now date then long ago again ist war est fue et y und""".split()  # noqa: SIM905
+    evening noon night midnight lunch now date then long ago again ist war est fue et y und wurde wurden hat haben
+    hatte hatten""".split()  # noqa: SIM905
 )
 _DURATION = re.compile(
     r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$"
@@ -221,7 +232,11 @@ def _event(text: str, line: str) -> _Event | None:
         if not named and (relation == "since" or _HABIT.match(name)):
             continue
         end = match.end() + len(name)
-        in_past = _PAST_TENSE.search(text[: match.start()] + text[end:])
+        rest = text[: match.start()] + text[end:]
+        rest = _FIRST_WAS.sub("", rest) if match["word"] == "bevor" else rest
+        in_past = _PAST_TENSE.search(rest) or (clause and _VERB_OF_BEFORE.search(rest))
+        if not in_past and (match["word"] in _UNSURE or name.split()[0] in _ALSO_NOW):
+            continue
         over = bool(in_past) or (named and bool(_TURNING_POINT.search(name.lower())))
         whole = line[match.start("article") if article else match.end() : end]
         past = over and relation in ("before", "until")

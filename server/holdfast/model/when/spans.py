@@ -281,7 +281,7 @@ LAST_BEHIND = r"pasad[oa]|derni(?:er|ère)|passée?"
 RELATIONS: dict[str, str] = {
     word: relation
     for relation, words in {
-        "before": "before|prior to|vor|avant|antes de|antes del|avant le|avant la",
+        "before": "before|prior to|vor|avant|antes de|antes del|avant le|avant la|bevor|avant qu|antes de que",
         "after": "after|nach|après|después de|después del",
         "since": "since|ever since|starting|seit|depuis|desde",
         "until": "until|till|up to|by|through|as of|bis|jusqu'en|jusqu'à|jusqu'au|hasta",
@@ -346,7 +346,9 @@ GERMAN_BEHIND_WHAT = (
 # The event's own words that tell that it happened once, so that what was before it is over.
 TURNING_POINTS = (
     r"migration|migrating|move|switch|upgrade|rewrite|refactor\w*|cutover|redesign|split|rename|incident|outage|reorg|"
-    r"acquisition|rollout|launch|umzug|umstellung|migración|déménagement"
+    r"acquisition|rollout|launch|umzug|umstellung|migración|déménagement|"
+    r"increase|raise|rise|hike|\w*erhöhung|anhebung|\w*senkung|änderung|augmentation|hausse|baisse|changement|"
+    r"subida|aumento|bajada|rebaja|cambio"
 )
 
 # A number or date right behind one of these names a thing.
