@@ -7,7 +7,7 @@ It learns from `bench/training`: one line for each note of 120 made-up memories,
 two of them in no word of the note. A question is to lie nearer to its note than to every other note of two memories (a
 softmax over cosines, temperature 0.05: InfoNCE, van den Oord and others 2018, arXiv:1807.03748), while no vector may
 move far from where the model had it. What is learned is a low-rank change of the weight matrices: see
-`holdfast.encode.adapter`. One memory in twelve is held out: before and after it prints, for each of the four kinds of
+`holdfast.encode.builtin`. One memory in twelve is held out: before and after it prints, for each of the four kinds of
 question, how many have their note among the first five of all notes held out, and the MRR. It takes a quarter of an
 hour on two processors.
 """

@@ -94,7 +94,7 @@ async def test_the_vector_set_is_known_before_the_model_is_loaded() -> None:
     encoder = BuiltinEncoder()
     assert encoder.state == "cold"
     assert encoder.vector_set.dimension == 384
-    assert encoder.vector_set.digest == builtin.SHA256
+    assert encoder.vector_set.digest == builtin.ADAPTER_SHA256
     assert 0 < encoder.vector_set.background_mean < 0.3
 
 

@@ -1,7 +1,10 @@
 """The encoders that run in this process: the embedded one, and the optional one for other languages beside it.
 
-The embedded encoder: all-MiniLM-L6-v2 with int8 weights, taught what notes are asked like (`holdfast.encode.adapter`),
-on one thread of onnxruntime.
+The embedded encoder: all-MiniLM-L6-v2 with int8 weights, taught what notes are asked like, on one thread of
+onnxruntime. That model learned from the public web that a question and its answer lie close. What people keep in a
+memory, and how they ask for it when its words are gone, is another text: bench/learn.py tells how a change of the
+weights was learned and from what. A matrix W (inputs x outputs) becomes W + A B with A (inputs x rank) and B (rank x
+outputs), as in LoRA (Hu and others 2021, arXiv:2106.09685).
 
 Nothing is loaded at start-up. The first need loads the model on a worker thread; numpy, onnxruntime and the
 model's package are imported there and nowhere else.
@@ -53,6 +56,7 @@ _RUN_TEXTS: Final = 16
 # One full window. A larger run is no faster for each text, and costs memory and the patience of a query.
 _RUN_TOKENS: Final = 256
 _RUNS_TOGETHER: Final = 8
+_LARGEST: Final = 127  # of a weight in eight bits
 
 _REINSTALL: Final = "Reinstall Holdfast with its dependencies; until then recall works by words alone."
 
@@ -270,9 +274,21 @@ def _load(path: Path | None, sha256: str) -> _Model:
 
 
 def _adapted(file: Path) -> bytes:
-    from holdfast.encode.adapter import adapted  # noqa: PLC0415 - start-up stays light
+    """The model's file with its weights changed by `ADAPTER`, eight-bit integers with a scale for each output as before.
 
-    return bytes(adapted(bytearray(file.read_bytes()), ADAPTER))
+    The change is an .npz: `places`, an int64 row for each matrix (where its integers begin in the file, where its scales
+    begin, inputs, outputs), and for the matrix in row k the float16 factors `a{k}` and `b{k}`.
+    """
+    import numpy as np  # noqa: PLC0415 - start-up stays light
+
+    model = bytearray(file.read_bytes())
+    with np.load(ADAPTER, allow_pickle=False) as arrays:
+        for number, (integers, scales, inputs, outputs) in enumerate(arrays["places"].tolist()):
+            weights = np.frombuffer(model, np.int8, inputs * outputs, integers).reshape(inputs, outputs)
+            change = arrays[f"a{number}"].astype("<f4") @ arrays[f"b{number}"].astype("<f4")
+            changed = weights + change / np.frombuffer(model, "<f4", outputs, scales)
+            weights[:] = np.clip(np.rint(changed), -_LARGEST, _LARGEST)
+    return bytes(model)
 
 
 def _runtime() -> Any:
