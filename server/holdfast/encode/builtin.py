@@ -274,10 +274,10 @@ def _load(path: Path | None, sha256: str) -> _Model:
 
 
 def _adapted(file: Path) -> bytes:
-    """The model's file with its weights changed by `ADAPTER`, eight-bit integers with a scale for each output as before.
+    """The model's file with its weights changed by `ADAPTER`: eight-bit integers, as before, with a scale an output.
 
-    The change is an .npz: `places`, an int64 row for each matrix (where its integers begin in the file, where its scales
-    begin, inputs, outputs), and for the matrix in row k the float16 factors `a{k}` and `b{k}`.
+    The change is an .npz: `places`, an int64 row for each matrix (where its integers begin in the file, where its
+    scales begin, inputs, outputs), and for the matrix in row k the float16 factors `a{k}` and `b{k}`.
     """
     import numpy as np  # noqa: PLC0415 - start-up stays light
 

@@ -330,7 +330,7 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
 def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset[str]) -> Sequence[Ranked]:
     """The same, but where the first tells of the change, a strong one from before it leads that has its other words.
 
-    That is for what nothing else makes versions of one fact.
+    That is for what nothing else makes versions of one fact. By words alone these words are all there is to go by.
     """
     first = shown[0] if shown else None
     if first is None or not words.intersection(first.candidate.matched):
@@ -339,7 +339,8 @@ def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset
 
     def held_before(item: Ranked) -> bool:
         matched, said = set(item.candidate.matched), matters.said.get(item.candidate.id, when)
-        return not item.weak and said < when and bool(rest) and rest <= matched and words.isdisjoint(matched)
+        known = item.by_words or not item.weak
+        return known and said < when and bool(rest) and rest <= matched and words.isdisjoint(matched)
 
     older = next(filter(held_before, shown[1:]), None)
     if older is None:
