@@ -43,7 +43,7 @@ _WORDS_AHEAD, _WORDS_BEHIND, _LESS, _FULLER = -4.55, 0.9, 10.0, 1.7
 _WEAK = -1.3  # the same, at the least, of what hardly answers
 _NOWHERE = 99  # the place of what is no hit
 NEAR_THE_BEST, _NEAR = 3, 0.6  # hits, and from which cosine with one of them on a note further down is looked at too
-_OF_A_GROUP = 0.4  # where the past is asked for nothing is hidden by it
+_OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
