@@ -67,7 +67,8 @@ class Told:
 
 def read(folder: Path = TRAINING) -> list[Told]:
     words = WordPiece()
-    lines = (json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.open(encoding="utf-8"))
+    files = (file.read_text("utf-8") for file in sorted(folder.glob("*.jsonl")))
+    lines = (json.loads(line) for text in files for line in text.strip().split("\n"))
     return [
         Told(
             line["store"],

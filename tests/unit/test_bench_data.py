@@ -108,3 +108,18 @@ def test_the_plain_notes_of_a_theatre_and_a_weather_service_are_asked_for_mostly
     assert (len(found.queries), len(paraphrases)) == (154, 124)
     shared = [set(query_terms(query.text)) & set(query_terms(texts[query.evidence[0]])) for query in paraphrases]
     assert all(len(words) < 2 for words in shared)
+
+
+def test_what_the_encoder_learns_from_is_whole_and_its_second_and_third_questions_are_mostly_in_other_words() -> None:
+    files = [file.read_text("utf-8") for file in (BENCH / "training").glob("*.jsonl")]
+    lines = [json.loads(line) for text in files for line in text.strip().split("\n")]
+    assert len({line["store"] for line in lines}) == 120
+    assert all(line["note"] and len(line["questions"]) == 4 and all(line["questions"]) for line in lines)
+    shared = [
+        len(set(query_terms(line["note"])) & set(query_terms(question)))
+        for line in lines
+        for question in line["questions"][1:3]
+    ]
+    assert sum(map(bool, shared)) < len(shared) / 2
+    asked = {query["query"] for query in data("devmem.json")["queries"]}
+    assert asked.isdisjoint(question for line in lines for question in line["questions"])

