@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.model.lifecycle import (
     BOUND,
-    FORGOTTEN_DAYS,
     HALF_LIFE_DAYS,
     IMPLICIT,
+    WORN_OFF_DAYS,
     Signal,
     affinity,
     by_meaning,
@@ -75,7 +75,7 @@ def test_one_signal_is_worth_what_the_formula_says() -> None:
     assert affinity([replace(fresh, explicit=False)]) == pytest.approx(BOUND * math.tanh(IMPLICIT))
     assert affinity([replace(fresh, similarity=0.5)]) == pytest.approx(BOUND * math.tanh(0.5))
     assert affinity([replace(fresh, age_days=-1000.0)]) == affinity([fresh])
-    assert affinity([replace(fresh, age_days=FORGOTTEN_DAYS + 1)]) == 0
+    assert affinity([replace(fresh, age_days=WORN_OFF_DAYS + 1)]) == 0
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1))

@@ -24,7 +24,7 @@ from holdfast.index.projection import MadeVectors, Update, text_to_encode
 from holdfast.index.recalls import QuestionVector
 from holdfast.index.rows import PendingVector, SetRow
 from holdfast.index.view import IndexView
-from holdfast.model.lifecycle import FORGOTTEN_DAYS
+from holdfast.model.lifecycle import WORN_OFF_DAYS
 from holdfast.model.note import instant
 from holdfast.model.ranking import QueryVector
 
@@ -502,7 +502,7 @@ async def _drain_kept(ports: Ports) -> int:
 async def _drain_questions(ports: Ports, encoder: Encoder) -> int:
     """Encode a batch of rated questions; one that cannot be encoded is compared by its words and holds up no other."""
     key = encoder.vector_set.key
-    since = instant(ports.clock() - timedelta(days=FORGOTTEN_DAYS))
+    since = instant(ports.clock() - timedelta(days=WORN_OFF_DAYS))
     made: list[QuestionVector] = []
     failures = 0
     waiting = await ports.index.read(lambda view: view.pending_questions(key, since, DRAIN_BATCH))

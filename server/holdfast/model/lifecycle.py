@@ -236,7 +236,7 @@ def days_between(start: datetime, end: datetime) -> float:
 
 BOUND = 0.15
 HALF_LIFE_DAYS = 30.0
-FORGOTTEN_DAYS = 300.0  # a thousandth is left of a signal this old: it no longer counts
+WORN_OFF_DAYS = 300.0  # a thousandth is left of a signal this old: it no longer counts
 EXPLICIT, IMPLICIT = 1.0, 0.5
 LEAST_AFFINITY = 0.01  # an affinity smaller than this is not worth a word
 
@@ -263,7 +263,7 @@ def affinity(signals: Iterable[Signal]) -> float:
     What somebody said about a question overrides what was inferred about the same one. An age below zero, from a
     clock that went back, counts as none.
     """
-    given = [item for item in signals if item.age_days <= FORGOTTEN_DAYS]
+    given = [item for item in signals if item.age_days <= WORN_OFF_DAYS]
     said = {item.question for item in given if item.explicit}
     total = sum(_weight(item) for item in given if item.explicit or item.question not in said)
     return BOUND * math.tanh(total)

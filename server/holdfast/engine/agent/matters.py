@@ -42,7 +42,8 @@ _FIRST = 8  # hits, that one may go ahead of: what hardly answers is no reason t
 _WORDS_AHEAD, _WORDS_BEHIND, _LESS, _FULLER = -4.55, 0.9, 10.0, 1.7
 _WEAK = -1.3  # the same, at the least, of what hardly answers
 _NOWHERE = 99  # the place of what is no hit
-NEAR_THE_BEST, _NEAR = 3, 0.6  # hits, and from which cosine with one of them on a note further down is looked at too
+# Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
+NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
 _OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
@@ -402,15 +403,12 @@ def opposed_pairs(
 
 
 def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others: Sequence[Ranked]) -> list[Ranked]:
-    """Those of the others that are near one of the best by their own meaning, if the question has a vector set."""
+    """A few of the others that are near one of the best by their own meaning, if the question has a vector set."""
     vectors = view.first_vectors(key, [*best, *(item.candidate.id for item in others)]) if key and others else {}
-    first = [vectors.get(end) for end in best]
-    cosines = view.likenesses([*first, *(vectors.get(item.candidate.id) for item in others)])
-    return [
-        item
-        for item, row in zip(others, cosines[len(first) :], strict=False)
-        if any(value >= _NEAR for value in row[: len(first)])
-    ]
+    cosines = view.likenesses([vectors.get(end) for end in [*best, *(item.candidate.id for item in others)]])
+    near = [max((value for value in row[: len(best)] if value >= _NEAR), default=0.0) for row in cosines[len(best) :]]
+    nearest = sorted(range(len(near)), key=lambda place: -near[place])[:_MOST_NEAR]
+    return [others[place] for place in sorted(nearest) if near[place]]
 
 
 def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:
