@@ -321,6 +321,7 @@ async def test_what_a_real_editor_saves_while_tools_rewrite_the_note_is_somewher
 ) -> None:
     real = shutil.which(editor) is not None
     saved: list[str] = []
+    between = anyio.Lock()
 
     async def edit() -> None:
         for number in range(6):
@@ -335,14 +336,16 @@ async def test_what_a_real_editor_saves_while_tools_rewrite_the_note_is_somewher
                     await anyio.sleep(0.002)
                 done = True
             saved.extend([mark] * done)
-            await put_back(house)  # who saves over a save of their own before that loses it themselves
+            async with between:  # what a change under way took away would not wait yet
+                await put_back(house)  # who saves over a save of their own before that loses it themselves
         scope.cancel()
 
     async def rewrite() -> None:
         for number in itertools.count():
             house.files.ahead += SECOND  # as if nothing had been saved just now: every call goes on
-            with suppress(HoldfastError):
-                await tagged(house, number)
+            async with between:
+                with suppress(HoldfastError):
+                    await tagged(house, number)
 
     with anyio.move_on_after(60) as scope:
         async with anyio.create_task_group() as tasks:
