@@ -23,7 +23,7 @@ from holdfast.encode.wordpiece import is_common, is_ordinary
 from holdfast.engine.agent.browse import Node, recall_node
 from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.agent.remember import Outcome, Remember, remember
-from holdfast.engine.ports import Caller, Encoder, Ports
+from holdfast.engine.ports import Caller, Encoder, Ports, ReadsPairs
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync.files import keeping
 from holdfast.index.note_index import NoteIndex
@@ -50,6 +50,7 @@ def memory_on(
     kept: KeptEncoders | None = None,
     files: FileSystem | None = None,
     beside: Encoder | None = None,
+    pairs: ReadsPairs | None = None,
 ) -> Memory:
     """A memory that is not running yet; without an encoder unless one is given."""
     folder = Folder(home)
@@ -72,6 +73,7 @@ def memory_on(
             is_ordinary=is_ordinary,
             is_common=is_common,
             beside=beside,
+            pairs=pairs,
             kept=kept,
         )
     )
@@ -85,9 +87,10 @@ async def living(
     kept: KeptEncoders | None = None,
     files: FileSystem | None = None,
     beside: Encoder | None = None,
+    pairs: ReadsPairs | None = None,
 ) -> AsyncIterator[Memory]:
     """A memory that runs until the block ends."""
-    memory = memory_on(home, encoder=encoder, kept=kept, files=files, beside=beside)
+    memory = memory_on(home, encoder=encoder, kept=kept, files=files, beside=beside, pairs=pairs)
     async with memory.running():
         yield memory
 

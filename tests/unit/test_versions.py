@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.engine.agent.matters import likelihood
 from holdfast.model.claims import parts_that_differ, says_more
-from holdfast.model.note import Note
-from holdfast.model.versions import FOLDED
+from holdfast.model.versions import FOLDED, ReadTogether, likelihood, likelihood_together
 
 UNLIKELY = 0.16  # by their texts alone
-DAYS = ("2026-10-01T09:00:00Z", "2026-10-11T09:00:00Z")
 
 
 def likely(older: str, newer: str) -> float:
-    one, other = (
-        Note(f"mem_000000000000000{number}", content, content[:40], at, at, space="harbour")
-        for number, (content, at) in enumerate(zip((older, newer), DAYS, strict=True), 1)
-    )
-    return likelihood(one, other, {})
+    return likelihood(older, newer, None)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +91,15 @@ def test_what_differs_is_told_and_whether_the_older_one_says_more(
 ) -> None:
     assert parts_that_differ(older, newer) == parts
     assert says_more(older, newer) is more
+
+
+def test_what_two_notes_say_when_read_together_moves_what_their_words_make_likely() -> None:
+    older, newer = "The till runs on Vend.", "Lightspeed is what we have at the till."
+    said = [likelihood_together(older, newer, 0.6, ReadTogether(odds, -5.0)) for odds in (-6.0, 0.0, 6.0, 60.0)]
+    assert said[0] < said[1] < said[2] == said[3]
+    assert said[0] < FOLDED < said[2]
+
+
+def test_records_of_what_took_place_are_no_versions_whatever_is_read() -> None:
+    older, newer = "Met Ines at the pier on 3 May 2026.", "Met Jonas at the pier on 9 May 2026."
+    assert likelihood_together(older, newer, 0.9, ReadTogether(6.0, 0.0)) < FOLDED

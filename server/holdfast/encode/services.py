@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from anyio import to_thread
 
-from holdfast.encode.builtin import BuiltinEncoder, MultilingualEncoder
+from holdfast.encode.builtin import BuiltinEncoder, MultilingualEncoder, PairReader
 from holdfast.encode.provider import Provider, VectorSet
 from holdfast.encode.remote import (
     BATCH_SECONDS,
@@ -334,6 +334,12 @@ def provider_of(settings: Settings) -> Provider | None:
             return _builtin(settings)
         case _:
             return _remote(settings, settings.encoder, settings.encoder_model)
+
+
+def pairs_reader(settings: Settings) -> PairReader | None:
+    """What reads two notes together; None with another encoder."""
+    is_built_in = settings.encoder in ("auto", "builtin") and settings.builtin_model is None
+    return PairReader() if is_built_in else None
 
 
 def provider_beside(settings: Settings) -> Provider | None:

@@ -28,6 +28,7 @@ from holdfast.model.note import RANDOM_BITS, instant, note_id
 from holdfast.model.omi import DAYS, Baseline
 from holdfast.model.records import FileChange, JournalRecord, RecallEvent
 from holdfast.model.secrets import Redaction
+from holdfast.model.versions import ReadTogether
 from holdfast.settings import SecretsMode
 from holdfast.store.history import Erasure, PastText, Remains
 from holdfast.store.stored import Backup, Change, Committed, Mark, Page, PageChange, Stored, Unreadable
@@ -36,6 +37,12 @@ from holdfast.store.transcripts.queue import TranscriptQueue
 Answer = TypeVar("Answer")
 # The `vector_set` of an encoder raises an `EncoderError` until `identify` has asked for it.
 Encoder = Provider
+
+
+class ReadsPairs(Protocol):
+    """Reads an older and a newer note at once; see `holdfast.encode.builtin.PairReader`."""
+
+    async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]: ...
 
 
 def now() -> datetime:
@@ -258,6 +265,7 @@ class Ports:
     keeps no backups.
     `fleet` is None where one server has the memory for itself, or shares all of it as files.
     `beside` encodes into a second set for what `encoder` cannot read; None where the settings ask for none.
+    `pairs` reads two notes together; None where the settings want another encoder than the built-in one.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
     `moving` is None where the storage is moved in and out of by its own means.
     `upkeep` is None where the storage looks after itself: no jobs run then. `forgetting` lets them put into the trash
@@ -297,6 +305,7 @@ class Ports:
     daily_backups: bool = False
     fleet: Fleet | None = None
     beside: OwnEncoder | None = None
+    pairs: ReadsPairs | None = None
     kept: KeptEncoders | None = None
     moving: Transfers | None = None
     forget: Callable[[Sequence[str]], Awaitable[None]] = _nothing_kept

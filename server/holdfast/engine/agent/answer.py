@@ -27,6 +27,7 @@ from holdfast.engine.agent.matters import (
     earlier_of,
     near_the_best,
     opposed_pairs,
+    read_pairs,
     valid_then,
     versions_of,
 )
@@ -45,7 +46,7 @@ from holdfast.engine.agent.question import (
     ranked_phrasing,
     with_meaning,
 )
-from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.agent.remember import APART, AUTO_REASONS, READ
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Doubt, Sought, against, sought
@@ -290,8 +291,9 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     """
     first = {hit.note.id: hit for hit in hits[:LOOKED_OF_A_LIST] if not hit.note.is_outdated}
     notes = view.notes(first)
-    made = [link for link in view.links(list(first)) if link.reason not in AUTO_REASONS]
-    matters = compared(view, notes, made, asking.vector.key if asking.vector else None, {})
+    links = view.links(list(first))
+    made, read = [link for link in links if link.reason not in AUTO_REASONS], read_pairs(links, notes, READ, APART)
+    matters = compared(view, notes, made, asking.vector.key if asking.vector else None, {}, read)
     found = versions_of({end: hit.ranked for end, hit in first.items()}, matters)
     behind = {new: older for new, older in found.items() if len(older) <= MOST_VERSIONS_OF_A_LIST}
     folded = {end for each in behind.values() for end in each}
@@ -348,7 +350,9 @@ def _hits(
     chains = view.successors(retired) if retired else {}
     wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
     made = [link for link in links if link.reason not in AUTO_REASONS]
-    matters = compared(view, {end: notes[end] for end in looked if end in notes}, made, key, {**chains, **wholes})
+    there = {end: notes[end] for end in looked if end in notes}
+    read = read_pairs(links, there, READ, APART)
+    matters = compared(view, there, made, key, {**chains, **wholes}, read)
     if not asking.question.past:
         folding = folding and not asking.wanted.include_outdated
         led = current_first(best, looked, matters, identifiers_of(asking.text), folding=folding)

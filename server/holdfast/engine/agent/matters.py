@@ -21,7 +21,7 @@ from holdfast.model.note import SELF_ID, Note, moment
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
-from holdfast.model.versions import FAR, FOLDED, LED, SURE, UNASKED, judged
+from holdfast.model.versions import FAR, FOLDED, LED, SURE, UNASKED, as_read, judged
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
@@ -98,6 +98,7 @@ def compared(
     links: Iterable[LinkRow],
     key: str | None,
     chains: Mapping[str, Sequence[str]],
+    read: Mapping[frozenset[str], float],
 ) -> Matters:
     """Compare notes with each other.
 
@@ -107,6 +108,7 @@ def compared(
         links: edges between them that somebody made: they say how two belong together.
         key: the vector set; None where there is none.
         chains: for a note that was replaced, or consolidated, those that stand for it.
+        read: how likely pairs of them are versions that were read together when the newer was stored: see `read_pairs`.
     """
     tied = {frozenset((link.source, link.target)) for link in links if link.type not in _IN_TIME}
     vectors = view.first_vectors(key, list(notes)) if key else {}
@@ -117,16 +119,18 @@ def compared(
     odds: dict[tuple[str, str], float] = {}
     ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
     around = _Around(ordered, view.likenesses([vectors.get(note.id) for note in ordered]))
-    for one, other, is_same, likeness in around.pairs():
+    for one, other, is_same, likeness in around.pairs(read):
         if is_same and one.space == other.space and SELF_ID not in (one.id, other.id):  # two files of one text, say
             likely[one.id, other.id] = 1.0
             continue
         if frozenset((one.id, other.id)) in tied or (one.id, other.id) in likely or (other.id, one.id) in likely:
             continue
-        if not _may_be_versions(one, other):
+        if not may_be_versions(one, other):
             continue
         older, newer = in_time(one, other)
         pair, (worth, weight) = (older.id, newer.id), judged(older.content, newer.content, likeness)
+        if (known := read.get(frozenset(pair))) is not None and (key is None or (likeness or 0.0) >= FAR):
+            worth, weight = as_read(known)
         if weight > -math.inf and _at_once(older, newer, worth):
             if worth < FOLDED:
                 continue
@@ -152,7 +156,7 @@ class _Around:
             for place, row in enumerate(self._cosines)
         ]
 
-    def pairs(self) -> Iterator[tuple[Note, Note, bool, float | None]]:
+    def pairs(self, read: Collection[frozenset[str]]) -> Iterator[tuple[Note, Note, bool, float | None]]:
         """The pairs that may be two versions: whether their texts are one, and their cosine if it is known."""
         texts = [note.content.strip() for note in self._notes]
         for place, mine in enumerate(texts):
@@ -163,7 +167,7 @@ class _Around:
                     or value >= FAR
                     or self._nearer(place, value) < _NEIGHBOURS > self._nearer(at, value)
                 )
-                if is_near or mine == texts[at]:
+                if is_near or mine == texts[at] or frozenset((self._notes[place].id, self._notes[at].id)) in read:
                     yield self._notes[place], self._notes[at], mine == texts[at], None if math.isnan(value) else value
 
     def odds(self, older: str, newer: str) -> float:
@@ -183,13 +187,30 @@ class _Around:
         return len(self._near[place]) - bisect_right(self._near[place], value)
 
 
-def likelihood(older: Note, newer: Note, vectors: Mapping[str, bytes]) -> float:
-    """How likely two notes are versions of one fact, in 0..1, by their texts and vectors alone."""
-    if not _may_be_versions(older, newer):
-        return 0.0
-    mine, its = vectors.get(older.id), vectors.get(newer.id)
-    likeness = cosine(mine, its) if mine is not None and its is not None else None
-    return judged(older.content, newer.content, likeness).likely
+def read_pairs(
+    links: Iterable[LinkRow], notes: Mapping[str, IndexedNote], reasons: Collection[str], apart: str
+) -> dict[frozenset[str], float]:
+    """How likely two notes are versions of one fact, of those that were read together and have not changed since.
+
+    Args:
+        links: edges between them, which were made when the later of two was stored.
+        notes: those that are compared.
+        reasons: of edges whose weight is that likelihood.
+        apart: the reason of an edge between notes about two things.
+    """
+    return {
+        frozenset((link.source, link.target)): 0.0 if link.reason == apart else link.weight
+        for link in links
+        if (link.reason == apart or link.reason in reasons)
+        and _are_as_stored(notes.get(link.source), notes.get(link.target))
+    }
+
+
+def _are_as_stored(one: IndexedNote | None, other: IndexedNote | None) -> bool:
+    """Whether neither note has changed since the later one was stored."""
+    if one is None or other is None:
+        return False
+    return max(one.note.updated, other.note.updated) <= max(one.note.created, other.note.created)
 
 
 def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -525,7 +546,7 @@ def _beside(other: Ranked, item: Ranked) -> Ranked:
     return other._replace(score=item.score)
 
 
-def _may_be_versions(older: Note, newer: Note) -> bool:
+def may_be_versions(older: Note, newer: Note) -> bool:
     """Whether nothing but their texts can speak against it."""
     if older.space != newer.space or SELF_ID in (older.id, newer.id):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from holdfast.engine.agent.matters import in_time, likelihood
+from holdfast.engine.agent.matters import in_time, may_be_versions
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     MOST_TAGS,
@@ -23,16 +23,17 @@ from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.jobs.changes import core_notices
 from holdfast.engine.omi.beliefs import keep_contradictions
 from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
+from holdfast.errors import ConflictError, EncoderError, InvalidArgumentError, ProtectedNoteError
 from holdfast.index.rows import IndexedNote, content_key, digest
 from holdfast.index.view import IndexView
 from holdfast.model.claims import parts_that_differ, say_the_same, says_more
+from holdfast.model.maintenance import cosine
 from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Joined, Link, Note, joined, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import Filter, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
-from holdfast.model.versions import PROPOSED
+from holdfast.model.versions import FOLDED, PROPOSED, likelihood, likelihood_together
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
@@ -44,7 +45,13 @@ SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 MOST_VERSIONS = 2  # of one fact, that are named
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
-CLOSE, FIRST, BEFORE = AUTO_REASONS = ("close by content", "first of its space", "stored before it")
+CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
+    "close by content", "first of its space", "stored before it",
+    "told anew", "perhaps told anew", "close, of another matter",
+)  # fmt: skip
+READ = (ANEW, MAYBE)  # the weight of such an edge is how likely the two tell one fact
+READ_Z, MOST_READ = 2.0, 4  # which of the nearest are read together with the new note; 7 ms each
+SURELY_APART = 0.05  # how likely two are versions of one fact that are told to be about two things
 _SELF_TITLE = "Self"
 _SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
@@ -200,8 +207,9 @@ async def prepare(ports: Ports, caller: Caller, request: Remember) -> Prepared:
     wanted = await _wanted(ports, caller, request)
     same = (await ports.index.place(wanted.note, ports.now)).same
     encoded = await encode_note(ports, wanted.note.title, wanted.note.content)
-    close = await ports.index.read(lambda view: _close_notes(view, wanted.note, encoded, ports.now))
-    return Prepared(wanted, encoded, tuple(close), same)
+    found = await ports.index.read(lambda view: _close_notes(view, wanted.note, encoded, ports.now))
+    close, notice = await _read_together(ports, wanted.note, found)
+    return Prepared(replace(wanted, notices=(*wanted.notices, notice)), encoded, close, same)
 
 
 async def store_together(
@@ -263,9 +271,10 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     """Keep a note that there is none like."""
     note, old = wanted.note, wanted.old
     encoded = await encode_note(ports, note.title, note.content)
-    close, selfless = await ports.index.read(
+    found, selfless = await ports.index.read(
         lambda view: (_close_notes(view, note, encoded, ports.now), not view.notes([SELF_ID]))
     )
+    close, unread = await _read_together(ports, note, found)
     keys = {note.id, *wanted.guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded}
     if selfless:
@@ -286,7 +295,8 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
     otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
-    notices = (*wanted.notices, *_already(old), *_said_before(place.retired, old), *otherwise, encoded.notice, *core)
+    before = (*_already(old), *_said_before(place.retired, old))
+    notices = (*wanted.notices, *before, *otherwise, encoded.notice, unread, *core)
     shown = tuple(text for text in notices if text)
     return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, shown)
 
@@ -358,16 +368,17 @@ def _detail(caller: Caller, wanted: _Wanted) -> JournalRecord:
 
 @dataclass(frozen=True, slots=True)
 class _Close:
-    """A note that the new one is close to: how relevant, and how likely another version of the same fact."""
+    """A note that the new one is close to: how relevant, and how likely another version of the same fact.
+
+    `likeness` is the cosine of their vectors, None without vectors. `is_read`: the two were read together.
+    """
 
     candidate: RankCandidate
     note: Note
     relevance: float
+    likeness: float | None
     likely: float
-
-    @property
-    def title(self) -> str:
-        return self.note.title
+    is_read: bool = False
 
 
 def _close_notes(view: IndexView, note: Note, encoded: Encoded, now: str) -> list[_Close]:
@@ -379,19 +390,41 @@ def _close_notes(view: IndexView, note: Note, encoded: Encoded, now: str) -> lis
     scored = [(relevance(item.coverage, item.z), item) for item in found.candidates if item.id != SELF_ID]
     best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
     notes = {end: found.note for end, found in view.notes(item.id for _, item in best).items()}
-    vectors = view.first_vectors(vector.key, list(notes)) | {note.id: vector.vector} if vector else {}
-    return [
-        _Close(item, notes[item.id], score, _likely(notes[item.id], note, vectors))
-        for score, item in best
-        if item.id in notes
-    ]
+    vectors = view.first_vectors(vector.key, list(notes)) if vector else {}
+    close = []
+    for score, item in best:
+        if (other := notes.get(item.id)) is not None:
+            its = vectors.get(item.id)
+            likeness = cosine(its, vector.vector) if vector and its else None
+            close.append(_Close(item, other, score, likeness, _likely(other, note, likeness)))
+    return close
 
 
-def _likely(other: Note, note: Note, vectors: Mapping[str, bytes]) -> float:
+def _likely(other: Note, note: Note, likeness: float | None) -> float:
     """How likely the new note and another tell one fact; also where it is of a time before the other was stored."""
+    if not may_be_versions(other, note):
+        return 0.0
     older, newer = in_time(other, note)
-    found = likelihood(older, newer, vectors)
-    return max(found, likelihood(other, note, vectors)) if newer is other else found
+    found = likelihood(older.content, newer.content, likeness)
+    return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
+
+
+async def _read_together(ports: Ports, note: Note, close: Sequence[_Close]) -> tuple[tuple[_Close, ...], str]:
+    """The same, the nearest judged by reading them together with the new note; and a notice where that failed."""
+    near = [item for item in close if (item.candidate.z or 0.0) >= READ_Z and may_be_versions(item.note, note)]
+    pairs = [(item, *in_time(item.note, note)) for item in near if item.likeness is not None][:MOST_READ]
+    if ports.pairs is None or not pairs:
+        return tuple(close), ""
+    try:
+        said = await ports.pairs.read([(older.content, newer.content) for _, older, newer in pairs])
+    except EncoderError as error:
+        return tuple(close), f"Close notes were compared by their words alone: {error}"
+    likely = {
+        item.note.id: likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
+        for (item, older, newer), each in zip(pairs, said, strict=True)
+    }
+    others = tuple(item for item in close if item.note.id not in likely)
+    return (*(replace(item, likely=likely[item.note.id], is_read=True) for item, *_ in pairs), *others), ""
 
 
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
@@ -417,17 +450,33 @@ def _links(
     close: Sequence[_Close],
     before: str | None,
 ) -> tuple[Link, ...]:
-    """The edges asked for, then those to close notes; a note that would stand alone is tied to the one before it."""
+    """The edges asked for, those to what the note tells anew, then to close notes.
+
+    A note that would stand alone is tied to the one before it.
+    """
     links = list(asked)
     taken = {*(link.to for link in asked), *(item.note.id for item in old)}
-    near = [item for item in close if item.candidate.id not in taken and _is_close(item.candidate)]
-    links += [Link(item.candidate.id, "related_to", round(item.relevance, 2), CLOSE, now) for item in near[:MOST_LINKS]]
+    free = [item for item in close if item.candidate.id not in taken]
+    told = sorted(
+        (item for item in free if item.is_read and item.likely >= SURELY_APART), key=lambda item: -item.likely
+    )
+    near = [item for item in free if item not in told and _is_close(item.candidate)]
+    for item in told[:MOST_LINKS]:
+        reason = ANEW if item.likely >= FOLDED else MAYBE
+        links.append(Link(item.note.id, "related_to", round(item.likely, 2), reason, now))
+    for item in near[:MOST_LINKS]:
+        reason = APART if item.is_read else CLOSE
+        links.append(Link(item.note.id, "related_to", round(item.relevance, 2), reason, now))
     if not links and not old and not note.about_self:
         if before is None or before == SELF_ID:
             links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, FIRST, now))
         else:
             links.append(Link(before, "preceded_by", THREAD_WEIGHT, BEFORE, now))
     return tuple(links)
+
+
+def _edge(item: _Close, weight: float, reason: str, now: str) -> Link:
+    return Link(item.note.id, "related_to", round(weight, 2), reason, now)
 
 
 def _is_close(candidate: RankCandidate) -> bool:
@@ -477,7 +526,7 @@ async def _linked(ports: Ports, note: Note) -> tuple[Linked, ...]:
 def _similar(close: Sequence[_Close], old: Sequence[IndexedNote]) -> tuple[Similar, ...]:
     replaced = {item.note.id for item in old}
     alike = [item for item in close if item.relevance >= SIMILAR_RELEVANCE and item.candidate.id not in replaced]
-    return tuple(Similar(item.candidate.id, item.title, round(item.relevance, 3)) for item in alike[:MOST_SIMILAR])
+    return tuple(Similar(item.candidate.id, item.note.title, round(item.relevance, 3)) for item in alike[:MOST_SIMILAR])
 
 
 async def _otherwise(

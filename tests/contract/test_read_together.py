@@ -1,0 +1,147 @@
+"""remember reads a new note together with what is near: what it tells anew gives way to it, however that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from holdfast.encode.builtin import BuiltinEncoder, PairReader
+from holdfast.engine.agent.recall import Recalled
+from holdfast.engine.agent.remember import ANEW, APART, CLOSE, MAYBE, NoteStored, Remember, remember
+from holdfast.engine.runtime import Memory
+from holdfast.errors import EncoderError
+from holdfast.model.versions import ReadTogether
+from worlds import CALLER, WordBag, ask, living
+
+pytestmark = pytest.mark.anyio
+
+FIRST_DAY = datetime(2026, 3, 10, 9, tzinfo=UTC)
+WEEKS = timedelta(days=40)
+VERSIONS = ReadTogether(6.0, -6.0)
+TWO_THINGS = ReadTogether(-6.0, -6.0)
+MAILBOXES = ("Staff mailboxes move to the cloud in spring.", "Student mailboxes move to the cloud in spring.")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Told:
+    """Says of every pair the same, and notes what it was given."""
+
+    def __init__(self, said: ReadTogether | None) -> None:
+        self._said = said
+        self.given: list[tuple[str, str]] = []
+
+    async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
+        self.given += pairs
+        if self._said is None:
+            raise EncoderError("The model was mislaid.")
+        return [self._said] * len(pairs)
+
+
+async def kept(memory: Memory, *texts: str, day: datetime = FIRST_DAY) -> list[NoteStored]:
+    """The texts, each stored weeks after the one before."""
+    stored = []
+    for place, text in enumerate(texts):
+        now = day + place * WEEKS
+        await memory.attend(_nothing)
+        outcome = await remember(replace(memory.ports, clock=lambda now=now: now), CALLER, Remember(text))
+        assert isinstance(outcome, NoteStored)
+        stored.append(outcome)
+    return stored
+
+
+async def _nothing(_: object) -> None:
+    """Only what every request does first."""
+
+
+def reasons(stored: NoteStored) -> dict[str, str]:
+    return {link.to: link.reason for link in stored.note.connections}
+
+
+def behind(answer: Recalled) -> dict[str, list[str]]:
+    return {hit.note.id: [each.note.id for each in hit.earlier] for hit in answer.hits}
+
+
+@pytest.fixture
+def built_in() -> BuiltinEncoder:
+    return BuiltinEncoder()
+
+
+PAIRS = {
+    "a switch": ("The till runs on Vend.", "We replaced Vend with Lightspeed at the till.", "what runs at the till?"),
+    "another role's name": (
+        "The treasurer of the allotment club is Ines Barral.",
+        "Tomasz looks after the allotment club's money since the spring meeting.",
+        "who is treasurer of the allotment club?",
+    ),
+    "an end": (
+        "Members get ten percent off in the shop.",
+        "There is no members' discount in the shop any more.",
+        "do members get a discount in the shop?",
+    ),
+}
+
+
+@pytest.mark.parametrize("sort", PAIRS)
+async def test_what_is_told_anew_in_other_words_stands_before_what_was_said(
+    tmp_path: Path, built_in: BuiltinEncoder, sort: str
+) -> None:
+    older, newer, question = PAIRS[sort]
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        first, second = await kept(memory, older, newer)
+        assert reasons(second)[first.note.id] in (ANEW, MAYBE)
+        assert next(iter(behind(await ask(memory, question)))) == second.note.id
+
+
+async def test_the_like_of_another_thing_is_no_version(tmp_path: Path, built_in: BuiltinEncoder) -> None:
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        first, second = await kept(memory, *MAILBOXES)
+        assert reasons(second)[first.note.id] != ANEW
+        assert not any(behind(await ask(memory, "when do the mailboxes move to the cloud?")).values())
+
+
+async def test_what_was_read_goes_before_what_words_make_likely(tmp_path: Path) -> None:
+    texts = ("The gate fee is 3.50 euros.", "The gate fee is 4.90 euros.")
+    async with living(tmp_path / "without", encoder=WordBag()) as memory:
+        first, second = await kept(memory, *texts)
+        assert behind(await ask(memory, "what is the gate fee?")) == {second.note.id: [first.note.id]}
+    async with living(tmp_path / "with", encoder=WordBag(), pairs=Told(TWO_THINGS)) as memory:
+        first, second = await kept(memory, *texts)
+        assert reasons(second)[first.note.id] in (MAYBE, APART)
+        assert not any(behind(await ask(memory, "what is the gate fee?")).values())
+
+
+@pytest.mark.files("a note is written anew in its file")
+async def test_what_was_read_holds_no_longer_where_a_note_is_written_anew_by_hand(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(VERSIONS)) as memory:
+        first, second = await kept(memory, *MAILBOXES)
+        question = "which mailboxes move to the cloud in spring? when does the canteen close?"
+        assert behind(await ask(memory, question)) == {second.note.id: [first.note.id]}
+        [file] = [each async for each in anyio.Path(tmp_path).rglob("*.md") if MAILBOXES[0] in await each.read_text()]
+        await file.write_text((await file.read_text()).replace(MAILBOXES[0], "The canteen closes at three."))
+        assert behind(await ask(memory, question)) == {first.note.id: [], second.note.id: []}
+
+
+async def test_a_note_is_stored_where_pairs_cannot_be_read_and_the_answer_says_so(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(None)) as memory:
+        first, second = await kept(memory, *MAILBOXES)
+    assert reasons(second) == {first.note.id: CLOSE}
+    assert any("compared by their words alone: The model was mislaid." in text for text in second.notices)
+
+
+async def test_the_older_note_is_read_first_and_notes_of_two_spaces_not_at_all(tmp_path: Path) -> None:
+    reader = Told(VERSIONS)
+    async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
+        await kept(memory, *MAILBOXES)
+        await memory.attend(
+            lambda ports: remember(ports, CALLER, Remember(MAILBOXES[0] + " Truly.", space="elsewhere"))
+        )
+    assert reader.given == [MAILBOXES]
