@@ -2,8 +2,8 @@
 
     python bench/currency.py [--half A|B|fresh|usual-A|usual-B] [--failures] [--encoder builtin|none]
 
-Of each pair (bench/data/currency.json) both notes are stored weeks apart without `supersedes`, beside 200 notes of
-DevMem in the same space. Counted are: the newer before the older; the older folded behind it in one line;
+Of each pair (bench/data/currency.json) both notes are stored weeks apart with `remember`, without `supersedes`, beside
+200 notes of DevMem in the same space. Counted are: the newer before the older; the older folded behind it in one line;
 look-alikes that were folded all the same; chains whose version of the time asked about came first, stored with
 `supersedes` and without; and what a recall takes with the comparison and without. The weights of
 `holdfast.model.versions` were fitted on half A; half B was never looked at but for its counts. The fresh ones are of
@@ -30,10 +30,11 @@ from datasets import read_devmem
 from holdfast.app import build_memory
 from holdfast.engine.agent import answer
 from holdfast.engine.agent.recall import Recall, Recalled, recall
+from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller
 from holdfast.index.projection import MadeVectors, NoteRow, Update, text_to_encode
 from holdfast.index.rows import FileRow
-from holdfast.model.note import Note, note_id, title_of
+from holdfast.model.note import Note, moment, note_id, title_of
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scoring import percentile
@@ -123,8 +124,26 @@ def beside() -> list[Note]:
 
 
 @asynccontextmanager
+async def told(encoder: str, notes: Sequence[Note]) -> AsyncIterator[Memory]:
+    """A memory in which the texts of these notes were stored with `remember`, each at its note's time."""
+    with TemporaryDirectory(prefix="holdfast-bench-") as home:
+        given = {"HOLDFAST_HOME": home, "HOLDFAST_ENCODER": encoder, "HOLDFAST_NOW": ASKED}
+        memory = build_memory(load_settings(given | {"HOLDFAST_VAULT_ENABLED": "no"}))
+        async with memory.running():
+            for note in sorted(notes, key=lambda note: note.created):
+                at = moment(note.created)
+                await memory.attend(_nothing)
+                await remember(replace(memory.ports, clock=lambda at=at: at), CALLER, Remember(note.content))
+            yield memory
+
+
+async def _nothing(_: object) -> None:
+    """Only what every request does first."""
+
+
+@asynccontextmanager
 async def filled(encoder: str, notes: Sequence[Note]) -> AsyncIterator[Memory]:
-    """A memory that holds these notes, and no files."""
+    """A memory that holds these notes as they are, and no files."""
     with TemporaryDirectory(prefix="holdfast-bench-") as home:
         given = {
             "HOLDFAST_HOME": home,
@@ -155,16 +174,17 @@ async def asked(memory: Memory, question: str) -> Recalled:
 
 def place_of(note: Note, found: Recalled) -> int:
     """Its place among the hits; behind all of them where it is none."""
-    return next((place for place, hit in enumerate(found.hits) if hit.note.id == note.id), len(found.hits))
+    return next((place for place, hit in enumerate(found.hits) if hit.note.content == note.content), len(found.hits))
 
 
 def folds(found: Recalled, head: Note, note: Note) -> bool:
-    return any(note.id == item.note.id for hit in found.hits if hit.note.id == head.id for item in hit.earlier)
+    heads = (hit for hit in found.hits if hit.note.content == head.content)
+    return any(note.content == item.note.content for hit in heads for item in hit.earlier)
 
 
 async def count_pairs(encoder: str, pairs: Sequence[Pair], *, tell: bool) -> str:
     first = folded = 0
-    async with filled(encoder, [*beside(), *(note for pair in pairs for note in (pair.older, pair.newer))]) as memory:
+    async with told(encoder, [*beside(), *(note for pair in pairs for note in (pair.older, pair.newer))]) as memory:
         for pair in pairs:
             found = await asked(memory, pair.question)
             leads = place_of(pair.newer, found) < place_of(pair.older, found)
@@ -177,7 +197,7 @@ async def count_pairs(encoder: str, pairs: Sequence[Pair], *, tell: bool) -> str
 
 async def count_lookalikes(encoder: str, pairs: Sequence[Pair], *, tell: bool) -> str:
     folded = 0
-    async with filled(encoder, [*beside(), *(note for pair in pairs for note in (pair.older, pair.newer))]) as memory:
+    async with told(encoder, [*beside(), *(note for pair in pairs for note in (pair.older, pair.newer))]) as memory:
         for pair in pairs:
             found = await asked(memory, pair.question)
             if folds(found, pair.newer, pair.older):
@@ -205,9 +225,7 @@ async def count_past(encoder: str, pairs: Sequence[Pair], *, tell: bool) -> str:
     first = 0
     for start in range(0, len(pairs), TOGETHER):
         some = pairs[start : start + TOGETHER]
-        async with filled(
-            encoder, [*beside(), *(note for pair in some for note in (pair.older, pair.newer))]
-        ) as memory:
+        async with told(encoder, [*beside(), *(note for pair in some for note in (pair.older, pair.newer))]) as memory:
             for pair in some:
                 found = await asked(memory, pair.question)
                 is_first = place_of(pair.older, found) == 0

@@ -12,10 +12,13 @@ something else; how many pairs of notes about different things were folded in an
 
 `--fit` prints the weights of `holdfast.model.versions`: a logistic regression over all pairs within a domain of half A,
 with the first halves of bench/data/currency.json; each domain's pairs are also judged by weights that were fitted
-without them. Of half B only counts were looked at. Halves C and D were written later, before anything was measured on
-them; their facts have two questions mostly, which are counted as one each. Of half D only counts were looked at. In E
-and F, written later still, the newer note shares few words with the older; of F only counts were looked at. G is there
-for fitting which of two notes goes ahead (`holdfast.engine.agent.matters`), as E is.
+without them. Then the weights where two notes were also read together: over what is not far apart in halves A, C, E and
+G and those first halves, with the figures of B, D and F.
+
+Of half B only counts were looked at. Halves C and D were written later, before anything was measured on them; their
+facts have two questions mostly, which are counted as one each. Of half D only counts were looked at. In E and F,
+written later still, the newer note shares few words with the older; of F only counts were looked at. G is there for
+fitting which of two notes goes ahead (`holdfast.engine.agent.matters`), as E is.
 """
 
 from __future__ import annotations
@@ -35,15 +38,16 @@ import anyio
 import numpy as np
 
 from holdfast.app import build_memory
+from holdfast.encode.builtin import BACKGROUND_DEVIATION, BACKGROUND_MEAN, PairReader
 from holdfast.engine.agent.recall import Recall, recall
-from holdfast.engine.agent.remember import NoteStored, Remember, remember
+from holdfast.engine.agent.remember import READ_Z, SURELY_APART, NoteStored, Remember, remember
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.index.projection import text_to_encode
 from holdfast.model.claims import claim
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import title_of
-from holdfast.model.versions import FOLDED, LED, PROPOSED, Evidence, evidence
+from holdfast.model.versions import FOLDED, LED, PROPOSED, Evidence, ReadTogether, evidence, together
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
@@ -54,6 +58,7 @@ LATER, MINUTES = timedelta(days=60), timedelta(minutes=4)  # between versions; b
 ASKED = "2026-11-06T12:00:00Z"
 FOLDS = 8  # of the domains, for the weights that are fitted without them
 L2 = 1.0
+AT_ONCE = 8  # pairs that are read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +270,52 @@ def fit() -> None:
             print(f"{name}: {line}")
 
 
+def fit_together() -> None:
+    """The weights of `READ_TOGETHER`, for pairs that are near enough to be read together."""
+    in_view = [*(sample for half in "ACEG" for sample in samples_of(half)), *samples_of_currency()]
+    kept = {"in view": in_view, **{half: samples_of(half) for half in "BDF"}}
+    texts = dict.fromkeys(text for each in kept.values() for sample in each for text in (sample.older, sample.newer))
+    vectors = anyio.run(likenesses, list(texts))
+    tables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    names: list[str] = []
+    for name, samples in kept.items():
+        near = [sample for sample in samples if is_read_together(sample, vectors)]
+        seen = signs_together(near, vectors)
+        names = list(seen[0])
+        is_one = np.array([sample.is_one for sample in near], dtype=float)
+        tables[name] = (np.array([[signs[each] for each in names] for signs in seen]), is_one)
+    weights = fitted(*tables["in view"])
+    print("READ_TOGETHER: Mapping[str, float] = {")
+    for name, weight in zip(names, weights, strict=True):
+        print(f'    "{name}": {weight:.2f},')
+    print("}")
+    for name, (table, is_one) in tables.items():
+        likely = 1 / (1 + np.exp(-table @ weights))
+        for line in (SURELY_APART, FOLDED, PROPOSED):
+            right, wrong = ((likely >= line) & (is_one > 0)).sum(), ((likely >= line) & (is_one == 0)).sum()
+            print(
+                f"{name}, from {line}: {right} of {is_one.sum():.0f} versions, {wrong} of {(is_one == 0).sum()} others"
+            )
+
+
+def is_read_together(sample: Sample, vectors: dict[str, bytes]) -> bool:
+    mine, its = vectors.get(sample.older), vectors.get(sample.newer)
+    is_near = bool(mine and its) and cosine(mine, its) >= BACKGROUND_MEAN + READ_Z * BACKGROUND_DEVIATION
+    return is_near and claim(sample.older).spaced and claim(sample.newer).spaced
+
+
+def signs_together(samples: Sequence[Sample], vectors: dict[str, bytes]) -> list[dict[str, float]]:
+    read = anyio.run(read_all, [(sample.older, sample.newer) for sample in samples])
+    return [together(seen_of(sample, vectors), each) for sample, each in zip(samples, read, strict=True)]
+
+
+async def read_all(pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
+    reader = PairReader()
+    return [
+        each for start in range(0, len(pairs), AT_ONCE) for each in await reader.read(pairs[start : start + AT_ONCE])
+    ]
+
+
 def lines_of(samples: Sequence[Sample], seen: Sequence[Evidence], scores: np.ndarray) -> Iterator[str]:
     """What would be led, folded and proposed; of what is about two things, pairs in either order."""
     likely = np.where([each.siblings for each in seen], 0.0, 1 / (1 + np.exp(-scores)))
@@ -284,6 +335,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.fit:
         fit()
+        fit_together()
     else:
         asyncio.run(judged(options.half, options.encoder, tell=options.failures))
 
