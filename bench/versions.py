@@ -40,7 +40,7 @@ import numpy as np
 from holdfast.app import build_memory
 from holdfast.encode.builtin import BACKGROUND_DEVIATION, BACKGROUND_MEAN, PairReader
 from holdfast.engine.agent.recall import Recall, recall
-from holdfast.engine.agent.remember import READ_Z, SURELY_APART, NoteStored, Remember, remember
+from holdfast.engine.agent.remember import SURELY_APART, NoteStored, Remember, remember
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.index.projection import text_to_encode
@@ -59,6 +59,7 @@ ASKED = "2026-11-06T12:00:00Z"
 FOLDS = 8  # of the domains, for the weights that are fitted without them
 L2 = 1.0
 AT_ONCE = 8  # pairs that are read together
+NEAR_Z = 2.0  # those are fitted on that are as near
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +301,7 @@ def fit_together() -> None:
 
 def is_read_together(sample: Sample, vectors: dict[str, bytes]) -> bool:
     mine, its = vectors.get(sample.older), vectors.get(sample.newer)
-    is_near = bool(mine and its) and cosine(mine, its) >= BACKGROUND_MEAN + READ_Z * BACKGROUND_DEVIATION
+    is_near = bool(mine and its) and cosine(mine, its) >= BACKGROUND_MEAN + NEAR_Z * BACKGROUND_DEVIATION
     return is_near and claim(sample.older).spaced and claim(sample.newer).spaced
 
 

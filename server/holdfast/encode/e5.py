@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -206,10 +206,10 @@ class E5:
             ids[row, : len(window)] = window
             there[row, : len(window)] = 1.0
         states = _dequantised(self._words[ids.ravel()]) + np.tile(self._positions[:longest], (count, 1))
-        states = _normed(states, *self._first, self._small)
+        states = normed(states, *self._first, self._small)
         hidden = (1.0 - there)[:, None, None, :] * np.float32(-1e9)
         for layer in self._layers:
-            states = self._through(layer, states, hidden)
+            states = through(layer, states, hidden, self._heads, self._small)
         unit = _unit(np.einsum("wtd,wt->wd", states.reshape(count, longest, -1), there))
         if self._languages is not None:
             mean, spoken = self._languages
@@ -227,21 +227,6 @@ class E5:
             return []
         starts = range(0, max(len(tokens) - _OVERLAP, 1), step)
         return [[*before, *tokens[start : start + size], self.pieces.end] for start in starts]
-
-    def _through(self, layer: dict[str, Floats], states: Floats, hidden: Floats) -> Floats:
-        """One layer: every token looks at the others, then each is changed by itself."""
-        count, longest = hidden.shape[0], hidden.shape[3]
-        whole = states @ layer["qkv.w"] + layer["qkv.b"]
-        query, key, value = whole.reshape(count, longest, 3, self._heads, -1).transpose(2, 0, 3, 1, 4)
-        likeness = query @ key.transpose(0, 1, 3, 2)
-        likeness += hidden
-        likeness -= likeness.max(axis=-1, keepdims=True)
-        np.exp(likeness, out=likeness)
-        likeness /= likeness.sum(axis=-1, keepdims=True)
-        seen = (likeness @ value).transpose(0, 2, 1, 3).reshape(len(states), -1)
-        states = _normed(states + (seen @ layer["ao.w"] + layer["ao.b"]), layer["aln.w"], layer["aln.b"], self._small)
-        inner = _gelu(states @ layer["fi.w"] + layer["fi.b"])
-        return _normed(states + (inner @ layer["fo.w"] + layer["fo.b"]), layer["oln.w"], layer["oln.b"], self._small)
 
     def _layer(self, prefix: str) -> dict[str, Floats]:
         layer = {
@@ -294,7 +279,31 @@ def _dequantised(rows: npt.NDArray[Any]) -> Floats:
     return whole.reshape(len(rows), -1)
 
 
-def _normed(states: Floats, weight: Floats, bias: Floats, small: float) -> Floats:
+def through(layer: Mapping[str, Floats], states: Floats, hidden: Floats, heads: int, small: float) -> Floats:
+    """One layer: every token looks at the others, then each is changed by itself.
+
+    Args:
+        layer: its weights, of which those of the query are divided by the root of a head's width.
+        states: float32, (texts x tokens) x width.
+        hidden: float32, texts x 1 x 1 x tokens: 0, or very little for a token that is not there.
+        heads: into how many parts the width is divided.
+        small: what keeps a division by a spread of zero finite.
+    """
+    count, longest = hidden.shape[0], hidden.shape[3]
+    whole = states @ layer["qkv.w"] + layer["qkv.b"]
+    query, key, value = whole.reshape(count, longest, 3, heads, -1).transpose(2, 0, 3, 1, 4)
+    likeness = query @ key.transpose(0, 1, 3, 2)
+    likeness += hidden
+    likeness -= likeness.max(axis=-1, keepdims=True)
+    np.exp(likeness, out=likeness)
+    likeness /= likeness.sum(axis=-1, keepdims=True)
+    seen = (likeness @ value).transpose(0, 2, 1, 3).reshape(len(states), -1)
+    states = normed(states + (seen @ layer["ao.w"] + layer["ao.b"]), layer["aln.w"], layer["aln.b"], small)
+    inner = _gelu(states @ layer["fi.w"] + layer["fi.b"])
+    return normed(states + (inner @ layer["fo.w"] + layer["fo.b"]), layer["oln.w"], layer["oln.b"], small)
+
+
+def normed(states: Floats, weight: Floats, bias: Floats, small: float) -> Floats:
     states = states - states.mean(axis=-1, keepdims=True)
     spread = np.einsum("td,td->t", states, states) / np.float32(states.shape[1])
     states *= (np.float32(1.0) / np.sqrt(spread + np.float32(small)))[:, None]

@@ -33,7 +33,7 @@ from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import Filter, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
-from holdfast.model.versions import FOLDED, PROPOSED, likelihood, likelihood_together
+from holdfast.model.versions import FOLDED, LED, PROPOSED, likelihood, likelihood_together
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
@@ -50,7 +50,7 @@ CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
     "told anew", "perhaps told anew", "close, of another matter",
 )  # fmt: skip
 READ = (ANEW, MAYBE)  # the weight of such an edge is how likely the two tell one fact
-READ_Z, MOST_READ = 2.0, 4  # which of the nearest are read together with the new note; 7 ms each
+MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
 SURELY_APART = 0.05  # how likely two are versions of one fact that are told to be about two things
 _SELF_TITLE = "Self"
 _SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
@@ -411,8 +411,9 @@ def _likely(other: Note, note: Note, likeness: float | None) -> float:
 
 async def _read_together(ports: Ports, note: Note, close: Sequence[_Close]) -> tuple[tuple[_Close, ...], str]:
     """The same, the nearest judged by reading them together with the new note; and a notice where that failed."""
-    near = [item for item in close if (item.candidate.z or 0.0) >= READ_Z and may_be_versions(item.note, note)]
-    pairs = [(item, *in_time(item.note, note)) for item in near if item.likeness is not None][:MOST_READ]
+    able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
+    near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= LED][:MOST_READ]
+    pairs = [(item, *in_time(item.note, note)) for item in near]
     if ports.pairs is None or not pairs:
         return tuple(close), ""
     try:
