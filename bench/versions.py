@@ -1,6 +1,6 @@
 """What is taken for a newer version of a fact: which comes first, what is folded, what `remember` proposes to replace.
 
-    python bench/versions.py [--half A|B|C|D|E|F|G] [--encoder builtin|none] [--failures]
+    python bench/versions.py [--half A|B|C|D|E|F|G|H] [--encoder builtin|none] [--failures]
     python bench/versions.py --fit
 
 Notes of several people (bench/data/versions_a.txt to versions_d.txt): facts with two versions said days apart, or
@@ -18,7 +18,8 @@ G and those first halves, with the figures of B, D and F.
 Of half B only counts were looked at. Halves C and D were written later, before anything was measured on them; their
 facts have two questions mostly, which are counted as one each. Of half D only counts were looked at. In E and F,
 written later still, the newer note shares few words with the older; of F only counts were looked at. G is there for
-fitting which of two notes goes ahead (`holdfast.engine.agent.matters`), as E is.
+fitting which of two notes goes ahead (`holdfast.engine.agent.matters`), as E is. H has beside each fact something else
+of the same thing and the like of another thing, as near as could be made; only counts were looked at.
 """
 
 from __future__ import annotations
@@ -328,7 +329,7 @@ def lines_of(samples: Sequence[Sample], seen: Sequence[Evidence], scores: np.nda
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", default="B", choices=tuple("ABCDEFG"))
+    parser.add_argument("--half", default="B", choices=tuple("ABCDEFGH"))
     parser.add_argument("--encoder", default="builtin")
     parser.add_argument("--fit", action="store_true", help="print the weights, and how good they are")
     parser.add_argument("--failures", action="store_true", help="print what went wrong (of half A, to learn from)")
