@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 from holdfast.encode.builtin import BuiltinEncoder, PairReader
+from holdfast.engine.agent.matters import ANEW, APART, CLOSE, MAYBE
 from holdfast.engine.agent.recall import Recalled
-from holdfast.engine.agent.remember import ANEW, APART, CLOSE, MAYBE, NoteStored, Remember, remember
+from holdfast.engine.agent.remember import NoteStored, Remember, remember
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError
 from holdfast.model.versions import ReadTogether

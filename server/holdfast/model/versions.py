@@ -37,7 +37,7 @@ _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts
 _AHEAD, _WEIGHED, _LEAST, _SIBLINGS, _TELLING, _FRAMED = 5.17, 0.67, -6.0, 1.53, 0.58, 2.48
 _WORDS_SIBLINGS, _WORDS_ALIKENESS = 2.5, 2.3  # by words alone: of siblings, and at the usual cosine
 _MOST_REST, _MOST_SHARED, _MOST_GAP = 5.0, 4.0, 6.0
-_MOST_READ = 6.0  # of the logarithms of odds that reading together gives
+_MOST_ODDS = 6.0  # of the logarithms of odds that reading together gives
 _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 4.95, 0.85, 0.02  # the odds for an order, where two were read together
 
 WEIGHTS: Mapping[str, float] = {
@@ -230,7 +230,7 @@ def as_read(likely: float) -> Judged:
 
 def together(seen: Evidence, read: ReadTogether) -> dict[str, float]:
     """The signs of two texts with what reading them together told."""
-    anew, again = (max(-_MOST_READ, min(_MOST_READ, odds)) for odds in read)
+    anew, again = (max(-_MOST_ODDS, min(_MOST_ODDS, odds)) for odds in read)
     return {**seen.signs, "siblings": float(seen.siblings), "anew": anew, "again": again}
 
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.engine.agent.remember import AUTO_REASONS, BEFORE, FIRST, THREAD_WEIGHT, is_selfless, self_change
+from holdfast.engine.agent.matters import AUTO_REASONS, BEFORE, FIRST
+from holdfast.engine.agent.remember import THREAD_WEIGHT, is_selfless, self_change
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     LONGEST_LINE,

@@ -27,7 +27,6 @@ from holdfast.engine.agent.matters import (
     earlier_of,
     near_the_best,
     opposed_pairs,
-    read_pairs,
     valid_then,
     versions_of,
 )
@@ -46,7 +45,6 @@ from holdfast.engine.agent.question import (
     ranked_phrasing,
     with_meaning,
 )
-from holdfast.engine.agent.remember import APART, AUTO_REASONS, READ
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Doubt, Sought, against, sought
@@ -291,9 +289,7 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     """
     first = {hit.note.id: hit for hit in hits[:LOOKED_OF_A_LIST] if not hit.note.is_outdated}
     notes = view.notes(first)
-    links = view.links(list(first))
-    made, read = [link for link in links if link.reason not in AUTO_REASONS], read_pairs(links, notes, READ, APART)
-    matters = compared(view, notes, made, asking.vector.key if asking.vector else None, {}, read)
+    matters = compared(view, notes, view.links(list(first)), asking.vector.key if asking.vector else None, {})
     found = versions_of({end: hit.ranked for end, hit in first.items()}, matters)
     behind = {new: older for new, older in found.items() if len(older) <= MOST_VERSIONS_OF_A_LIST}
     folded = {end for each in behind.values() for end in each}
@@ -342,17 +338,14 @@ def _hits(
     looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_ones)}
     links = view.links(list(looked))
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
-    near = [end for end in close_ones(links, seeds, AUTO_REASONS) if end not in looked] if folding else []
+    near = [end for end in close_ones(links, seeds) if end not in looked] if folding else []
     notes = view.notes([*(item.candidate.id for item in best), *looked, *near])
     fitting = (end for end in near if end in notes and passes(notes[end], asking.wanted))
     looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}
     retired = [end for end, item in looked.items() if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
     wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
-    made = [link for link in links if link.reason not in AUTO_REASONS]
-    there = {end: notes[end] for end in looked if end in notes}
-    read = read_pairs(links, there, READ, APART)
-    matters = compared(view, there, made, key, {**chains, **wholes}, read)
+    matters = compared(view, {end: notes[end] for end in looked if end in notes}, links, key, {**chains, **wholes})
     if not asking.question.past:
         folding = folding and not asking.wanted.include_outdated
         led = current_first(best, looked, matters, identifiers_of(asking.text), folding=folding)

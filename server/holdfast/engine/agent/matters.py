@@ -48,6 +48,12 @@ _OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
 _SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
+# Reasons of the edges that a note gets when it is stored. Of those that say how two notes were read together the weight
+# is how likely they tell one fact, but for `APART`: they tell of two things.
+CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
+    "close by content", "first of its space", "stored before it",
+    "told anew", "perhaps told anew", "close, of another matter",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +101,22 @@ class Matters:
 def compared(
     view: IndexView,
     notes: Mapping[str, IndexedNote],
-    links: Iterable[LinkRow],
+    links: Sequence[LinkRow],
     key: str | None,
     chains: Mapping[str, Sequence[str]],
-    read: Mapping[frozenset[str], float],
 ) -> Matters:
     """Compare notes with each other.
 
     Args:
         view: where their vectors are.
         notes: what is compared.
-        links: edges between them that somebody made: they say how two belong together.
+        links: edges between them: those that somebody made say how two belong together, others how two were read.
         key: the vector set; None where there is none.
         chains: for a note that was replaced, or consolidated, those that stand for it.
-        read: how likely pairs of them are versions that were read together when the newer was stored: see `read_pairs`.
     """
-    tied = {frozenset((link.source, link.target)) for link in links if link.type not in _IN_TIME}
+    made = [link for link in links if link.reason not in AUTO_REASONS]
+    tied = {frozenset((link.source, link.target)) for link in made if link.type not in _IN_TIME}
+    read = _read_pairs(links, notes)
     vectors = view.first_vectors(key, list(notes)) if key else {}
     texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
@@ -187,22 +193,12 @@ class _Around:
         return len(self._near[place]) - bisect_right(self._near[place], value)
 
 
-def read_pairs(
-    links: Iterable[LinkRow], notes: Mapping[str, IndexedNote], reasons: Collection[str], apart: str
-) -> dict[frozenset[str], float]:
-    """How likely two notes are versions of one fact, of those that were read together and have not changed since.
-
-    Args:
-        links: edges between them, which were made when the later of two was stored.
-        notes: those that are compared.
-        reasons: of edges whose weight is that likelihood.
-        apart: the reason of an edge between notes about two things.
-    """
+def _read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> dict[frozenset[str], float]:
+    """How likely two notes are versions of one fact, of those that were read together and have not changed since."""
     return {
-        frozenset((link.source, link.target)): 0.0 if link.reason == apart else link.weight
+        frozenset((link.source, link.target)): 0.0 if link.reason == APART else link.weight
         for link in links
-        if (link.reason == apart or link.reason in reasons)
-        and _are_as_stored(notes.get(link.source), notes.get(link.target))
+        if link.reason in (ANEW, MAYBE, APART) and _are_as_stored(notes.get(link.source), notes.get(link.target))
     }
 
 
@@ -432,12 +428,12 @@ def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others:
     return [others[place] for place in sorted(nearest) if near[place]]
 
 
-def close_ones(links: Iterable[LinkRow], seeds: Sequence[str], reasons: Sequence[str]) -> list[str]:
+def close_ones(links: Iterable[LinkRow], seeds: Sequence[str]) -> list[str]:
     """Notes that were found to be near these when they were stored."""
     ends = [
         link.source if link.target in seeds else link.target
         for link in links
-        if link.reason in reasons and (link.source in seeds or link.target in seeds)
+        if link.reason in AUTO_REASONS and (link.source in seeds or link.target in seeds)
     ]
     return [end for end in dict.fromkeys(ends) if end != SELF_ID]
 

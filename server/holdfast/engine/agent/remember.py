@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from holdfast.engine.agent.matters import in_time, may_be_versions
+from holdfast.engine.agent.matters import ANEW, APART, BEFORE, CLOSE, FIRST, MAYBE, in_time, may_be_versions
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     MOST_TAGS,
@@ -45,13 +45,11 @@ SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 MOST_VERSIONS = 2  # of one fact, that are named
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
-CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
-    "close by content", "first of its space", "stored before it",
-    "told anew", "perhaps told anew", "close, of another matter",
-)  # fmt: skip
-READ = (ANEW, MAYBE)  # the weight of such an edge is how likely the two tell one fact
 MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
-SURELY_APART = 0.05  # how likely two are versions of one fact that are told to be about two things
+SURELY_APART, PERHAPS = (
+    0.05,
+    0.2,
+)  # how likely two tell one fact: less is two things; from here on it is kept of any two
 _SELF_TITLE = "Self"
 _SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
@@ -181,12 +179,16 @@ async def _wanted(ports: Ports, caller: Caller, request: Remember) -> _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A note that could be stored now. `same` is a note that says it word for word, `close` those that are near."""
+    """A note that could be stored now. `same` is a note that says it word for word, `close` those that are near.
+
+    `notice` tells where these could not be read together with it.
+    """
 
     wanted: _Wanted
     encoded: Encoded
     close: tuple[_Close, ...]
     same: IndexedNote | None
+    notice: str
 
     @property
     def note(self) -> Note:
@@ -209,7 +211,7 @@ async def prepare(ports: Ports, caller: Caller, request: Remember) -> Prepared:
     encoded = await encode_note(ports, wanted.note.title, wanted.note.content)
     found = await ports.index.read(lambda view: _close_notes(view, wanted.note, encoded, ports.now))
     close, notice = await _read_together(ports, wanted.note, found)
-    return Prepared(replace(wanted, notices=(*wanted.notices, notice)), encoded, close, same)
+    return Prepared(wanted, encoded, close, same, notice)
 
 
 async def store_together(
@@ -259,7 +261,7 @@ async def store_together(
 
 async def says_otherwise(ports: Ports, caller: Caller, item: Prepared) -> list[str]:
     """What to say of notes that are close to one that was just stored and say something else."""
-    return await _otherwise(ports, caller, item.note, item.close, [])
+    return [*await _otherwise(ports, caller, item.note, item.close, []), *filter(None, [item.notice])]
 
 
 def same_guard(note: Note) -> str:
@@ -458,16 +460,11 @@ def _links(
     links = list(asked)
     taken = {*(link.to for link in asked), *(item.note.id for item in old)}
     free = [item for item in close if item.candidate.id not in taken]
-    told = sorted(
-        (item for item in free if item.is_read and item.likely >= SURELY_APART), key=lambda item: -item.likely
-    )
-    near = [item for item in free if item not in told and _is_close(item.candidate)]
-    for item in told[:MOST_LINKS]:
-        reason = ANEW if item.likely >= FOLDED else MAYBE
-        links.append(Link(item.note.id, "related_to", round(item.likely, 2), reason, now))
-    for item in near[:MOST_LINKS]:
-        reason = APART if item.is_read else CLOSE
-        links.append(Link(item.note.id, "related_to", round(item.relevance, 2), reason, now))
+    read = [item for item in free if item.is_read and item.likely >= SURELY_APART]
+    told = [item for item in read if item.likely >= PERHAPS or _is_close(item.candidate)][:MOST_LINKS]
+    near = [item for item in free if item not in read and _is_close(item.candidate)][: MOST_LINKS - len(told)]
+    links += [_edge(item, item.likely, ANEW if item.likely >= FOLDED else MAYBE, now) for item in told]
+    links += [_edge(item, item.relevance, APART if item.is_read else CLOSE, now) for item in near]
     if not links and not old and not note.about_self:
         if before is None or before == SELF_ID:
             links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, FIRST, now))

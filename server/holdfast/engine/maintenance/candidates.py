@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 
 from holdfast.encode.provider import VectorSet, read_set
-from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.agent.matters import AUTO_REASONS
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
 from holdfast.index.maintenance import BatchRow, JudgedRow

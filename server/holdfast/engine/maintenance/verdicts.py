@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.agent.matters import AUTO_REASONS
 from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve
 from holdfast.engine.maintenance.candidates import likeness, stored_set
 from holdfast.engine.ports import Caller, Ports

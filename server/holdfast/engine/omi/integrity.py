@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import structlog
 
-from holdfast.engine.agent.remember import AUTO_REASONS
+from holdfast.engine.agent.matters import AUTO_REASONS
 from holdfast.engine.omi.now import today
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
