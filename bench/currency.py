@@ -30,7 +30,6 @@ from datasets import read_devmem
 from holdfast.app import build_memory
 from holdfast.engine.agent import answer
 from holdfast.engine.agent.recall import Recall, Recalled, recall
-from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.ports import Caller
 from holdfast.index.projection import MadeVectors, NoteRow, Update, text_to_encode
 from holdfast.index.rows import FileRow
@@ -38,6 +37,7 @@ from holdfast.model.note import Note, moment, note_id, title_of
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from scoring import percentile
+from versions import remembered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -131,14 +131,8 @@ async def told(encoder: str, notes: Sequence[Note]) -> AsyncIterator[Memory]:
         memory = build_memory(load_settings(given | {"HOLDFAST_VAULT_ENABLED": "no"}))
         async with memory.running():
             for note in sorted(notes, key=lambda note: note.created):
-                at = moment(note.created)
-                await memory.attend(_nothing)
-                await remember(replace(memory.ports, clock=lambda at=at: at), CALLER, Remember(note.content))
+                await remembered(memory, CALLER, moment(note.created), note.content)
             yield memory
-
-
-async def _nothing(_: object) -> None:
-    """Only what every request does first."""
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ quartile, and how much memory the process holds more than before its first note.
 that folder and stay: a run that was broken off goes on where it was, since what is stored and encoded is not again.
 
 With --fit it writes the directions in which languages differ, from the parallel sentences of `data/parallel.json`, as
-`holdfast.encode.e5.read_languages` reads them.
+`holdfast.encode.computed.read_languages` reads them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ablation import build, store
 from datasets import APART, BenchNote, BenchQuery, Dataset, read_devmem
 from doubt import DAY, unstored
 from holdfast.encode.builtin import packaged
-from holdfast.encode.e5 import E5
+from holdfast.encode.computed import E5
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.encoding import drain
 from holdfast.engine.ports import Caller

@@ -173,7 +173,7 @@ def told_apart(model: TogetherModel, pairs: Sequence[Pair]) -> str:
 
 
 def save(model: TogetherModel, out: Path) -> None:
-    """What `holdfast.encode.together` reads."""
+    """What `holdfast.encode.computed` reads."""
     write(model, out)
     file = Path(model_path()).read_bytes()
     inner = "inner.encoder.layer.{}.{}"

@@ -41,7 +41,7 @@ import numpy as np
 from holdfast.app import build_memory
 from holdfast.encode.builtin import BACKGROUND_DEVIATION, BACKGROUND_MEAN, PairReader
 from holdfast.engine.agent.recall import Recall, recall
-from holdfast.engine.agent.remember import SURELY_APART, NoteStored, Remember, remember
+from holdfast.engine.agent.remember import SURELY_APART, NoteStored, Outcome, Remember, remember
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.index.projection import text_to_encode
@@ -173,10 +173,7 @@ async def _stored(
     """Store all notes when they were said; the number of the fact and the text by id."""
     fact_of: dict[str, tuple[int, str]] = {}
     for at, number, text in told(domains):
-        now = at.replace(tzinfo=UTC)
-        ports = replace(memory.ports, clock=lambda now=now: now)
-        await memory.attend(_nothing)
-        stored = await remember(ports, CALLER, Remember(text))
+        stored = await remembered(memory, CALLER, at.replace(tzinfo=UTC), text)
         assert isinstance(stored, NoteStored), text
         counts.stores += 1
         asked = [notice for notice in stored.notices if "supersede" in notice]
@@ -189,6 +186,12 @@ async def _stored(
                 print(f"    proposed: {fact_of[each][1]!r} replaced by {text!r}")
         fact_of[stored.note.id] = (number, text)
     return fact_of
+
+
+async def remembered(memory: Memory, caller: Caller, at: datetime, text: str) -> Outcome:
+    """Store a note at that time."""
+    await memory.attend(_nothing)
+    return await remember(replace(memory.ports, clock=lambda: at), caller, Remember(text))
 
 
 async def _nothing(_: object) -> None:

