@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -40,12 +41,9 @@ class TwoModels(Ollama):
     """Both models are of one server; only the second knows which words of two languages mean the same."""
 
     def vector(self, text: str, model: str = f"{MODEL}:latest") -> list[float]:
-        own = self.alike
-        self.alike = own if model.startswith(SECOND) else {}
-        try:
-            return super().vector(text, model)
-        finally:
-            self.alike = own
+        # A copy: each request has a thread of its own.
+        knowing = self if model.startswith(SECOND) else replace(self, alike={})
+        return Ollama.vector(knowing, text, model)
 
     def asked_of(self, model: str) -> list[str]:
         """The texts that one of the models was given, without what is written before them."""

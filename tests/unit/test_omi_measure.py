@@ -7,7 +7,7 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.model.note import NOTE_TYPES, instant
@@ -58,6 +58,7 @@ def test_what_seems_to_be_made_tomorrow_is_as_recent_as_now() -> None:
     assert recency(instant(NOW + timedelta(days=3)), NOW) == 1.0
 
 
+@example(worth=[0.0, 1.2e-7])
 @given(worth=st.lists(FRACTIONS, max_size=40))
 def test_relevances_in_the_order_of_the_hits_never_rise_and_stay_within_their_bounds(worth: list[float]) -> None:
     found = never_rising(worth)

@@ -18,6 +18,7 @@ there.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -282,7 +283,8 @@ def never_rising(relevances: Sequence[float]) -> list[float]:
         blocks.append((mean, size))
     pooled = [0.5 + 0.5 * math.tanh(mean / 2) for mean, size in blocks for _ in range(size)]
     alone = [size == 1 for _, size in blocks for _ in range(size)]
-    return [own if is_alone else worth for own, worth, is_alone in zip(relevances, pooled, alone, strict=True)]
+    levelled = (own if is_alone else worth for own, worth, is_alone in zip(relevances, pooled, alone, strict=True))
+    return list(itertools.accumulate(levelled, min))  # nearer to 0 or 1 than log odds are told apart here
 
 
 def _log_odds(probability: float) -> float:
