@@ -31,7 +31,7 @@ from holdfast.model.maintenance import cosine
 from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Joined, Link, Note, joined, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
-from holdfast.model.ranking import Filter, RankCandidate, relevance
+from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
 from holdfast.model.versions import FOLDED, LED, PROPOSED, likelihood, likelihood_together
 from holdfast.store.codec import new_document
@@ -46,10 +46,8 @@ MOST_VERSIONS = 2  # of one fact, that are named
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
 MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
-SURELY_APART, PERHAPS = (
-    0.05,
-    0.2,
-)  # how likely two tell one fact: less is two things; from here on it is kept of any two
+# How likely two notes tell one fact: with less they are of two things; from the other on it is kept of any two.
+SURELY_APART, PERHAPS = 0.05, 0.2
 _SELF_TITLE = "Self"
 _SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
@@ -186,7 +184,7 @@ class Prepared:
 
     wanted: _Wanted
     encoded: Encoded
-    close: tuple[_Close, ...]
+    close: tuple[Close, ...]
     same: IndexedNote | None
     notice: str
 
@@ -209,8 +207,8 @@ async def prepare(ports: Ports, caller: Caller, request: Remember) -> Prepared:
     wanted = await _wanted(ports, caller, request)
     same = (await ports.index.place(wanted.note, ports.now)).same
     encoded = await encode_note(ports, wanted.note.title, wanted.note.content)
-    found = await ports.index.read(lambda view: _close_notes(view, wanted.note, encoded, ports.now))
-    close, notice = await _read_together(ports, wanted.note, found)
+    found = await ports.index.read(lambda view: close_notes(view, wanted.note, encoded.query, ports.now))
+    close, notice = await read_together(ports, wanted.note, found)
     return Prepared(wanted, encoded, close, same, notice)
 
 
@@ -274,9 +272,9 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     note, old = wanted.note, wanted.old
     encoded = await encode_note(ports, note.title, note.content)
     found, selfless = await ports.index.read(
-        lambda view: (_close_notes(view, note, encoded, ports.now), not view.notes([SELF_ID]))
+        lambda view: (close_notes(view, note, encoded.query, ports.now), not view.notes([SELF_ID]))
     )
-    close, unread = await _read_together(ports, note, found)
+    close, unread = await read_together(ports, note, found)
     keys = {note.id, *wanted.guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded}
     if selfless:
@@ -369,7 +367,7 @@ def _detail(caller: Caller, wanted: _Wanted) -> JournalRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class _Close:
+class Close:
     """A note that the new one is close to: how relevant, and how likely another version of the same fact.
 
     `likeness` is the cosine of their vectors, None without vectors. `is_read`: the two were read together.
@@ -383,13 +381,13 @@ class _Close:
     is_read: bool = False
 
 
-def _close_notes(view: IndexView, note: Note, encoded: Encoded, now: str) -> list[_Close]:
-    """Current notes of the same space, or of none, that are near the new text, the nearest first."""
-    vector = encoded.query
+def close_notes(view: IndexView, note: Note, vector: QueryVector | None, now: str) -> list[Close]:
+    """Current notes of the same space, or of none, that are near a note's text, the nearest first."""
     spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
     words = "" if vector else note.content  # meaning says it better, and words cost more
     found = view.search(words, vector, Filter(now=now, spaces=spaces), CLOSE_POOL, CLOSE_TERMS)
-    scored = [(relevance(item.coverage, item.z), item) for item in found.candidates if item.id != SELF_ID]
+    others = (item for item in found.candidates if item.id not in (SELF_ID, note.id))
+    scored = [(relevance(item.coverage, item.z), item) for item in others]
     best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
     notes = {end: found.note for end, found in view.notes(item.id for _, item in best).items()}
     vectors = view.first_vectors(vector.key, list(notes)) if vector else {}
@@ -398,7 +396,7 @@ def _close_notes(view: IndexView, note: Note, encoded: Encoded, now: str) -> lis
         if (other := notes.get(item.id)) is not None:
             its = vectors.get(item.id)
             likeness = cosine(its, vector.vector) if vector and its else None
-            close.append(_Close(item, other, score, likeness, _likely(other, note, likeness)))
+            close.append(Close(item, other, score, likeness, _likely(other, note, likeness)))
     return close
 
 
@@ -411,8 +409,8 @@ def _likely(other: Note, note: Note, likeness: float | None) -> float:
     return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
 
 
-async def _read_together(ports: Ports, note: Note, close: Sequence[_Close]) -> tuple[tuple[_Close, ...], str]:
-    """The same, the nearest judged by reading them together with the new note; and a notice where that failed."""
+async def read_together(ports: Ports, note: Note, close: Sequence[Close]) -> tuple[tuple[Close, ...], str]:
+    """The same, the nearest judged by reading them together with the note; and a notice where that failed."""
     able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
     near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= LED][:MOST_READ]
     pairs = [(item, *in_time(item.note, note)) for item in near]
@@ -450,7 +448,7 @@ def _links(
     note: Note,
     asked: Sequence[Link],
     old: Sequence[IndexedNote],
-    close: Sequence[_Close],
+    close: Sequence[Close],
     before: str | None,
 ) -> tuple[Link, ...]:
     """The edges asked for, those to what the note tells anew, then to close notes.
@@ -473,7 +471,7 @@ def _links(
     return tuple(links)
 
 
-def _edge(item: _Close, weight: float, reason: str, now: str) -> Link:
+def _edge(item: Close, weight: float, reason: str, now: str) -> Link:
     return Link(item.note.id, "related_to", round(weight, 2), reason, now)
 
 
@@ -521,14 +519,14 @@ async def _linked(ports: Ports, note: Note) -> tuple[Linked, ...]:
     )
 
 
-def _similar(close: Sequence[_Close], old: Sequence[IndexedNote]) -> tuple[Similar, ...]:
+def _similar(close: Sequence[Close], old: Sequence[IndexedNote]) -> tuple[Similar, ...]:
     replaced = {item.note.id for item in old}
     alike = [item for item in close if item.relevance >= SIMILAR_RELEVANCE and item.candidate.id not in replaced]
     return tuple(Similar(item.candidate.id, item.note.title, round(item.relevance, 3)) for item in alike[:MOST_SIMILAR])
 
 
 async def _otherwise(
-    ports: Ports, caller: Caller, note: Note, close: Sequence[_Close], old: Sequence[IndexedNote]
+    ports: Ports, caller: Caller, note: Note, close: Sequence[Close], old: Sequence[IndexedNote]
 ) -> list[str]:
     """What to say of close notes that say something else: versions of the same fact, then opposites."""
     replaced = {item.note.id for item in old}
