@@ -41,14 +41,14 @@ import numpy as np
 from holdfast.app import build_memory
 from holdfast.encode.builtin import BACKGROUND_DEVIATION, BACKGROUND_MEAN, PairReader
 from holdfast.engine.agent.recall import Recall, recall
-from holdfast.engine.agent.remember import SURELY_APART, NoteStored, Outcome, Remember, remember
+from holdfast.engine.agent.remember import NoteStored, Outcome, Remember, remember
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.index.projection import text_to_encode
 from holdfast.model.claims import claim
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import title_of
-from holdfast.model.versions import FOLDED, LED, PROPOSED, Evidence, ReadTogether, evidence, together
+from holdfast.model.versions import FOLDED, LED, PROPOSED, SURELY_APART, Evidence, ReadTogether, evidence, together
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 

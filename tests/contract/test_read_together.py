@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from holdfast.encode.builtin import BuiltinEncoder, PairReader
-from holdfast.engine.agent.matters import ANEW, APART, CLOSE, MAYBE
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import NoteStored, Remember, remember
+from holdfast.engine.maintenance.candidates import read_behind
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError
-from holdfast.model.versions import ReadTogether
+from holdfast.model.versions import ANEW, APART, CLOSE, MAYBE, ReadTogether
 from worlds import CALLER, WordBag, ask, living
 
 pytestmark = pytest.mark.anyio
@@ -145,4 +145,68 @@ async def test_the_older_note_is_read_first_and_notes_of_two_spaces_not_at_all(t
         await memory.attend(
             lambda ports: remember(ports, CALLER, Remember(MAILBOXES[0] + " Truly.", space="elsewhere"))
         )
+    assert reader.given == [MAILBOXES]
+
+
+def by_hand(home: Path, name: str, text: str, day: str) -> None:
+    """A note as somebody writes one with an editor."""
+    (home / "memories" / "work").mkdir(parents=True, exist_ok=True)
+    (home / "memories" / "work" / f"{name}.md").write_text(f"---\ncreated: {day}\n---\n{text}\n", "utf-8")
+
+
+async def read_all(memory: Memory) -> None:
+    """Encode what waits, then read it together."""
+    await memory.attend(_nothing)
+    await memory.catch_up()
+    while await read_behind(memory.ports):
+        pass
+
+
+@pytest.mark.files("notes come as files")
+async def test_what_comes_as_files_is_read_together_behind(tmp_path: Path) -> None:
+    reader = Told(VERSIONS)
+    by_hand(tmp_path, "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
+    by_hand(tmp_path, "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
+    question = "which mailboxes move to the cloud in spring?"
+    async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
+        await read_all(memory)
+        assert reader.given == [MAILBOXES]  # the older first, and once
+        [hit] = (await ask(memory, question)).hits
+        assert (hit.note.content, [each.note.content for each in hit.earlier]) == (MAILBOXES[1], [MAILBOXES[0]])
+        await read_all(memory)
+        assert len(reader.given) == 1
+        by_hand(tmp_path, "staff", MAILBOXES[0] + " Not before.", "2026-03-10T09:00:00Z")
+        await read_all(memory)
+        assert len(reader.given) == 2
+
+
+@pytest.mark.files("notes come as files")
+async def test_what_was_read_behind_goes_with_its_note_and_comes_back_with_a_new_index(tmp_path: Path) -> None:
+    by_hand(tmp_path, "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
+    by_hand(tmp_path, "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(TWO_THINGS)) as memory:
+        await read_all(memory)
+        assert await readings(memory) == 1
+    for left in (tmp_path / ".holdfast").glob("index.db*"):
+        left.unlink()
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(TWO_THINGS)) as memory:
+        await read_all(memory)
+        assert await readings(memory) == 1
+        (tmp_path / "memories" / "work" / "staff.md").unlink()
+        await memory.attend(_nothing)
+        assert await readings(memory) == 0
+
+
+async def readings(memory: Memory) -> int:
+    """How many pairs the index has that were read behind."""
+    return await memory.ports.index.read(
+        lambda view: view._connection.execute("SELECT count(*) FROM readings").fetchone()[0]
+    )
+
+
+async def test_what_remember_has_read_is_not_read_behind(tmp_path: Path) -> None:
+    reader = Told(VERSIONS)
+    async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
+        await kept(memory, *MAILBOXES)
+        await read_all(memory)
     assert reader.given == [MAILBOXES]

@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 
 from holdfast.engine.admin.gate import back_up_daily
 from holdfast.engine.encoding import drain, identity, open_own
+from holdfast.engine.maintenance.candidates import read_behind
 from holdfast.engine.omi.integrity import look_over, record_first_seen
 from holdfast.engine.ports import Feed, Ports
 from holdfast.engine.state import Stages, Tip
@@ -34,6 +35,7 @@ AILING_SECONDS = 10.0  # the encoder fails: what waits for it is tried again
 _FOLDERS = re.compile(r".*[/\\]", re.DOTALL)
 _ALIKE = 24  # characters
 PAUSE_SECONDS = 0.1  # from a request to what is done behind it, so that a burst of them is followed once
+READING_SHARE = 3.0  # of the time that reading two notes together took, nothing is read after it
 AGAIN_SECONDS = 30.0  # until background work is begun anew that ended with an error which it should not have met
 BACKUP_START_SECONDS = 10.0  # a new server has better things to do at first than a daily backup
 BACKUP_LOOK_SECONDS = 300.0  # between two looks whether a backup is due
@@ -93,6 +95,7 @@ class Memory:
         self._opened_beside = ""  # and the one beside it
         self._again = ELSEWHERE_SECONDS  # at the most until the queue is looked at again
         self._caught_up: Callable[[float], None] = _unheard
+        self._encoded = anyio.Event()  # what waits to be read together can be
         self._ailing = ""  # how the report of an encoder began that fails since
 
     def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -287,6 +290,7 @@ class Memory:
         tasks.start_soon(came_to_its_end, self._look_over)
         self._look_for_backups_at = anyio.current_time() + BACKUP_START_SECONDS
         tasks.start_soon(came_to_its_end, self._look_around)
+        tasks.start_soon(kept_going, self._keep_reading)
         await kept_going(lambda: self._keep_tending(tasks))
 
     async def _keep_tending(self, tasks: TaskGroup) -> None:
@@ -360,6 +364,7 @@ class Memory:
                 if ports.fleet is not None and ports.fleet.vectors.elsewhere:
                     self._again = ELSEWHERE_SECONDS
             self._ailing = ""
+            self._encoded.set()
         except EncoderError as error:
             self._again = AILING_SECONDS
             if str(error)[:_ALIKE] != self._ailing:  # once, and not at every try
@@ -378,6 +383,19 @@ class Memory:
             self._opened_beside = await open_own(self.ports, self.ports.beside, self._opened_beside)
         while await drain(self.ports):
             await anyio.lowlevel.checkpoint()
+
+    async def _keep_reading(self) -> None:
+        """Read notes together that nobody read when they were stored, a quarter of the time and one at a time."""
+        while True:
+            await self._encoded.wait()
+            self._encoded = anyio.Event()
+            began = anyio.current_time()
+            try:
+                while await read_behind(self.ports):
+                    await anyio.sleep(max(PAUSE_SECONDS, READING_SHARE * (anyio.current_time() - began)))
+                    began = anyio.current_time()
+            except PASSING as error:
+                _report(error)
 
     async def _look_around(self) -> None:
         if self.ports.nearby is not None and (found := await self.ports.nearby()):

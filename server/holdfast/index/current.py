@@ -20,7 +20,7 @@ from typing import Final, Literal
 
 from holdfast.model.note import GLOBAL_SPACE, PREFIX, SELF_ID
 
-SCHEMA: Final = 8  # of the index's tables; whoever changes them counts on
+SCHEMA: Final = 9  # of the index's tables; whoever changes them counts on
 NOT_RETIRED: Final = "outdated = 0"  # superseded ones count as outdated, see `Note.is_outdated`
 
 

@@ -14,7 +14,9 @@ from typing import Any
 from holdfast.index.current import CURRENT, NOT_RETIRED
 from holdfast.model.lifecycle import importance
 from holdfast.model.note import SELF_ID, id_milliseconds, note_id
+from holdfast.model.versions import AUTO_REASONS, CLOSE
 
+_READ_ALREADY = json.dumps([reason for reason in AUTO_REASONS if reason != CLOSE])
 THREAD = 0.1  # the weight of a link that says no more than that a note came after another
 UNSCORED = importance(0, 0, 0.0)
 
@@ -262,6 +264,61 @@ def put_remembered(connection: sqlite3.Connection, rows: Remembered) -> None:
         "WHERE excluded.seq >= seq",
         [(row.kind, row.newest, row.swept, row.seq) for row in rows.cursors],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Two notes that were read together, `a` before `b`, with hashes of their texts; how likely they tell one fact."""
+
+    a: str
+    b: str
+    hash_a: str
+    hash_b: str
+    likely: float
+
+
+def put_readings(connection: sqlite3.Connection, readings: Iterable[Reading]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO readings (a, b, hash_a, hash_b, likely) VALUES (?, ?, ?, ?, ?)",
+        [(row.a, row.b, row.hash_a, row.hash_b, row.likely) for row in readings],
+    )
+
+
+def readings_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[frozenset[str], float]:
+    """How likely two notes, one of them among these, tell one fact; only of those that say what they said then."""
+    rows = connection.execute(
+        "WITH wanted AS (SELECT value AS id FROM json_each(?)), found AS ("
+        "SELECT r.* FROM wanted CROSS JOIN readings r ON r.a = wanted.id UNION "
+        "SELECT r.* FROM wanted CROSS JOIN readings r ON r.b = wanted.id) "
+        "SELECT f.a, f.b, f.likely FROM found f CROSS JOIN notes x ON x.id = f.a AND x.encode_hash = f.hash_a "
+        "CROSS JOIN notes y ON y.id = f.b AND y.encode_hash = f.hash_b",
+        (json.dumps(list(ids)),),
+    )
+    return {frozenset((a, b)): likely for a, b, likely in rows}
+
+
+def queue_reading(connection: sqlite3.Connection, rowid: int, most: int) -> None:
+    """Have a note read together with those near it, unless that was done when it was stored, or too many wait."""
+    connection.execute(
+        f"INSERT OR IGNORE INTO unread (note) SELECT n.rowid FROM notes n WHERE n.rowid = ? AND n.id <> '{SELF_ID}' "  # noqa: S608 - own word
+        "AND NOT EXISTS "
+        "(SELECT 1 FROM links l WHERE l.owner = n.id AND l.reason IN (SELECT value FROM json_each(?))) "
+        "AND (SELECT count(*) FROM unread) < ?",
+        (rowid, _READ_ALREADY, most),
+    )
+
+
+def forget_readings(connection: sqlite3.Connection, rowid: int, note_id: str) -> None:
+    connection.execute("DELETE FROM unread WHERE note = ?", (rowid,))
+    connection.execute("DELETE FROM readings WHERE a = ?1 OR b = ?1", (note_id,))
+
+
+def unread(connection: sqlite3.Connection) -> str | None:
+    """One of the notes that are to be read; whichever, so that several processes read several."""
+    row = connection.execute(
+        "SELECT n.id FROM unread u JOIN notes n ON n.rowid = u.note ORDER BY random() LIMIT 1"
+    ).fetchone()
+    return None if row is None else str(row[0])
 
 
 def batch_of(connection: sqlite3.Connection, batch_id: str) -> BatchRow | None:

@@ -12,7 +12,15 @@ from typing import Any
 
 from holdfast.index.current import NOT_RETIRED
 from holdfast.index.journal import Advance, advance, put_lines, put_records
-from holdfast.index.maintenance import UseRow, put_importance, put_uses
+from holdfast.index.maintenance import (
+    Reading,
+    UseRow,
+    forget_readings,
+    put_importance,
+    put_readings,
+    put_uses,
+    queue_reading,
+)
 from holdfast.index.recalls import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
 from holdfast.index.rows import (
     _KEY_LENGTH,
@@ -51,6 +59,7 @@ _PUT_TEXT = "INSERT INTO texts (rowid, title, body, tags, subject, earlier, late
 _MERGE_SOME = "INSERT INTO texts (texts, rank) VALUES ('automerge', ?)"
 _USUAL_MERGE = 4  # SQLite's own default
 TOMBSTONES = 10_000  # the least that are kept
+MOST_UNREAD = 10_000  # notes that wait to be read together with others: what comes as more is told by its words
 NO_MARK = ""
 EARLIER, LATER = 2, 1  # how many notes of the same session lend their words, before and after
 
@@ -149,6 +158,7 @@ def remove_notes(connection: sqlite3.Connection, ids: Iterable[str], change_seq:
             continue
         stale |= _neighbours(connection, note_id)
         unqueue_note(connection, found[0])
+        forget_readings(connection, found[0], note_id)
         for statement in (
             "DELETE FROM tags WHERE note = ?",
             "DELETE FROM texts WHERE rowid = ?",
@@ -200,6 +210,7 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: i
     connection.execute(
         "UPDATE notes SET encoded_by = ?, changed = ? WHERE rowid = ?", (made.vector_set, change_seq, found[0])
     )
+    queue_reading(connection, found[0], MOST_UNREAD)
 
 
 def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> int:
@@ -330,7 +341,7 @@ class HistoryRow:
     at: str
 
 
-_UNSEEN = ("uses", "importance", "journal", "records")
+_UNSEEN = ("uses", "importance", "journal", "records", "read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +366,8 @@ class Update:
     requeued: Sequence[str] = ()  # sets whose vectors are all made anew
     uses: Sequence[UseRow] = ()
     importance: Sequence[tuple[str, float]] = ()  # note and score
+    readings: Sequence[Reading] = ()
+    read: Sequence[str] = ()  # notes that wait no longer to be read together with others
     journal: Sequence[Advance] = ()
 
     @property
@@ -389,6 +402,10 @@ def apply_update(
         put_vectors(connection, made, seq)
     settle_sets(connection, {made.vector_set for made in update.vectors})
     _put_signs(connection, update, seq)
+    put_readings(connection, update.readings)
+    connection.executemany(
+        "DELETE FROM unread WHERE note = (SELECT rowid FROM notes WHERE id = ?)", [(note,) for note in update.read]
+    )
     for key in update.dropped:
         drop_set(connection, key)
 

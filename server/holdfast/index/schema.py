@@ -72,6 +72,11 @@ _TABLES = f"""
         a TEXT NOT NULL, b TEXT NOT NULL, scope TEXT NOT NULL, hash_a TEXT NOT NULL, hash_b TEXT NOT NULL,
         verdict TEXT NOT NULL, change TEXT, seq INTEGER NOT NULL, PRIMARY KEY (a, b, scope)
     ) WITHOUT ROWID;
+    CREATE TABLE unread (note INTEGER PRIMARY KEY);
+    CREATE TABLE readings (
+        a TEXT NOT NULL, b TEXT NOT NULL, hash_a TEXT NOT NULL, hash_b TEXT NOT NULL, likely REAL NOT NULL,
+        PRIMARY KEY (a, b)
+    ) WITHOUT ROWID;
     CREATE TABLE batches (
         id TEXT PRIMARY KEY, principal TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, items TEXT NOT NULL
     ) WITHOUT ROWID;
@@ -90,6 +95,7 @@ _INDEXES = {
     "links_target": "links (target)",
     "links_owner": "links (owner)",
     "files_note": "files (note)",
+    "readings_b": "readings (b)",
     "files_problem": "files (path) WHERE problem IS NOT NULL",
     "files_adopt": "files (path) WHERE has_id = 0",
 } | journal.INDEXES

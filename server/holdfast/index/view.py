@@ -95,6 +95,8 @@ class IndexView:
     ids_changed_since = _asked(maintenance.ids_changed_since)
     first_vectors = _asked(maintenance.first_vectors)
     last_change = _asked(maintenance.last_change)
+    readings = _asked(maintenance.readings_of)
+    unread = _asked(maintenance.unread)
     count_pending = _asked(count_pending)
     count_lacking = _asked(count_lacking)
     is_stale = _asked(is_stale)

@@ -12,10 +12,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
+SAME_TIME: Final = timedelta(hours=1)  # what is stored within it is rather a list than a correction
 _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
@@ -407,3 +408,40 @@ def _kept(after: Note, given: Note) -> list[str]:
         ("the session that it was stored in", given.session not in (None, after.session)),
     ]
     return [f"it keeps {name}" for name, differs in kept if differs]
+
+
+def in_time(one: Note, other: Note) -> tuple[Note, Note]:
+    """The older and the newer of two notes.
+
+    What is yet to happen is told of before: a date that was moved forward is the newer word for all that.
+    """
+    first, second = (one, other) if _when(one) <= _when(other) else (other, one)
+    planned = first.happened > first.created or second.happened > second.created
+    if planned and first.created > second.created and not are_near(first.created, second.created):
+        return second, first
+    return first, second
+
+
+def _when(note: Note) -> tuple[str, str, str]:
+    return said_at(note), note.created, note.id
+
+
+def said_at(note: Note) -> str:
+    """Since when it holds."""
+    return note.valid_from or note.happened
+
+
+def may_be_versions(older: Note, newer: Note) -> bool:
+    """Whether nothing but their texts can speak against it."""
+    if older.space != newer.space or SELF_ID in (older.id, newer.id):
+        return False
+    if older.subject and newer.subject and older.subject != newer.subject:
+        return False
+    if older.session and newer.session:  # with a subject they are turns of a talk, of which none replaces another
+        return older.session != newer.session and not (older.subject or newer.subject)
+    return True
+
+
+def are_near(one: str, other: str, time: timedelta = SAME_TIME) -> bool:
+    """Whether two instants are less than that apart."""
+    return abs(moment(one) - moment(other)) < time

@@ -22,7 +22,14 @@ from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
 
 LED, FOLDED, PROPOSED, UNASKED = 0.002, 0.5, 0.75, 0.85
+SURELY_APART, PERHAPS = 0.05, 0.2  # of two read together: less is two things; from the other on it is kept of any two
 FAR = 0.3  # a cosine below which two notes are about two things
+# Reasons of the edges that a note gets when it is stored. Of those that say how two notes were read together the weight
+# is how likely they tell one fact, but for `APART`: they tell of two things.
+CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
+    "close by content", "first of its space", "stored before it",
+    "told anew", "perhaps told anew", "close, of another matter",
+)  # fmt: skip
 SURE = 0.95  # beyond doubt, even where both were told at once
 _USUAL = 0.6  # a cosine that tells nothing
 _ASSUMED = 0.75  # where there are no vectors, words alone must do
@@ -226,6 +233,11 @@ def as_read(likely: float) -> Judged:
     """What two texts are to each other of which that was said, where they were read together."""
     likely = max(_LEAST_READ, min(1.0 - _LEAST_READ, likely))
     return Judged(likely, _READ_AHEAD + _READ_WEIGHED * math.log(likely / (1.0 - likely)))
+
+
+def told_as(likely: float) -> str:
+    """The reason of an edge between two notes that were read together, and are not surely of two things."""
+    return ANEW if likely >= FOLDED else MAYBE
 
 
 def together(seen: Evidence, read: ReadTogether) -> dict[str, float]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.engine.agent.matters import AUTO_REASONS, BEFORE, FIRST
 from holdfast.engine.agent.remember import THREAD_WEIGHT, is_selfless, self_change
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
@@ -38,6 +37,7 @@ from holdfast.model.moving import (
 )
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note, space_name, title_of
 from holdfast.model.records import JournalRecord
+from holdfast.model.versions import AUTO_REASONS, BEFORE, FIRST
 from holdfast.store.codec import (
     MalformedError,
     Surroundings,

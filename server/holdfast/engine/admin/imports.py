@@ -27,7 +27,6 @@ from holdfast.engine.admin.gate import (
     using_token,
     write_outcome,
 )
-from holdfast.engine.agent.matters import AUTO_REASONS
 from holdfast.engine.agent.remember import ATTEMPTS, is_selfless, same_guard, self_change
 from holdfast.engine.commit import MOST_TAGS, check_known, commit, load_current, space
 from holdfast.engine.ports import Attending, Caller, Ports, Transfers, ports_now
@@ -38,6 +37,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.moving import Arrival, ArrivedDocument, ArrivedFile, ArrivedPage, Item, LeftOut, imported_id
 from holdfast.model.note import SELF_ID, Link, Note, are_distinct, have_two_titles, joined
 from holdfast.model.records import DAILY, JournalRecord, page_key
+from holdfast.model.versions import AUTO_REASONS
 from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 
 MOST_REPORTED = 200  # of what was refused, and of what was not mapped

@@ -338,7 +338,7 @@ def _hits(
     looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_ones)}
     links = view.links(list(looked))
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
-    near = [end for end in close_ones(links, seeds) if end not in looked] if folding else []
+    near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked] if folding else []
     notes = view.notes([*(item.candidate.id for item in best), *looked, *near])
     fitting = (end for end in near if end in notes and passes(notes[end], asking.wanted))
     looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}

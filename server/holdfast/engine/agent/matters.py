@@ -17,11 +17,25 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.claims import says_more
 from holdfast.model.maintenance import cosine
-from holdfast.model.note import SELF_ID, Note, moment
+from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
-from holdfast.model.versions import FAR, FOLDED, LED, SURE, UNASKED, as_read, judged
+from holdfast.model.versions import (
+    ANEW,
+    APART,
+    AUTO_REASONS,
+    FAR,
+    FOLDED,
+    LED,
+    MAYBE,
+    PERHAPS,
+    SURE,
+    UNASKED,
+    as_read,
+    judged,
+    likelihood,
+)
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
@@ -45,15 +59,8 @@ _NOWHERE = 99  # the place of what is no hit
 # Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
 NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
 _OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
-_SAME_TIME = timedelta(hours=1)  # what is stored within it is rather a list than a correction, if that is not sure
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
-# Reasons of the edges that a note gets when it is stored. Of those that say how two notes were read together the weight
-# is how likely they tell one fact, but for `APART`: they tell of two things.
-CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
-    "close by content", "first of its space", "stored before it",
-    "told anew", "perhaps told anew", "close, of another matter",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,7 @@ def compared(
     """
     made = [link for link in links if link.reason not in AUTO_REASONS]
     tied = {frozenset((link.source, link.target)) for link in made if link.type not in _IN_TIME}
-    read = _read_pairs(links, notes)
+    read = view.readings(list(notes)) | _read_pairs(links, notes)
     vectors = view.first_vectors(key, list(notes)) if key else {}
     texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
@@ -232,32 +239,11 @@ def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], f
 
 def _at_once(older: Note, newer: Note, likely: float) -> bool:
     """Whether two were told in one go, as a list is, and no correction is beyond doubt."""
-    if said_at(newer)[:10] > said_at(older)[:10] or not _near(older.created, newer.created):
+    if said_at(newer)[:10] > said_at(older)[:10] or not are_near(older.created, newer.created):
         return False
     if likely < SURE:
         return True
-    return _near(older.created, newer.created, _ONE_GO) and not statement(newer.content).changed
-
-
-def in_time(one: Note, other: Note) -> tuple[Note, Note]:
-    """The older and the newer of two notes.
-
-    What is yet to happen is told of before: a date that was moved forward is the newer word for all that.
-    """
-    first, second = (one, other) if _when(one) <= _when(other) else (other, one)
-    planned = first.happened > first.created or second.happened > second.created
-    if planned and first.created > second.created and not _near(first.created, second.created):
-        return second, first
-    return first, second
-
-
-def _when(note: Note) -> tuple[str, str, str]:
-    return said_at(note), note.created, note.id
-
-
-def said_at(note: Note) -> str:
-    """Since when it holds."""
-    return note.valid_from or note.happened
+    return are_near(older.created, newer.created, _ONE_GO) and not statement(newer.content).changed
 
 
 def current_first(
@@ -428,14 +414,15 @@ def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others:
     return [others[place] for place in sorted(nearest) if near[place]]
 
 
-def close_ones(links: Iterable[LinkRow], seeds: Sequence[str]) -> list[str]:
-    """Notes that were found to be near these when they were stored."""
+def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], seeds: Sequence[str]) -> list[str]:
+    """Notes that were found to be near these when they were stored, or to tell the same fact when they were read."""
     ends = [
         link.source if link.target in seeds else link.target
         for link in links
         if link.reason in AUTO_REASONS and (link.source in seeds or link.target in seeds)
     ]
-    return [end for end in dict.fromkeys(ends) if end != SELF_ID]
+    told = [end for pair, likely in read.items() if likely >= PERHAPS for end in pair - set(seeds)]
+    return [end for end in dict.fromkeys((*ends, *told)) if end != SELF_ID]
 
 
 def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list[str]]:
@@ -542,19 +529,13 @@ def _beside(other: Ranked, item: Ranked) -> Ranked:
     return other._replace(score=item.score)
 
 
-def may_be_versions(older: Note, newer: Note) -> bool:
-    """Whether nothing but their texts can speak against it."""
-    if older.space != newer.space or SELF_ID in (older.id, newer.id):
-        return False
-    if older.subject and newer.subject and older.subject != newer.subject:
-        return False
-    if older.session and newer.session:  # with a subject they are turns of a talk, of which none replaces another
-        return older.session != newer.session and not (older.subject or newer.subject)
-    return True
-
-
-def _near(one: str, other: str, time: timedelta = _SAME_TIME) -> bool:
-    return abs(moment(one) - moment(other)) < time
+def one_fact(other: Note, note: Note, likeness: float | None) -> float:
+    """How likely a new note and another tell one fact; also where it is of a time before the other was stored."""
+    if not may_be_versions(other, note):
+        return 0.0
+    older, newer = in_time(other, note)
+    found = likelihood(older.content, newer.content, likeness)
+    return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
 
 
 def _days(head: Note, note: Note) -> int:

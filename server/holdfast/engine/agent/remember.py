@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from holdfast.engine.agent.matters import ANEW, APART, BEFORE, CLOSE, FIRST, MAYBE, in_time, may_be_versions
+from holdfast.engine.agent.matters import one_fact
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     MOST_TAGS,
@@ -26,14 +26,25 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, EncoderError, InvalidArgumentError, ProtectedNoteError
 from holdfast.index.rows import IndexedNote, content_key, digest
 from holdfast.index.view import IndexView
+from holdfast.model import versions
 from holdfast.model.claims import parts_that_differ, say_the_same, says_more
 from holdfast.model.maintenance import cosine
-from holdfast.model.note import EDGE_TYPES, GLOBAL_SPACE, SELF_ID, Joined, Link, Note, joined, title_of
+from holdfast.model.note import (
+    EDGE_TYPES,
+    GLOBAL_SPACE,
+    SELF_ID,
+    Joined,
+    Link,
+    Note,
+    in_time,
+    joined,
+    may_be_versions,
+    title_of,
+)
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
-from holdfast.model.versions import FOLDED, LED, PROPOSED, likelihood, likelihood_together
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 from holdfast.store.stored import Stored as OnDisk
@@ -46,8 +57,6 @@ MOST_VERSIONS = 2  # of one fact, that are named
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
 MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
-# How likely two notes tell one fact: with less they are of two things; from the other on it is kept of any two.
-SURELY_APART, PERHAPS = 0.05, 0.2
 _SELF_TITLE = "Self"
 _SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
@@ -396,23 +405,14 @@ def close_notes(view: IndexView, note: Note, vector: QueryVector | None, now: st
         if (other := notes.get(item.id)) is not None:
             its = vectors.get(item.id)
             likeness = cosine(its, vector.vector) if vector and its else None
-            close.append(Close(item, other, score, likeness, _likely(other, note, likeness)))
+            close.append(Close(item, other, score, likeness, one_fact(other, note, likeness)))
     return close
-
-
-def _likely(other: Note, note: Note, likeness: float | None) -> float:
-    """How likely the new note and another tell one fact; also where it is of a time before the other was stored."""
-    if not may_be_versions(other, note):
-        return 0.0
-    older, newer = in_time(other, note)
-    found = likelihood(older.content, newer.content, likeness)
-    return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
 
 
 async def read_together(ports: Ports, note: Note, close: Sequence[Close]) -> tuple[tuple[Close, ...], str]:
     """The same, the nearest judged by reading them together with the note; and a notice where that failed."""
     able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
-    near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= LED][:MOST_READ]
+    near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= versions.LED][:MOST_READ]
     pairs = [(item, *in_time(item.note, note)) for item in near]
     if ports.pairs is None or not pairs:
         return tuple(close), ""
@@ -421,7 +421,7 @@ async def read_together(ports: Ports, note: Note, close: Sequence[Close]) -> tup
     except EncoderError as error:
         return tuple(close), f"Close notes were compared by their words alone: {error}"
     likely = {
-        item.note.id: likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
+        item.note.id: versions.likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
         for (item, older, newer), each in zip(pairs, said, strict=True)
     }
     others = tuple(item for item in close if item.note.id not in likely)
@@ -458,16 +458,16 @@ def _links(
     links = list(asked)
     taken = {*(link.to for link in asked), *(item.note.id for item in old)}
     free = [item for item in close if item.candidate.id not in taken]
-    read = [item for item in free if item.is_read and item.likely >= SURELY_APART]
-    told = [item for item in read if item.likely >= PERHAPS or _is_close(item.candidate)][:MOST_LINKS]
+    read = [item for item in free if item.is_read and item.likely >= versions.SURELY_APART]
+    told = [item for item in read if item.likely >= versions.PERHAPS or _is_close(item.candidate)][:MOST_LINKS]
     near = [item for item in free if item not in read and _is_close(item.candidate)][: MOST_LINKS - len(told)]
-    links += [_edge(item, item.likely, ANEW if item.likely >= FOLDED else MAYBE, now) for item in told]
-    links += [_edge(item, item.relevance, APART if item.is_read else CLOSE, now) for item in near]
+    links += [_edge(item, item.likely, versions.told_as(item.likely), now) for item in told]
+    links += [_edge(item, item.relevance, versions.APART if item.is_read else versions.CLOSE, now) for item in near]
     if not links and not old and not note.about_self:
         if before is None or before == SELF_ID:
-            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, FIRST, now))
+            links.append(Link(SELF_ID, "related_to", THREAD_WEIGHT, versions.FIRST, now))
         else:
-            links.append(Link(before, "preceded_by", THREAD_WEIGHT, BEFORE, now))
+            links.append(Link(before, "preceded_by", THREAD_WEIGHT, versions.BEFORE, now))
     return tuple(links)
 
 
@@ -531,8 +531,9 @@ async def _otherwise(
     """What to say of close notes that say something else: versions of the same fact, then opposites."""
     replaced = {item.note.id for item in old}
     others = [item for item in close if item.candidate.id not in replaced]
-    likely = (item for item in others if item.likely >= PROPOSED and not say_the_same(item.note.content, note.content))
-    versions = sorted(likely, key=lambda item: -item.likely)[:MOST_VERSIONS]
+    likely = [item for item in others if item.likely >= versions.PROPOSED]
+    anew = [item for item in likely if not say_the_same(item.note.content, note.content)]
+    anew = sorted(anew, key=lambda item: -item.likely)[:MOST_VERSIONS]
     opposed = {
         item.candidate.id: pattern
         for item in others
@@ -540,7 +541,7 @@ async def _otherwise(
     }
     if opposed:
         await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
-    different = [*versions, *(item for item in others if item.candidate.id in opposed and item not in versions)]
+    different = [*anew, *(item for item in others if item.candidate.id in opposed and item not in anew)]
     return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
 
 

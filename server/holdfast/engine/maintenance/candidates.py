@@ -16,10 +16,12 @@ from datetime import datetime
 from functools import partial
 
 from holdfast.encode.provider import VectorSet, read_set
-from holdfast.engine.agent.matters import AUTO_REASONS
+from holdfast.engine.agent.remember import Close, close_notes, read_together
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
-from holdfast.index.maintenance import BatchRow, JudgedRow
+from holdfast.errors import EncoderError
+from holdfast.index.maintenance import BatchRow, JudgedRow, Reading
+from holdfast.index.projection import Update
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import (
@@ -35,8 +37,9 @@ from holdfast.model.maintenance import (
     within_budget,
     without,
 )
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, moment, note_id
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_milliseconds, moment, note_id
 from holdfast.model.ranking import Filter, QueryVector, relevance
+from holdfast.model.versions import ANEW, APART, AUTO_REASONS, MAYBE
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
@@ -116,6 +119,58 @@ async def look_around(ports: Ports, principal: str, seeds: Sequence[str], kinds:
     around = await ports.index.read(lambda view: _around(view, seeds[:HOP], {}, vectors, now))
     given = [(number, around[note]) for number, note in enumerate(seeds) if note in around]
     return _distinct(item for _, item in await _judged(ports, principal, given, kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A note that is to be read together with those near it that it was not read with; and the hashes of all texts."""
+
+    id: str
+    note: Note | None = None
+    close: Sequence[Close] = ()
+    hashes: Mapping[str, str] = field(default_factory=dict)
+
+
+async def read_behind(ports: Ports) -> bool:
+    """Read one of the notes that came as files, or before notes were read, together with those near it.
+
+    What that says is kept in the index, for as long as both notes say what they say. Returns whether there was one.
+
+    Raises:
+        EncoderError: the notes cannot be read.
+    """
+    vectors, now = stored_set(ports), ports.now
+    if ports.pairs is None or vectors is None:
+        return False
+    seed = await ports.index.read(lambda view: _unread(view, vectors, now))
+    if seed is None:
+        return False
+    close, failed = await read_together(ports, seed.note, seed.close) if seed.note else ((), "")
+    if failed:
+        raise EncoderError(failed)
+    readings = [_reading(seed, item.note.id, item.likely) for item in close if item.is_read]
+    await ports.index.apply(Update(readings=readings, read=[seed.id]))
+    return True
+
+
+def _unread(view: IndexView, vectors: VectorSet, now: str) -> _Unread | None:
+    waiting = view.unread()
+    if waiting is None:
+        return None
+    item = view.notes([waiting])[waiting]
+    query = _query(vectors, view.first_vectors(vectors.key, [waiting]).get(waiting))
+    if query is None or not item.note.is_current(now):
+        return _Unread(waiting)
+    links = (link for link in view.links([waiting]) if link.reason in (ANEW, MAYBE, APART))
+    known = view.readings([waiting]).keys() | {frozenset((link.source, link.target)) for link in links}
+    close = [each for each in close_notes(view, item.note, query, now) if {waiting, each.note.id} not in known]
+    hashes = {end: each.encode_hash for end, each in view.notes([waiting, *(each.note.id for each in close)]).items()}
+    return _Unread(waiting, item.note, close, hashes)
+
+
+def _reading(seed: _Unread, other: str, likely: float) -> Reading:
+    a, b = sorted((seed.id, other))
+    return Reading(a, b, seed.hashes[a], seed.hashes[b], round(likely, 2))
 
 
 async def _judged(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from holdfast.engine.agent.matters import AUTO_REASONS
 from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve
 from holdfast.engine.maintenance.candidates import likeness, stored_set
 from holdfast.engine.ports import Caller, Ports
@@ -23,6 +22,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.maintenance import SYMMETRIC, weight_of
 from holdfast.model.note import SELF_ID, Link, Note
 from holdfast.model.records import PROPOSALS, JournalRecord, Judged, Maintained, is_page, judgement, page_key
+from holdfast.model.versions import AUTO_REASONS
 from holdfast.store.stored import Change, Page, PageChange, Stored
 
 Status = Literal["applied", "skipped", "rejected", "conflict"]

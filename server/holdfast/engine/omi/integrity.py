@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 
 import structlog
 
-from holdfast.engine.agent.matters import AUTO_REASONS
 from holdfast.engine.omi.now import today
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
@@ -39,6 +38,7 @@ from holdfast.model.records import (
     is_page,
     page_key,
 )
+from holdfast.model.versions import AUTO_REASONS
 from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
 from holdfast.store.stored import Page, Stored
