@@ -1,6 +1,6 @@
 """What is taken for a newer version of a fact: which comes first, what is folded, what `remember` proposes to replace.
 
-    python bench/versions.py [--half A|B|C|D|E|F|G|H] [--encoder builtin|none] [--failures]
+    python bench/versions.py [--half A|B|C|D|E|F|G|H] [--encoder builtin|none] [--files] [--failures]
     python bench/versions.py --fit
 
 Notes of several people (bench/data/versions_a.txt to versions_d.txt): facts with two versions said days apart, or
@@ -9,6 +9,9 @@ within minutes, beside notes that look like them and are about something else. A
 the newer comes before the older where the fact is asked for, how often the older is folded behind it, how often
 `remember` asked whether the newer replaces the older. And of all notes: how often `remember` asked that of a note about
 something else; how many pairs of notes about different things were folded in any answer.
+
+With `--files` the notes are put into the folder, as by hand, and are read together behind requests; then `remember`
+asks nothing.
 
 `--fit` prints the weights of `holdfast.model.versions`: a logistic regression over all pairs within a domain of half A,
 with the first halves of bench/data/currency.json; each domain's pairs are also judged by weights that were fitted
@@ -42,6 +45,7 @@ from holdfast.app import build_memory
 from holdfast.encode.builtin import BACKGROUND_DEVIATION, BACKGROUND_MEAN, PairReader
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import NoteStored, Outcome, Remember, remember
+from holdfast.engine.maintenance.candidates import read_behind
 from holdfast.engine.ports import Caller
 from holdfast.engine.runtime import Memory
 from holdfast.index.projection import text_to_encode
@@ -123,7 +127,7 @@ class Counts:
     right: int = 0
 
 
-async def judged(half: str, encoder: str, *, tell: bool) -> None:
+async def judged(half: str, encoder: str, *, tell: bool, files: bool) -> None:
     domains = facts_of(half)
     facts = [fact for domain in domains for fact in domain]
     counts, false_folds = Counts(), set[tuple[str, str]]()
@@ -131,7 +135,10 @@ async def judged(half: str, encoder: str, *, tell: bool) -> None:
         given = {"HOLDFAST_HOME": home, "HOLDFAST_ENCODER": encoder, "HOLDFAST_NOW": ASKED}
         memory = build_memory(load_settings(given | {"HOLDFAST_VAULT_ENABLED": "no"}))
         async with memory.running():
-            fact_of = await _stored(memory, domains, counts, tell=tell)
+            if files:
+                fact_of = await _put_as_files(memory, Path(home), domains, counts)
+            else:
+                fact_of = await _stored(memory, domains, counts, tell=tell)
             texts = {note: text for note, (_, text) in fact_of.items()}
             numbers = {note: number for note, (number, _) in fact_of.items()}
             asked = [(number, each) for number, fact in enumerate(facts) for each in fact.questions]
@@ -186,6 +193,26 @@ async def _stored(
                 print(f"    proposed: {fact_of[each][1]!r} replaced by {text!r}")
         fact_of[stored.note.id] = (number, text)
     return fact_of
+
+
+async def _put_as_files(
+    memory: Memory, home: Path, domains: Sequence[Sequence[Fact]], counts: Counts
+) -> dict[str, tuple[int, str]]:
+    """The same notes as files of the folder, encoded and read together."""
+    folder = home / "memories" / CALLER.space
+    folder.mkdir(parents=True)
+    said = told(domains)
+    for place, (at, _, text) in enumerate(said):
+        (folder / f"{place:04}.md").write_text(f"---\ncreated: {at.isoformat()}\n---\n{text}\n", "utf-8")
+    await memory.attend(_nothing)
+    await memory.catch_up()
+    while await read_behind(memory.ports):
+        counts.stores += 1
+    numbers = {text: number for _, number, text in said}
+    ids = await memory.ports.index.read(lambda view: view.ids_before("", ASKED, len(said)))
+    notes = await memory.ports.index.notes(ids)
+    ordered = sorted((item.note for item in notes.values()), key=lambda note: note.created)
+    return {note.id: (numbers[note.content.strip()], note.content) for note in ordered}
 
 
 async def remembered(memory: Memory, caller: Caller, at: datetime, text: str) -> Outcome:
@@ -336,13 +363,14 @@ def main() -> None:
     parser.add_argument("--encoder", default="builtin")
     parser.add_argument("--fit", action="store_true", help="print the weights, and how good they are")
     parser.add_argument("--failures", action="store_true", help="print what went wrong (of half A, to learn from)")
+    parser.add_argument("--files", action="store_true", help="put the notes into the folder as files")
     configure_logs("error")
     options = parser.parse_args()
     if options.fit:
         fit()
         fit_together()
     else:
-        asyncio.run(judged(options.half, options.encoder, tell=options.failures))
+        asyncio.run(judged(options.half, options.encoder, tell=options.failures, files=options.files))
 
 
 if __name__ == "__main__":
