@@ -197,6 +197,21 @@ async def test_what_was_read_behind_goes_with_its_note_and_comes_back_with_a_new
         assert await readings(memory) == 0
 
 
+@pytest.mark.files("notes come as files")
+async def test_what_is_gone_or_changed_while_it_is_read_leaves_nothing(tmp_path: Path) -> None:
+    class Slow(Told):
+        async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
+            (tmp_path / "memories" / "work" / "staff.md").unlink()
+            await memory.attend(_nothing)
+            return await super().read(pairs)
+
+    by_hand(tmp_path, "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
+    by_hand(tmp_path, "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
+    async with living(tmp_path, encoder=WordBag(), pairs=Slow(VERSIONS)) as memory:
+        await read_all(memory)
+        assert await readings(memory) == 0
+
+
 async def readings(memory: Memory) -> int:
     """How many pairs the index has that were read behind."""
     return await memory.ports.index.read(

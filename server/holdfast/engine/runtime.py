@@ -394,6 +394,9 @@ class Memory:
                 while await read_behind(self.ports):
                     await anyio.sleep(max(PAUSE_SECONDS, READING_SHARE * (anyio.current_time() - began)))
                     began = anyio.current_time()
+            except EncoderError as error:
+                _report(error)
+                return  # a file of the package is not as it should be: the next start tries again
             except PASSING as error:
                 _report(error)
 

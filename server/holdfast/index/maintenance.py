@@ -278,9 +278,12 @@ class Reading:
 
 
 def put_readings(connection: sqlite3.Connection, readings: Iterable[Reading]) -> None:
+    """Keep what reading said, but of notes that are gone or say something else by now."""
     connection.executemany(
-        "INSERT OR REPLACE INTO readings (a, b, hash_a, hash_b, likely) VALUES (?, ?, ?, ?, ?)",
-        [(row.a, row.b, row.hash_a, row.hash_b, row.likely) for row in readings],
+        "INSERT OR REPLACE INTO readings (a, b, hash_a, hash_b, likely) SELECT x.id, y.id, x.encode_hash, "
+        "y.encode_hash, ? FROM notes x, notes y "
+        "WHERE x.id = ? AND x.encode_hash = ? AND y.id = ? AND y.encode_hash = ?",
+        [(row.likely, row.a, row.hash_a, row.b, row.hash_b) for row in readings],
     )
 
 
