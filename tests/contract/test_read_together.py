@@ -39,6 +39,7 @@ class Told:
     def __init__(self, said: ReadTogether | None) -> None:
         self._said = said
         self.given: list[tuple[str, str]] = []
+        self.is_busy = False
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
         self.given += pairs
@@ -217,6 +218,22 @@ async def readings(memory: Memory) -> int:
     return await memory.ports.index.read(
         lambda view: view._connection.execute("SELECT count(*) FROM readings").fetchone()[0]
     )
+
+
+async def test_what_remember_could_not_read_is_read_behind(tmp_path: Path) -> None:
+    class Late(WordBag):
+        async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
+            if not is_late:
+                return await super().encode_documents(texts)
+            raise EncoderError("The model is late.")
+
+    reader, is_late = Told(VERSIONS), True
+    async with living(tmp_path, encoder=Late(), pairs=reader) as memory:
+        await kept(memory, *MAILBOXES)
+        assert reader.given == []
+        is_late = False
+        await read_all(memory)
+        assert reader.given == [MAILBOXES]
 
 
 async def test_what_remember_has_read_is_not_read_behind(tmp_path: Path) -> None:

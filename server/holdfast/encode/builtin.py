@@ -270,6 +270,10 @@ class PairReader:
     def __init__(self) -> None:
         self._worker = CapacityLimiter(1)
 
+    @property
+    def is_busy(self) -> bool:
+        return _PAIRS_IN_TURN.locked()
+
     async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
         """What each pair says, the older note first; of a long note the first 46 tokens are read.
 

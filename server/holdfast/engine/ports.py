@@ -42,6 +42,11 @@ Encoder = Provider
 class ReadsPairs(Protocol):
     """Reads an older and a newer note at once; see `holdfast.encode.builtin.PairReader`."""
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether pairs are read in this process just now, by whomever."""
+        ...
+
     async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]: ...
 
 

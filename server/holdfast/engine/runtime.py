@@ -364,7 +364,6 @@ class Memory:
                 if ports.fleet is not None and ports.fleet.vectors.elsewhere:
                     self._again = ELSEWHERE_SECONDS
             self._ailing = ""
-            self._encoded.set()
         except EncoderError as error:
             self._again = AILING_SECONDS
             if str(error)[:_ALIKE] != self._ailing:  # once, and not at every try
@@ -373,6 +372,7 @@ class Memory:
         except PASSING as error:
             _report(error)
         finally:
+            self._encoded.set()  # what it could encode
             self._draining = False
             self._drained.set()
 
@@ -389,16 +389,22 @@ class Memory:
         while True:
             await self._encoded.wait()
             self._encoded = anyio.Event()
-            began = anyio.current_time()
             try:
-                while await read_behind(self.ports):
-                    await anyio.sleep(max(PAUSE_SECONDS, READING_SHARE * (anyio.current_time() - began)))
-                    began = anyio.current_time()
+                while await self._read_one():
+                    pass
             except EncoderError as error:
                 _report(error)
                 return  # a file of the package is not as it should be: the next start tries again
             except PASSING as error:
                 _report(error)
+
+    async def _read_one(self) -> bool:
+        """Read one note, if there is one and nobody else of this process reads any; then pause."""
+        began, is_busy = anyio.current_time(), self.ports.pairs is not None and self.ports.pairs.is_busy
+        there_may_be_more = is_busy or await read_behind(self.ports)
+        if there_may_be_more:
+            await anyio.sleep(max(PAUSE_SECONDS, READING_SHARE * (anyio.current_time() - began)))
+        return there_may_be_more
 
     async def _look_around(self) -> None:
         if self.ports.nearby is not None and (found := await self.ports.nearby()):

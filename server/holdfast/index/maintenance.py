@@ -1,6 +1,6 @@
-"""What maintenance and daily jobs keep as rows: uses, importance, runs, judged pairs, open batches, cursors.
+"""What maintenance and daily jobs keep as rows: uses, importance, runs, judged pairs, open batches, cursors, readings.
 
-Uses, runs and verdicts come from the journal; importance is derived.
+Uses, runs and verdicts come from the journal; importance is derived, and so is what two notes say when read together.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 from holdfast.index.current import CURRENT, NOT_RETIRED
 from holdfast.model.lifecycle import importance
 from holdfast.model.note import SELF_ID, id_milliseconds, note_id
-from holdfast.model.versions import AUTO_REASONS, CLOSE
+from holdfast.model.versions import ANEW, APART, MAYBE
 
-_READ_ALREADY = json.dumps([reason for reason in AUTO_REASONS if reason != CLOSE])
+_READ_ALREADY = json.dumps([ANEW, MAYBE, APART])
+_LAST = 8  # of what is to be read together
 THREAD = 0.1  # the weight of a link that says no more than that a note came after another
 UNSCORED = importance(0, 0, 0.0)
 
@@ -267,7 +268,7 @@ def put_remembered(connection: sqlite3.Connection, rows: Remembered) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PairReading:
     """Two notes that were read together, `a` before `b`, with hashes of their texts; how likely they tell one fact."""
 
     a: str
@@ -277,7 +278,7 @@ class Reading:
     likely: float
 
 
-def put_readings(connection: sqlite3.Connection, readings: Iterable[Reading]) -> None:
+def put_readings(connection: sqlite3.Connection, readings: Iterable[PairReading]) -> None:
     """Keep what reading said, but of notes that are gone or say something else by now."""
     connection.executemany(
         "INSERT OR REPLACE INTO readings (a, b, hash_a, hash_b, likely) SELECT x.id, y.id, x.encode_hash, "
@@ -300,14 +301,13 @@ def readings_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[froz
     return {frozenset((a, b)): likely for a, b, likely in rows}
 
 
-def queue_reading(connection: sqlite3.Connection, rowid: int, most: int) -> None:
-    """Have a note read together with those near it, unless that was done when it was stored, or too many wait."""
+def queue_reading(connection: sqlite3.Connection, rowid: int) -> None:
+    """Have a note read together with those near it, unless that was done when it was stored as it is."""
     connection.execute(
         f"INSERT OR IGNORE INTO unread (note) SELECT n.rowid FROM notes n WHERE n.rowid = ? AND n.id <> '{SELF_ID}' "  # noqa: S608 - own word
-        "AND NOT EXISTS "
-        "(SELECT 1 FROM links l WHERE l.owner = n.id AND l.reason IN (SELECT value FROM json_each(?))) "
-        "AND (SELECT count(*) FROM unread) < ?",
-        (rowid, _READ_ALREADY, most),
+        "AND (n.updated > n.created OR NOT EXISTS "
+        "(SELECT 1 FROM links l WHERE l.owner = n.id AND l.reason IN (SELECT value FROM json_each(?))))",
+        (rowid, _READ_ALREADY),
     )
 
 
@@ -317,9 +317,11 @@ def forget_readings(connection: sqlite3.Connection, rowid: int, note_id: str) ->
 
 
 def unread(connection: sqlite3.Connection) -> str | None:
-    """One of the notes that are to be read; whichever, so that several processes read several."""
+    """One of the last notes that are to be read; whichever of them, so that several processes read several."""
     row = connection.execute(
-        "SELECT n.id FROM unread u JOIN notes n ON n.rowid = u.note ORDER BY random() LIMIT 1"
+        "SELECT n.id FROM (SELECT note FROM unread ORDER BY note DESC LIMIT ?) u JOIN notes n ON n.rowid = u.note "
+        "ORDER BY random() LIMIT 1",
+        (_LAST,),
     ).fetchone()
     return None if row is None else str(row[0])
 

@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.index.current import NOT_RETIRED
 from holdfast.index.journal import Advance, advance, put_lines, put_records
 from holdfast.index.maintenance import (
-    Reading,
+    PairReading,
     UseRow,
     forget_readings,
     put_importance,
@@ -31,6 +31,7 @@ from holdfast.index.rows import (
     drop_aliases,
     drop_set,
     forget_vectors,
+    has_vectors,
     open_set,
     put_aliases,
     queue_all,
@@ -59,7 +60,6 @@ _PUT_TEXT = "INSERT INTO texts (rowid, title, body, tags, subject, earlier, late
 _MERGE_SOME = "INSERT INTO texts (texts, rank) VALUES ('automerge', ?)"
 _USUAL_MERGE = 4  # SQLite's own default
 TOMBSTONES = 10_000  # the least that are kept
-MOST_UNREAD = 10_000  # notes that wait to be read together with others: what comes as more is told by its words
 NO_MARK = ""
 EARLIER, LATER = 2, 1  # how many notes of the same session lend their words, before and after
 
@@ -192,8 +192,12 @@ def _file_values(row: FileRow) -> tuple[object, ...]:
     return row.path, row.mark, row.touched_ns, row.size, row.note, row.problem, row.has_id
 
 
-def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: int) -> None:
-    """Keep a note's vectors, unless its text has changed since they were made."""
+def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: int, *, is_born: bool = False) -> None:
+    """Keep a note's vectors, unless its text has changed since they were made.
+
+    Where its text had none, it is to be read together with those near it; but not where it `is_born` with them: whoever
+    stored it has done that.
+    """
     found = connection.execute(
         "SELECT rowid FROM notes WHERE id = ? AND encode_hash = ?", (made.note, made.encode_hash)
     ).fetchone()
@@ -202,6 +206,7 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: i
     if not connection.execute("SELECT 1 FROM vector_sets WHERE key = ?", (made.vector_set,)).fetchone():
         open_set(connection, SetRow(made.vector_set), change_seq)
     connection.execute("DELETE FROM pending WHERE vector_set = ? AND note = ?", (made.vector_set, found[0]))
+    had = has_vectors(connection, found[0])
     connection.execute("DELETE FROM vectors WHERE vector_set = ? AND note = ?", (made.vector_set, found[0]))
     connection.executemany(
         "INSERT INTO vectors (note, vector_set, chunk, vector) VALUES (?, ?, ?, ?)",
@@ -210,7 +215,8 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: i
     connection.execute(
         "UPDATE notes SET encoded_by = ?, changed = ? WHERE rowid = ?", (made.vector_set, change_seq, found[0])
     )
-    queue_reading(connection, found[0], MOST_UNREAD)
+    if not (is_born or had):
+        queue_reading(connection, found[0])
 
 
 def _put_note(connection: sqlite3.Connection, row: NoteRow, change_seq: int) -> int:
@@ -341,7 +347,7 @@ class HistoryRow:
     at: str
 
 
-_UNSEEN = ("uses", "importance", "journal", "records", "read")
+_UNSEEN = ("uses", "importance", "journal", "records", "readings", "read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +372,8 @@ class Update:
     requeued: Sequence[str] = ()  # sets whose vectors are all made anew
     uses: Sequence[UseRow] = ()
     importance: Sequence[tuple[str, float]] = ()  # note and score
-    readings: Sequence[Reading] = ()
-    read: Sequence[str] = ()  # notes that wait no longer to be read together with others
+    readings: Sequence[PairReading] = ()
+    read: Sequence[tuple[str, str]] = ()  # notes that wait no longer to be read together with others, by id and hash
     journal: Sequence[Advance] = ()
 
     @property
@@ -398,13 +404,14 @@ def apply_update(
         put_file(connection, file)
     put_records(connection, update.records, seq)
     put_lines(connection, update.announced)
+    born = {row.note.id for row in update.notes if row.note.updated <= row.note.created}
     for made in update.vectors:
-        put_vectors(connection, made, seq)
+        put_vectors(connection, made, seq, is_born=made.note in born)
     settle_sets(connection, {made.vector_set for made in update.vectors})
     _put_signs(connection, update, seq)
     put_readings(connection, update.readings)
     connection.executemany(
-        "DELETE FROM unread WHERE note = (SELECT rowid FROM notes WHERE id = ?)", [(note,) for note in update.read]
+        "DELETE FROM unread WHERE note = (SELECT rowid FROM notes WHERE id = ? AND encode_hash = ?)", update.read
     )
     for key in update.dropped:
         drop_set(connection, key)

@@ -370,11 +370,18 @@ def is_stale(connection: sqlite3.Connection, key: str) -> bool:
 def queue_note(connection: sqlite3.Connection, rowid: int) -> None:
     """A note's text is new to every set."""
     forget_vectors(connection, rowid)
+    connection.execute("DELETE FROM unread WHERE note = ?", (rowid,))
     connection.execute("INSERT OR IGNORE INTO pending SELECT key, ? FROM vector_sets", (rowid,))
 
 
 def forget_vectors(connection: sqlite3.Connection, rowid: int) -> None:
     connection.execute("DELETE FROM vectors WHERE vector_set IN (SELECT key FROM vector_sets) AND note = ?", (rowid,))
+
+
+def has_vectors(connection: sqlite3.Connection, rowid: int) -> bool:
+    """Whether there are any of a note's text as it is."""
+    found = "SELECT 1 FROM vectors WHERE vector_set IN (SELECT key FROM vector_sets) AND note = ? LIMIT 1"
+    return connection.execute(found, (rowid,)).fetchone() is not None
 
 
 def unqueue_note(connection: sqlite3.Connection, rowid: int) -> None:

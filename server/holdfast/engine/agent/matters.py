@@ -123,7 +123,7 @@ def compared(
     """
     made = [link for link in links if link.reason not in AUTO_REASONS]
     tied = {frozenset((link.source, link.target)) for link in made if link.type not in _IN_TIME}
-    read = view.readings(list(notes)) | _read_pairs(links, notes)
+    read = view.readings(list(notes)) | read_pairs(links, notes)
     vectors = view.first_vectors(key, list(notes)) if key else {}
     texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
@@ -200,7 +200,7 @@ class _Around:
         return len(self._near[place]) - bisect_right(self._near[place], value)
 
 
-def _read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> dict[frozenset[str], float]:
+def read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> dict[frozenset[str], float]:
     """How likely two notes are versions of one fact, of those that were read together and have not changed since."""
     return {
         frozenset((link.source, link.target)): 0.0 if link.reason == APART else link.weight
@@ -421,7 +421,8 @@ def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], s
         for link in links
         if link.reason in AUTO_REASONS and (link.source in seeds or link.target in seeds)
     ]
-    told = [end for pair, likely in read.items() if likely >= PERHAPS for end in pair - set(seeds)]
+    likely = sorted((pair for pair in read if read[pair] >= PERHAPS), key=lambda pair: (-read[pair], sorted(pair)))
+    told = [end for pair in likely[:LOOKED] for end in sorted(pair - set(seeds))]
     return [end for end in dict.fromkeys((*ends, *told)) if end != SELF_ID]
 
 

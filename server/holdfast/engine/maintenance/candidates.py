@@ -1,4 +1,4 @@
-"""Finding what there is to judge: near notes by the vectors that are stored.
+"""Finding what there is to judge, and what to read together: near notes by the vectors that are stored.
 
 A small memory is looked at as a whole by each call. Of a larger one a call looks at a slice: first at what was stored
 or changed since the last run, then at the next notes of a round over all of them, the newest first. Neither a large
@@ -16,11 +16,12 @@ from datetime import datetime
 from functools import partial
 
 from holdfast.encode.provider import VectorSet, read_set
+from holdfast.engine.agent.matters import read_pairs
 from holdfast.engine.agent.remember import Close, close_notes, read_together
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
 from holdfast.errors import EncoderError
-from holdfast.index.maintenance import BatchRow, JudgedRow, Reading
+from holdfast.index.maintenance import BatchRow, JudgedRow, PairReading
 from holdfast.index.projection import Update
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
@@ -37,9 +38,9 @@ from holdfast.model.maintenance import (
     within_budget,
     without,
 )
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_milliseconds, moment, note_id
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, moment, note_id
 from holdfast.model.ranking import Filter, QueryVector, relevance
-from holdfast.model.versions import ANEW, APART, AUTO_REASONS, MAYBE
+from holdfast.model.versions import AUTO_REASONS
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
@@ -122,13 +123,12 @@ async def look_around(ports: Ports, principal: str, seeds: Sequence[str], kinds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unread:
+class _ToRead:
     """A note that is to be read together with those near it that it was not read with; and the hashes of all texts."""
 
-    id: str
-    note: Note | None = None
-    close: Sequence[Close] = ()
-    hashes: Mapping[str, str] = field(default_factory=dict)
+    seed: IndexedNote
+    close: Sequence[Close]
+    hashes: Mapping[str, str]
 
 
 async def read_behind(ports: Ports) -> bool:
@@ -142,35 +142,35 @@ async def read_behind(ports: Ports) -> bool:
     vectors, now = stored_set(ports), ports.now
     if ports.pairs is None or vectors is None:
         return False
-    seed = await ports.index.read(lambda view: _unread(view, vectors, now))
-    if seed is None:
+    found = await ports.index.read(lambda view: _to_read(view, vectors, now))
+    if found is None:
         return False
-    close, failed = await read_together(ports, seed.note, seed.close) if seed.note else ((), "")
+    note = found.seed.note
+    close, failed = await read_together(ports, note, found.close)
     if failed:
         raise EncoderError(failed)
-    readings = [_reading(seed, item.note.id, item.likely) for item in close if item.is_read]
-    await ports.index.apply(Update(readings=readings, read=[seed.id]))
+    readings = [_reading(found.hashes, note.id, item.note.id, item.likely) for item in close if item.is_read]
+    await ports.index.apply(Update(readings=readings, read=[(note.id, found.seed.encode_hash)]))
     return True
 
 
-def _unread(view: IndexView, vectors: VectorSet, now: str) -> _Unread | None:
+def _to_read(view: IndexView, vectors: VectorSet, now: str) -> _ToRead | None:
     waiting = view.unread()
     if waiting is None:
         return None
-    item = view.notes([waiting])[waiting]
+    seed = view.notes([waiting])[waiting]
     query = _query(vectors, view.first_vectors(vectors.key, [waiting]).get(waiting))
-    if query is None or not item.note.is_current(now):
-        return _Unread(waiting)
-    links = (link for link in view.links([waiting]) if link.reason in (ANEW, MAYBE, APART))
-    known = view.readings([waiting]).keys() | {frozenset((link.source, link.target)) for link in links}
-    close = [each for each in close_notes(view, item.note, query, now) if {waiting, each.note.id} not in known]
-    hashes = {end: each.encode_hash for end, each in view.notes([waiting, *(each.note.id for each in close)]).items()}
-    return _Unread(waiting, item.note, close, hashes)
+    is_wanted = query is not None and seed.note.is_current(now)
+    close = close_notes(view, seed.note, query, now) if is_wanted else []
+    notes = view.notes([waiting, *(each.note.id for each in close)])
+    known = view.readings([waiting]).keys() | read_pairs(view.links([waiting]), notes).keys()
+    fresh = [each for each in close if {waiting, each.note.id} not in known]
+    return _ToRead(seed, fresh, {end: item.encode_hash for end, item in notes.items()})
 
 
-def _reading(seed: _Unread, other: str, likely: float) -> Reading:
-    a, b = sorted((seed.id, other))
-    return Reading(a, b, seed.hashes[a], seed.hashes[b], round(likely, 2))
+def _reading(hashes: Mapping[str, str], one: str, other: str, likely: float) -> PairReading:
+    a, b = sorted((one, other))
+    return PairReading(a, b, hashes[a], hashes[b], round(likely, 2))
 
 
 async def _judged(
