@@ -9,7 +9,7 @@ thing ("also") and the like of another thing ("other"), both as near as could be
 two parts. Learned is which of three sorts they are: about two things, another version, or the same said again
 (cross-entropy); negatives are "also", "other" and what the built-in encoder finds near in the same domain. One domain
 in twelve is held out: at the end it prints how well versions are told from the others there (area under the ROC
-curve). It takes 25 minutes on two processors.
+curve). It takes 25 to 50 minutes on two processors.
 
 What the rest of the product makes of it is fitted apart, on other notes: `python bench/versions.py --fit`.
 """
@@ -198,7 +198,7 @@ def save(model: TogetherModel, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--epochs", type=float, default=3.0, help="how often each pair is read (3)")
+    parser.add_argument("--epochs", type=float, default=2.0, help="how often each pair is read (2)")
     parser.add_argument("--out", type=Path, default=OUT, help="the file to write")
     options = parser.parse_args()
     torch.manual_seed(1)

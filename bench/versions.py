@@ -16,7 +16,8 @@ asks nothing.
 `--fit` prints the weights of `holdfast.model.versions`: a logistic regression over all pairs within a domain of half A,
 with the first halves of bench/data/currency.json; each domain's pairs are also judged by weights that were fitted
 without them. Then the weights where two notes were also read together: over what is not far apart in halves A, C, E and
-G and those first halves, with the figures of B, D and F.
+G, those first halves and the domains of bench/training/pairs that bench/learn_pairs.py holds out, where much looks like
+a version and is none; with the figures of B, D and F.
 
 Of half B only counts were looked at. Halves C and D were written later, before anything was measured on them; their
 facts have two questions mostly, which are counted as one each. Of half D only counts were looked at. In E and F,
@@ -34,7 +35,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -57,6 +58,7 @@ from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
 DATA = Path(__file__).parent / "data"
+PAIRS, HELD_OUT = Path(__file__).parent / "training" / "pairs", 12  # as in learn_pairs.py
 CALLER = Caller("home", "the bench", "bench")
 FIRST_DAY = datetime(2026, 2, 2, 9, 0, tzinfo=UTC)
 LATER, MINUTES = timedelta(days=60), timedelta(minutes=4)  # between versions; between a slip and its correction
@@ -248,6 +250,23 @@ def samples_of_currency() -> list[Sample]:
     return [Sample(*row, -1 - place % FOLDS) for place, row in enumerate(rows)]
 
 
+def samples_held_out() -> list[Sample]:
+    """Pairs of bench/training/pairs that nothing was learned from: versions, and what is beside them."""
+    domains: dict[str, list[dict[str, str]]] = {}
+    for file in sorted(PAIRS.glob("*.jsonl")):
+        for line in map(json.loads, file.read_text("utf-8").strip().split("\n")):
+            domains.setdefault(f"{file.stem} {line['domain']}", []).append(line)
+    samples = []
+    for number, lines in enumerate(list(domains.values())[HELD_OUT - 1 :: HELD_OUT]):
+        for line in lines:
+            versions = [text for name in ("older", "newer", "newest") if (text := line[name])]
+            samples += [Sample(*pair, is_one=True, domain=number) for pair in combinations(versions, 2)]
+            for text, name in product(versions[:2], ("also", "other")):
+                orders = (text, line[name]), (line[name], text)
+                samples += [Sample(*pair, is_one=False, domain=number) for pair in orders]
+    return samples
+
+
 async def likenesses(texts: Sequence[str]) -> dict[str, bytes]:
     with TemporaryDirectory(prefix="holdfast-bench-") as home:
         memory = build_memory(load_settings({"HOLDFAST_HOME": home, "HOLDFAST_VAULT_ENABLED": "no"}))
@@ -304,7 +323,8 @@ def fit() -> None:
 
 def fit_together() -> None:
     """The weights of `READ_TOGETHER`, for pairs that are near enough to be read together."""
-    in_view = [*(sample for half in "ACEG" for sample in samples_of(half)), *samples_of_currency()]
+    halves = (sample for half in "ACEG" for sample in samples_of(half))
+    in_view = [*halves, *samples_of_currency(), *samples_held_out()]
     kept = {"in view": in_view, **{half: samples_of(half) for half in "BDF"}}
     texts = dict.fromkeys(text for each in kept.values() for sample in each for text in (sample.older, sample.newer))
     vectors = anyio.run(likenesses, list(texts))
