@@ -31,6 +31,7 @@ _AT_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "FASTMCP_")  # what a process r
 _TAKEN = {"stdin", "stdout", "stderr", "cwd", "env", "text", "encoding", "start_new_session"}  # what a division can do
 _RUNNING = ExitStack()  # what ends with the tests of this process
 _whole = False
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as servers do: on a busy machine threads spin
 
 
 def whole_starts(wanted: bool) -> None:
