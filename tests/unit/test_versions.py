@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.claims import parts_that_differ, says_more
-from holdfast.model.versions import FOLDED, ReadTogether, likelihood, likelihood_together
+from holdfast.model.versions import FOLDED, ReadTogether, as_read, likelihood, likelihood_together
 
 UNLIKELY = 0.16  # by their texts alone
 
@@ -103,3 +103,11 @@ def test_what_two_notes_say_when_read_together_moves_what_their_words_make_likel
 def test_records_of_what_took_place_are_no_versions_whatever_is_read() -> None:
     older, newer = "Met Ines at the pier on 3 May 2026.", "Met Jonas at the pier on 9 May 2026."
     assert likelihood_together(older, newer, 0.9, ReadTogether(6.0, 0.0)) < FOLDED
+
+
+def test_what_was_not_read_to_its_end_may_go_ahead_by_its_words_too() -> None:
+    short, long = "Stream PAYMENTS keeps 30 days.", "Events go over one stream. " * 8 + "Stream PAYMENTS keeps 14 days."
+    assert as_read(0.01, 3.0, short, short).odds < 3.0
+    assert as_read(0.01, 3.0, long, short).odds == 3.0
+    assert as_read(0.99, 3.0, long, short).odds > 3.0
+    assert as_read(0.01, 3.0, long, short).likely < FOLDED

@@ -45,6 +45,7 @@ _AHEAD, _WEIGHED, _LEAST, _SIBLINGS, _TELLING, _FRAMED = 5.17, 0.67, -6.0, 1.53,
 _WORDS_SIBLINGS, _WORDS_ALIKENESS = 2.5, 2.3  # by words alone: of siblings, and at the usual cosine
 _MOST_REST, _MOST_SHARED, _MOST_GAP = 5.0, 4.0, 6.0
 _MOST_ODDS = 6.0  # of the logarithms of odds that reading together gives
+_READ_WHOLE = 160  # characters, that are surely read to their end
 _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 4.95, 0.85, 0.02  # the odds for an order, where two were read together
 
 WEIGHTS: Mapping[str, float] = {
@@ -229,10 +230,14 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
 
 
-def as_read(likely: float) -> Judged:
-    """What two texts are to each other of which that was said, where they were read together."""
+def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
+    """What two texts are to each other of which that was said, where they were read together.
+
+    `odds` are those by their words and vectors: they count too where not all of a text was read.
+    """
     likely = max(_LEAST_READ, min(1.0 - _LEAST_READ, likely))
-    return Judged(likely, _READ_AHEAD + _READ_WEIGHED * math.log(likely / (1.0 - likely)))
+    read = _READ_AHEAD + _READ_WEIGHED * math.log(likely / (1.0 - likely))
+    return Judged(likely, max(read, odds) if max(len(older), len(newer)) > _READ_WHOLE else read)
 
 
 def told_as(likely: float) -> str:

@@ -143,7 +143,7 @@ def compared(
         older, newer = in_time(one, other)
         pair, (worth, weight) = (older.id, newer.id), judged(older.content, newer.content, likeness)
         if (known := read.get(frozenset(pair))) is not None and (key is None or (likeness or 0.0) >= FAR):
-            worth, weight = as_read(known)
+            worth, weight = as_read(known, weight, older.content, newer.content)
         if weight > -math.inf and _at_once(older, newer, worth):
             if worth < FOLDED:
                 continue
