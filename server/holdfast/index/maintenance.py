@@ -1,6 +1,6 @@
-"""What maintenance and daily jobs keep as rows: uses, importance, runs, judged pairs, open batches, cursors, readings.
+"""What maintenance and daily jobs keep as rows: uses, importance, runs, judged pairs, open batches, cursors.
 
-Uses, runs and verdicts come from the journal; importance is derived, and so is what two notes say when read together.
+Uses, runs and verdicts come from the journal; importance is derived.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from typing import Any
 from holdfast.index.current import CURRENT, NOT_RETIRED
 from holdfast.model.lifecycle import importance
 from holdfast.model.note import SELF_ID, id_milliseconds, note_id
-from holdfast.model.versions import ANEW, APART, MAYBE
 
-_READ_ALREADY = json.dumps([ANEW, MAYBE, APART])
-_LAST = 8  # of what is to be read together
 THREAD = 0.1  # the weight of a link that says no more than that a note came after another
 UNSCORED = importance(0, 0, 0.0)
 
@@ -265,65 +262,6 @@ def put_remembered(connection: sqlite3.Connection, rows: Remembered) -> None:
         "WHERE excluded.seq >= seq",
         [(row.kind, row.newest, row.swept, row.seq) for row in rows.cursors],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class PairReading:
-    """Two notes that were read together, `a` before `b`, with hashes of their texts; how likely they tell one fact."""
-
-    a: str
-    b: str
-    hash_a: str
-    hash_b: str
-    likely: float
-
-
-def put_readings(connection: sqlite3.Connection, readings: Iterable[PairReading]) -> None:
-    """Keep what reading said, but of notes that are gone or say something else by now."""
-    connection.executemany(
-        "INSERT OR REPLACE INTO readings (a, b, hash_a, hash_b, likely) SELECT x.id, y.id, x.encode_hash, "
-        "y.encode_hash, ? FROM notes x, notes y "
-        "WHERE x.id = ? AND x.encode_hash = ? AND y.id = ? AND y.encode_hash = ?",
-        [(row.likely, row.a, row.hash_a, row.b, row.hash_b) for row in readings],
-    )
-
-
-def readings_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[frozenset[str], float]:
-    """How likely two notes, one of them among these, tell one fact; only of those that say what they said then."""
-    rows = connection.execute(
-        "WITH wanted AS (SELECT value AS id FROM json_each(?)), found AS ("
-        "SELECT r.* FROM wanted CROSS JOIN readings r ON r.a = wanted.id UNION "
-        "SELECT r.* FROM wanted CROSS JOIN readings r ON r.b = wanted.id) "
-        "SELECT f.a, f.b, f.likely FROM found f CROSS JOIN notes x ON x.id = f.a AND x.encode_hash = f.hash_a "
-        "CROSS JOIN notes y ON y.id = f.b AND y.encode_hash = f.hash_b",
-        (json.dumps(list(ids)),),
-    )
-    return {frozenset((a, b)): likely for a, b, likely in rows}
-
-
-def queue_reading(connection: sqlite3.Connection, rowid: int) -> None:
-    """Have a note read together with those near it, unless that was done when it was stored as it is."""
-    connection.execute(
-        f"INSERT OR IGNORE INTO unread (note) SELECT n.rowid FROM notes n WHERE n.rowid = ? AND n.id <> '{SELF_ID}' "  # noqa: S608 - own word
-        "AND (n.updated > n.created OR NOT EXISTS "
-        "(SELECT 1 FROM links l WHERE l.owner = n.id AND l.reason IN (SELECT value FROM json_each(?))))",
-        (rowid, _READ_ALREADY),
-    )
-
-
-def forget_readings(connection: sqlite3.Connection, rowid: int, note_id: str) -> None:
-    connection.execute("DELETE FROM unread WHERE note = ?", (rowid,))
-    connection.execute("DELETE FROM readings WHERE a = ?1 OR b = ?1", (note_id,))
-
-
-def unread(connection: sqlite3.Connection) -> str | None:
-    """One of the last notes that are to be read; whichever of them, so that several processes read several."""
-    row = connection.execute(
-        "SELECT n.id FROM (SELECT note FROM unread ORDER BY note DESC LIMIT ?) u JOIN notes n ON n.rowid = u.note "
-        "ORDER BY random() LIMIT 1",
-        (_LAST,),
-    ).fetchone()
-    return None if row is None else str(row[0])
 
 
 def batch_of(connection: sqlite3.Connection, batch_id: str) -> BatchRow | None:

@@ -13,29 +13,29 @@ from typing import Any
 from holdfast.index.current import NOT_RETIRED
 from holdfast.index.journal import Advance, advance, put_lines, put_records
 from holdfast.index.maintenance import (
-    PairReading,
     UseRow,
-    forget_readings,
     put_importance,
-    put_readings,
     put_uses,
-    queue_reading,
 )
 from holdfast.index.recalls import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
 from holdfast.index.rows import (
     _KEY_LENGTH,
     FileRow,
+    PairReading,
     SetRow,
     content_key,
     digest,
     drop_aliases,
     drop_set,
+    forget_readings,
     forget_vectors,
     has_vectors,
     open_set,
     put_aliases,
+    put_readings,
     queue_all,
     queue_note,
+    queue_reading,
     settle_sets,
     unqueue_note,
 )

@@ -21,7 +21,9 @@ from holdfast.index.rows import (
     links_of,
     note_rows,
     problems,
+    readings_of,
     same_note,
+    unread,
 )
 from holdfast.index.spelling import respelt
 from holdfast.model.identifiers import MOST_CANDIDATES, MOST_TERMS, POOL
@@ -95,8 +97,8 @@ class IndexView:
     ids_changed_since = _asked(maintenance.ids_changed_since)
     first_vectors = _asked(maintenance.first_vectors)
     last_change = _asked(maintenance.last_change)
-    readings = _asked(maintenance.readings_of)
-    unread = _asked(maintenance.unread)
+    readings = _asked(readings_of)
+    unread = _asked(unread)
     count_pending = _asked(count_pending)
     count_lacking = _asked(count_lacking)
     is_stale = _asked(is_stale)

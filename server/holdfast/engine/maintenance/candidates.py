@@ -21,9 +21,9 @@ from holdfast.engine.agent.remember import Close, close_notes, read_together
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
 from holdfast.errors import EncoderError
-from holdfast.index.maintenance import BatchRow, JudgedRow, PairReading
+from holdfast.index.maintenance import BatchRow, JudgedRow
 from holdfast.index.projection import Update
-from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.index.rows import IndexedNote, LinkRow, PairReading
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import (
     FIRST_TO_LAST,
