@@ -149,10 +149,10 @@ async def test_the_older_note_is_read_first_and_notes_of_two_spaces_not_at_all(t
     assert reader.given == [MAILBOXES]
 
 
-def by_hand(home: Path, name: str, text: str, day: str) -> None:
+def by_hand(folder: Path, name: str, text: str, day: str) -> None:
     """A note as somebody writes one with an editor."""
-    (home / "memories" / "work").mkdir(parents=True, exist_ok=True)
-    (home / "memories" / "work" / f"{name}.md").write_text(f"---\ncreated: {day}\n---\n{text}\n", "utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(f"---\ncreated: {day}\n---\n{text}\n", "utf-8")
 
 
 async def read_all(memory: Memory) -> None:
@@ -166,8 +166,8 @@ async def read_all(memory: Memory) -> None:
 @pytest.mark.files("notes come as files")
 async def test_what_comes_as_files_is_read_together_behind(tmp_path: Path) -> None:
     reader = Told(VERSIONS)
-    by_hand(tmp_path, "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
-    by_hand(tmp_path, "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
+    by_hand(tmp_path / "memories" / "work", "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
+    by_hand(tmp_path / "memories" / "work", "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
     question = "which mailboxes move to the cloud in spring?"
     async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
         await read_all(memory)
@@ -176,15 +176,15 @@ async def test_what_comes_as_files_is_read_together_behind(tmp_path: Path) -> No
         assert (hit.note.content, [each.note.content for each in hit.earlier]) == (MAILBOXES[1], [MAILBOXES[0]])
         await read_all(memory)
         assert len(reader.given) == 1
-        by_hand(tmp_path, "staff", MAILBOXES[0] + " Not before.", "2026-03-10T09:00:00Z")
+        by_hand(tmp_path / "memories" / "work", "staff", MAILBOXES[0] + " Not before.", "2026-03-10T09:00:00Z")
         await read_all(memory)
         assert len(reader.given) == 2
 
 
 @pytest.mark.files("notes come as files")
 async def test_what_was_read_behind_goes_with_its_note_and_comes_back_with_a_new_index(tmp_path: Path) -> None:
-    by_hand(tmp_path, "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
-    by_hand(tmp_path, "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
+    by_hand(tmp_path / "memories" / "work", "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
+    by_hand(tmp_path / "memories" / "work", "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
     async with living(tmp_path, encoder=WordBag(), pairs=Told(TWO_THINGS)) as memory:
         await read_all(memory)
         assert await readings(memory) == 1
@@ -206,8 +206,8 @@ async def test_what_is_gone_or_changed_while_it_is_read_leaves_nothing(tmp_path:
             await memory.attend(_nothing)
             return await super().read(pairs)
 
-    by_hand(tmp_path, "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
-    by_hand(tmp_path, "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
+    by_hand(tmp_path / "memories" / "work", "staff", MAILBOXES[0], "2026-03-10T09:00:00Z")
+    by_hand(tmp_path / "memories" / "work", "student", MAILBOXES[1], "2026-05-10T09:00:00Z")
     async with living(tmp_path, encoder=WordBag(), pairs=Slow(VERSIONS)) as memory:
         await read_all(memory)
         assert await readings(memory) == 0
