@@ -12,11 +12,7 @@ from typing import Any
 
 from holdfast.index.current import NOT_RETIRED
 from holdfast.index.journal import Advance, advance, put_lines, put_records
-from holdfast.index.maintenance import (
-    UseRow,
-    put_importance,
-    put_uses,
-)
+from holdfast.index.maintenance import UseRow, put_importance, put_uses
 from holdfast.index.recalls import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
 from holdfast.index.rows import (
     _KEY_LENGTH,
@@ -206,7 +202,7 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: i
     if not connection.execute("SELECT 1 FROM vector_sets WHERE key = ?", (made.vector_set,)).fetchone():
         open_set(connection, SetRow(made.vector_set), change_seq)
     connection.execute("DELETE FROM pending WHERE vector_set = ? AND note = ?", (made.vector_set, found[0]))
-    had = has_vectors(connection, found[0])
+    is_read = is_born or has_vectors(connection, found[0])
     connection.execute("DELETE FROM vectors WHERE vector_set = ? AND note = ?", (made.vector_set, found[0]))
     connection.executemany(
         "INSERT INTO vectors (note, vector_set, chunk, vector) VALUES (?, ?, ?, ?)",
@@ -215,7 +211,7 @@ def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: i
     connection.execute(
         "UPDATE notes SET encoded_by = ?, changed = ? WHERE rowid = ?", (made.vector_set, change_seq, found[0])
     )
-    if not (is_born or had):
+    if not is_read:
         queue_reading(connection, found[0])
 
 
