@@ -11,13 +11,13 @@ two parts. Learned is which of three sorts they are: about two things, another v
 in twelve is held out: at the end it prints how well versions are told from the others there (area under the ROC
 curve). It takes 25 to 50 minutes on two processors.
 
-What the rest of the product makes of it is fitted apart, on other notes: `python bench/versions.py --fit`.
+What the rest of the product makes of it is fitted apart, on other notes and what is held out here:
+`python bench/versions.py --fit`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ from holdfast.encode.builtin import ADAPTER
 from holdfast.encode.wordpiece import WordPiece
 from learn import LAYERS, MATRICES, WIDTH, MiniLM, encoded, write
 from scoring import auc
+from versions import HELD_OUT, domains_of_pairs
 
-PAIRS = Path(__file__).parent / "training" / "pairs"
 OUT = Path(__file__).parents[1] / "server" / "holdfast" / "encode" / "together.npz"
 HALF_A_PAIR = 64  # tokens of each note, with its marks
 RATE, WARM_UP, TOGETHER, STEEPEST, SORTS = 1e-3, 20, 48, 1.0, 3
@@ -48,7 +48,6 @@ NEAR, NEAR_SHARE = 3, 0.4  # of the nearest of the domain one is drawn, for this
 KINDS = "inner.embeddings.token_type_embeddings.weight"
 WORDS = "inner.embeddings.word_embeddings.weight"
 EMBEDDED, NORMED = "inner.embeddings.LayerNorm", ("attention.output", "output")
-EVERY = 12  # domain is held out
 
 Window = list[int]
 
@@ -93,16 +92,6 @@ class TogetherModel(MiniLM):
             states = self._layer(layer, states, unseen)
         mean = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
         return torch.tanh(mean @ self.dense + self.dense_bias) @ self.sorts + self.sorts_bias
-
-
-def domains() -> list[list[dict[str, str]]]:
-    """The lines of each domain."""
-    found: dict[str, list[dict[str, str]]] = {}
-    for file in sorted(PAIRS.glob("*.jsonl")):
-        for text in file.read_text("utf-8").strip().split("\n"):
-            line = json.loads(text)
-            found.setdefault(f"{file.stem} {line['domain']}", []).append(line)
-    return list(found.values())
 
 
 def pairs_of(domain: Sequence[dict[str, str]], model: MiniLM, chance: np.random.RandomState) -> Iterator[Pair]:
@@ -203,9 +192,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(1)
     model, chance = TogetherModel(), np.random.RandomState(0)
-    told = [list(pairs_of(domain, model, chance)) for domain in domains()]
-    learn(model, [pair for place, each in enumerate(told) if (place + 1) % EVERY for pair in each], options.epochs)
-    print(told_apart(model, [pair for place, each in enumerate(told) if not (place + 1) % EVERY for pair in each]))
+    told = [list(pairs_of(domain, model, chance)) for domain in domains_of_pairs()]
+    learn(model, [pair for place, each in enumerate(told) if (place + 1) % HELD_OUT for pair in each], options.epochs)
+    print(told_apart(model, [pair for place, each in enumerate(told) if not (place + 1) % HELD_OUT for pair in each]))
     save(model, options.out)
 
 

@@ -58,7 +58,7 @@ from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
 DATA = Path(__file__).parent / "data"
-PAIRS, HELD_OUT = Path(__file__).parent / "training" / "pairs", 12  # as in learn_pairs.py
+PAIRS, HELD_OUT = Path(__file__).parent / "training" / "pairs", 12  # every so many domains one
 CALLER = Caller("home", "the bench", "bench")
 FIRST_DAY = datetime(2026, 2, 2, 9, 0, tzinfo=UTC)
 LATER, MINUTES = timedelta(days=60), timedelta(minutes=4)  # between versions; between a slip and its correction
@@ -250,14 +250,19 @@ def samples_of_currency() -> list[Sample]:
     return [Sample(*row, -1 - place % FOLDS) for place, row in enumerate(rows)]
 
 
-def samples_held_out() -> list[Sample]:
-    """Pairs of bench/training/pairs that nothing was learned from: versions, and what is beside them."""
-    domains: dict[str, list[dict[str, str]]] = {}
+def domains_of_pairs() -> list[list[dict[str, str]]]:
+    """The lines of each domain of bench/training/pairs; the last of each `HELD_OUT` is not learned from."""
+    found: dict[str, list[dict[str, str]]] = {}
     for file in sorted(PAIRS.glob("*.jsonl")):
         for line in map(json.loads, file.read_text("utf-8").strip().split("\n")):
-            domains.setdefault(f"{file.stem} {line['domain']}", []).append(line)
+            found.setdefault(f"{file.stem} {line['domain']}", []).append(line)
+    return list(found.values())
+
+
+def samples_held_out() -> list[Sample]:
+    """Pairs of the domains that nothing was learned from: versions, and what is beside them."""
     samples = []
-    for number, lines in enumerate(list(domains.values())[HELD_OUT - 1 :: HELD_OUT]):
+    for number, lines in enumerate(domains_of_pairs()[HELD_OUT - 1 :: HELD_OUT]):
         for line in lines:
             versions = [text for name in ("older", "newer", "newest") if (text := line[name])]
             samples += [Sample(*pair, is_one=True, domain=number) for pair in combinations(versions, 2)]
