@@ -149,13 +149,14 @@ class IndexedNote:
 
 
 class LinkRow(NamedTuple):
-    """An edge between two notes that are there."""
+    """An edge between two notes that are there; `made` is an instant."""
 
     source: str
     target: str
     type: str
     weight: float
     reason: str
+    made: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ def note_rows(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, I
 
 def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow]:
     wanted = json.dumps([*ids, *aliases_of(connection, ids)])
-    columns = "a.id, b.id, l.type, max(l.weight), l.reason"
+    columns = "a.id, b.id, l.type, max(l.weight), l.reason, l.created"
     ends = (
         f"JOIN notes a ON a.id = {meant('l.source')} JOIN notes b ON b.id = {meant('l.target')} "
         "WHERE a.id <> b.id GROUP BY a.id, b.id, l.type"

@@ -205,15 +205,15 @@ def read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> di
     return {
         frozenset((link.source, link.target)): 0.0 if link.reason == APART else link.weight
         for link in links
-        if link.reason in (ANEW, MAYBE, APART) and _are_as_stored(notes.get(link.source), notes.get(link.target))
+        if link.reason in (ANEW, MAYBE, APART)
+        and _is_as_it_was(notes.get(link.source), link.made)
+        and _is_as_it_was(notes.get(link.target), link.made)
     }
 
 
-def _are_as_stored(one: IndexedNote | None, other: IndexedNote | None) -> bool:
-    """Whether neither note has changed since the later one was stored."""
-    if one is None or other is None:
-        return False
-    return max(one.note.updated, other.note.updated) <= max(one.note.created, other.note.created)
+def _is_as_it_was(item: IndexedNote | None, then: str) -> bool:
+    """Whether a note is there and has not changed since."""
+    return item is not None and item.note.updated <= then
 
 
 def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
