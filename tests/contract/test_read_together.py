@@ -134,16 +134,16 @@ async def test_what_was_read_holds_no_longer_where_a_note_is_written_anew_by_han
 
 @pytest.mark.files("a note is written anew in its file")
 async def test_what_was_read_holds_where_somebody_tells_another_time_of_a_note(tmp_path: Path) -> None:
-    async with living(tmp_path, encoder=WordBag(), pairs=Told(VERSIONS)) as memory:
-        first, second = await kept(memory, *MAILBOXES)
-        for stored in (first, second):
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(TWO_THINGS)) as memory:
+        notes = await kept(memory, "The gate fee is 3.50 euros.", "The gate fee is 4.90 euros.")
+        for stored in notes:
             [file] = [each async for each in anyio.Path(tmp_path).rglob(f"*{stored.note.id}.md")]
-            text, day = await file.read_text(), f'created: "{stored.note.created[:4]}'
-            assert day in text
-            await file.write_text(text.replace(day, 'created: "2020', 1))
-        answer = await ask(memory, "which mailboxes move to the cloud in spring?")
-        assert [hit.note.created[:4] for hit in answer.hits] == ["2020"]
-        assert behind(answer) == {second.note.id: [first.note.id]}
+            text, year = await file.read_text(), 'created: "2026'
+            assert year in text
+            await file.write_text(text.replace(year, 'created: "2020', 1))
+        answer = await ask(memory, "what is the gate fee?")
+        assert {hit.note.created[:4] for hit in answer.hits} == {"2020"}
+        assert behind(answer).keys() == {stored.note.id for stored in notes}
 
 
 async def test_a_note_is_stored_where_pairs_cannot_be_read_and_the_answer_says_so(tmp_path: Path) -> None:
