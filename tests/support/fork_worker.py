@@ -6,6 +6,7 @@ and brings the handles of its stdin, stdout and stderr. Answered are the process
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import json
@@ -97,4 +98,5 @@ def load() -> None:
 
 if __name__ == "__main__":
     load()
+    gc.freeze()  # what is loaded stays, in every process that comes of it
     divide(socket.socket(fileno=int(sys.argv[1])))
