@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.prompts import asks_something, idle
+from holdfast.model.prompts import asks_something, idle, idle_at_a_time
 
 EMPTY = """
 what is 2+2?
@@ -187,3 +187,46 @@ def test_what_is_to_be_made_up_is_in_no_note(prompt: str) -> None:
 )
 def test_what_is_ours_may_be_in_a_note_whatever_is_made_of_it(prompt: str) -> None:
     assert idle(prompt) is None
+
+
+@pytest.mark.parametrize("prompt", ["when is stand-up?", "what is the take-out?", "when is check-in?", "417/2023"])
+def test_a_noun_of_small_words_and_a_number_with_its_year_name_something(prompt: str) -> None:
+    assert idle(prompt) is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "time"),
+    [
+        ("what is the date today?", "today"),
+        ("what day is today?", "today"),
+        ("welcher Tag ist heute?", "heute"),
+        ("what is 2+2 today?", "today"),
+        ("ok, until Monday", "until Monday"),
+        ("thanks, see you on Friday", "on Friday"),
+        ("let's continue tomorrow", "tomorrow"),
+        ("finish this by Friday", "by Friday"),
+    ],
+)
+def test_a_time_beside_it_makes_no_question_of_what_asks_nothing(prompt: str, time: str) -> None:
+    assert idle_at_a_time(prompt, prompt.replace(time, " ")) == "empty"
+
+
+def test_an_order_stays_one_with_a_time_beside_it() -> None:
+    assert idle_at_a_time("fix the failing test today", "fix the failing test ") == "order"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "time"),
+    [
+        ("what's on today?", "today"),
+        ("anything tomorrow", "tomorrow"),
+        ("and last week?", "last week"),
+        ("since Monday", "since Monday"),
+        ("list everything from May", "from May"),
+        ("was ist morgen?", "morgen"),
+        ("what did we do that day last week?", "last week"),
+        ("which week did we ship in March?", "in March"),
+    ],
+)
+def test_what_asks_for_all_of_a_time_asks_memory(prompt: str, time: str) -> None:
+    assert idle_at_a_time(prompt, prompt.replace(time, " ")) is None

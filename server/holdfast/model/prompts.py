@@ -12,6 +12,7 @@ it speaks of what is ours: "write a poem about my daughter".
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from holdfast.model.identifiers import FRAME_WORDS
@@ -27,9 +28,15 @@ _SUM = re.compile(
     r"|减去?|乘以?|除以|더하기|빼기|곱하기) ?\d+"
 )
 # What is written in one piece is a number of something, and no sum, where a group of its digits begins with 0
-# ("030/447"), where it has three groups ("4-4-2", "10.0.0.0/8"), or four digits and such a sign ("1366x768").
+# ("030/447"), where a year ends it ("417/2023"), where it has three groups ("4-4-2", "10.0.0.0/8"), or four digits and
+# such a sign ("1366x768").
 _NUMBER_OF_SOMETHING = re.compile(
-    r"(?=.*(?<![\d.,])0\d|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
+    r"(?=.*(?<![\d.,])0\d|\d+/(?:19|20)\d\d\Z|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})"
+    r"\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
+)
+_COMPOUND = re.compile(r"\b[a-z]{3,}-(?:up|in|out|off|down|over|back)s?\b")  # of small words made a noun: "stand-up"
+_OF_THE_CALENDAR = re.compile(
+    r"\b(?:date|day|weekday|time|week|month|year|datum|tag|uhrzeit|jour|heure|dia|hora|fecha)\b"
 )
 _GOES_ON = re.compile(r"[a-z_+]")
 _KEYWORDS = 2  # words that are no sentence: "error log"
@@ -163,6 +170,30 @@ _QUESTION = frozenset(
     waar welke waarom wanneer wat jak gdzie ktory ktora dlaczego kiedy co как где какой какая почему когда что
     nasil nerede hangi neden var hur var vilken varfor كيف اين متى لماذا كैसे कहाँ कब क्यों कौन""".split()  # noqa: SIM905
 )
+# With a time these ask for what is from then, also without the sign of a question.
+_LISTING = _QUESTION | set(
+    """anything everything something nothing things stuff all any every and also my our the for from since until on in
+    at alles etwas was tout rien todo algo""".split()  # noqa: SIM905
+)
+_SHOWING = frozenset(
+    [
+        "list",
+        "show",
+        "find",
+        "search",
+        "summarise",
+        "summarize",
+        "recap",
+        "review",
+        "print",
+        "give",
+        "tell",
+        "zeig",
+        "liste",
+        "montre",
+        "muestra",
+    ]
+)
 _QUESTION_UNSPACED = re.compile("どう|どこ|どの|いつ|なぜ|怎么|怎麼|哪|为什么|為什麼|什么时候|어떻게|어디|언제|왜|어느")
 
 # Of the asker or those around: "where do I work?" asks memory, whatever else its words are, but not where it points to
@@ -263,8 +294,33 @@ def idle(prompt: str) -> Idle | None:
     return "order" if _is_to_be_made_up(prompt) else _names_nothing(prompt)
 
 
+def idle_at_a_time(prompt: str, rest: str) -> Idle | None:
+    """The same of a prompt that speaks of a time, which asks for what is from then: `rest` is it without that.
+
+    So "what's on tomorrow?" and "anything from last week" ask memory; "what day is it today?", "what is 2+2 today?",
+    "ok, until Friday" and "fix the failing test today" do not.
+    """
+    found = idle(rest)
+    words = folded_words(rest)
+    if found == "order" and words[0] in _SHOWING:
+        return None
+    if found != "empty" or not words:
+        return idle(_OF_THE_CALENDAR.sub(" ", prompt)) if _asks_for_the_date(words) else found
+    is_said = words[0] not in _LISTING and not _ASKING.search(prompt)
+    return found if is_said or _SUM.search(rest) or _asks_for_the_date(words) else None
+
+
+def _asks_for_the_date(words: Sequence[str]) -> bool:
+    """As "what is the date", "which day is it", and nothing else."""
+    told = [word for word in words if word not in _NAMES_NOTHING and not _OF_THE_CALENDAR.fullmatch(word)]
+    named = [word for word in words if _OF_THE_CALENDAR.fullmatch(word)]
+    return bool(named) and not told and words[0] in _QUESTION and _OURS.isdisjoint(words)
+
+
 def _names_nothing(prompt: str) -> Idle | None:
     plain = folded(prompt)
+    if _COMPOUND.search(plain):
+        return None
     text = _SUM.sub(_without_sum, plain)
     has_sum, orders = text != plain, 0
     if not text.isascii():

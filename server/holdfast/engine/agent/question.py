@@ -23,7 +23,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
 from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
-from holdfast.model.prompts import Idle, asks_something, idle
+from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when.questions import (
     TimeReading,
@@ -200,7 +200,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
-    nothing = idle(query) if time is None else None
+    nothing = idle(query) if time is None else idle_at_a_time(query, without_time(query, time))
     question = Question(
         text,
         None if wanted.spaces else space,
@@ -284,7 +284,7 @@ def placed(asking: Asking, window: TimeWindow | None) -> Asking:
         rest = text.replace(asking.time.event or "", " ", 1)
         text = rest if query_terms(rest) and asking.time.relation in ("before", "until") else text
     question = replace(asking.question, text=text, after=window.after, before=window.before)
-    return replace(asking, text=text, question=question, window=window, open=asks_openly(rest))
+    return replace(asking, text=text, question=question, window=window, open=asking.idle is None and asks_openly(rest))
 
 
 def anytime(asking: Asking) -> Asking:
