@@ -211,6 +211,7 @@ _STOPS = frozenset(
 _DURATION = re.compile(
     r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$"
 )
+_NO_TIME = re.compile(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks after the warehouse?"
 _CLAUSE = re.compile(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
 _HABIT = re.compile(r"\w+ing\b|\W*\d")
 _TURNING_POINT = re.compile(rf"\b(?:{say.TURNING_POINTS})\b")
@@ -230,6 +231,8 @@ def _event(text: str, line: str) -> _Event | None:
         if not name or _CLAUSE.match(text, match.end() + len(name)) or _DURATION.search(text[: match.start()]):
             continue
         if not named and (relation == "since" or _HABIT.match(name)):
+            continue
+        if match["word"] == "after" and _NO_TIME.search(text[: match.start()]):
             continue
         end = match.end() + len(name)
         rest = text[: match.start()] + text[end:]
