@@ -43,6 +43,33 @@ def test_a_word_that_is_rare_in_the_note_counts_more_than_one_that_is_everywhere
     assert "never oiled" in shown(LONG, "which vessel of the harbour office had its hook broken")
 
 
+@pytest.mark.parametrize("most", [120, 200, 250, 300])
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("plot 33", "a young couple"),
+        ("on 20 April", "Onion sets"),
+        ("33 pounds", "water charge"),
+        ("6 April", "pricked out"),
+    ],
+)
+def test_what_is_shown_holds_what_it_was_chosen_for(query: str, answer: str, most: int) -> None:
+    weeks = (
+        ("16 March", "Rain all week. Slugs already. Paid the water charge of 33 pounds to the committee."),
+        ("30 March", "Broad beans up, 18 of 333. Covered rhubarb. Had words with the neighbour about the bonfire."),
+        (
+            "6 April",
+            "Tomatoes pricked out at home, 33 pots, two sorts. Hung the new gutter on the shed, bought in 2020.",
+        ),
+        ("13 April", "Asparagus: first 9 spears. Frost forecast, fleeced the potatoes. No rotavator yet."),
+        ("20 April", "Onion sets in, 120 of them. Fixed the hinge on the cold frame. Wasps nest in the compost lid."),
+        ("27 April", "Sowed carrots with sand, in the raised bed at the back. The committee meets on 4 May."),
+        ("4 May", "Hedge to be cut to 1.5 m by July. Two plots change hands, plot 33 is given to a young couple."),
+    )
+    diary = "# Diary, 2026\n\n" + "\n\n".join(f"## {day}\n\n{text}" for day, text in weeks)
+    assert answer in shown(diary, query, most)
+
+
 def test_where_no_word_of_the_question_stands_the_beginning_is_shown() -> None:
     assert shown(LONG, "zanzibar").startswith("# Log")
 
@@ -75,4 +102,6 @@ def test_what_a_note_begins_with_is_its_first_sentence_without_marks() -> None:
     assert first_sentence("# Crane log\n\nIt lifts.", 20) == "Crane log"
     assert first_sentence("* The crane lifts. It is red.", 20) == "The crane lifts."
     assert first_sentence("", 20) == ""
+    assert first_sentence("Our vet is Dr. Okafor. Her surgery is in Mill Lane.", 20) == "Our vet is Dr. Okafor."
+    assert first_sentence("St. Jude's has its sports day in June, e.g. the relay. Bring water.", 30).endswith("relay.")
     assert most_tokens(first_sentence("crane " * 5000, 20)) <= 20

@@ -231,15 +231,18 @@ def _plain(title: str) -> str:
 
 
 MORE: Final = "…"
-_CHARACTERS = 3  # of a token, in the search for the best place; what is shown is measured
+_CHARACTERS = 2  # of a token, in the search for the best place; what is shown is measured, and is rather more
 _LONGEST = 300  # characters of a sentence; what is longer is taken in pieces
+_ABBREVIATIONS = "Dr Mr Mrs Ms Prof St Sr Sra Hr Fr Nr ca approx Approx e.g i.e z.B vs bzw Mme Sta"
+_NO_END = "".join(rf"(?<!\b{re.escape(word)})" for word in _ABBREVIATIONS.split())  # "Dr. Moen" is one sentence
 _SENTENCE = re.compile(
-    rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:[.!?](?=\s)|[\u3002\uff01\uff1f]|(?=\n)|\Z)|[^\n]{{1,{_LONGEST}}})"
+    rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:{_NO_END}[.!?](?=\s)|[\u3002\uff01\uff1f]|(?=\n)|\Z)|[^\n]{{1,{_LONGEST}}})"
 )
 _HEADING_AT = re.compile(r"\s*#{1,6} +\S")
 _MARKS = 8  # tokens for "…" before and after
 _HEADING_SHARE = 4  # of the room, one part may be the heading
 _STEM_LOSS, _SHORTEST_STEM = 2, 4  # letters at a word's end that may differ
+_SAME = 1e-9  # sums of floats that differ by less are equal
 _NEVER_MORE = 16  # characters to a token
 
 
@@ -301,28 +304,34 @@ def _sentences(text: str, spans: Sequence[tuple[int, int]], room: int) -> str:
 def _best(text: str, spans: Sequence[tuple[int, int]], terms: Sequence[str], length: int) -> int:
     """The sentence to begin with: from there on the most of what is asked for stands within so many characters.
 
-    A word counts by how few sentences have it. Of equal places the first.
+    A word counts by how few sentences have it. Of equal places that whose first sentence has the most of it.
     """
     plain = text.lower() if text.isascii() else ""  # as it is folded, with every letter in its place
     said = [plain[a:b] if plain else folded(text[a:b]) for a, b in spans]
     stems = [stem for stem in {_stem(term) for term in terms} if not plain or stem in plain]
-    held = [[stem for stem in stems if stem in each] for each in said]
+    held = [[stem for stem in stems if stem in each and _is_whole(stem, each)] for each in said]
     counts = Counter(stem for each in held for stem in each)
     worth = {stem: 1.0 / count for stem, count in counts.items()}
     within: Counter[str] = Counter()
-    best, best_value, value, last = 0, 0.0, 0.0, 0
+    best, best_value, best_lead, value, last = 0, 0.0, 0.0, 0.0, 0
     for first, (start, _) in enumerate(spans):
         while last < len(spans) and (last == first or spans[last][1] - start <= length):
             for stem in held[last]:
                 value += worth[stem] if not within[stem] else 0.0
                 within[stem] += 1
             last += 1
-        if value > best_value + 1e-9 or (held[first] and value > best_value - 1e-9 and not held[best]):
-            best, best_value = first, value
+        lead = sum(worth[stem] for stem in held[first])
+        if value > best_value + _SAME or (value > best_value - _SAME and lead > best_lead + _SAME):
+            best, best_value, best_lead = first, value, lead
         for stem in held[first]:
             within[stem] -= 1
             value -= worth[stem] if not within[stem] else 0.0
     return best
+
+
+def _is_whole(stem: str, text: str) -> bool:
+    """A number is not part of a longer one: "33" of "333"."""
+    return not stem.isdecimal() or re.search(rf"(?<!\d){stem}(?!\d)", text) is not None
 
 
 def _heading_above(text: str, spans: Sequence[tuple[int, int]], first: int) -> str:
