@@ -188,3 +188,16 @@ async def test_the_words_of_a_conversation_count_for_nothing(tmp_path: Path, fra
             await keep(memory, other)
         note = await kept(memory, text(3_000, word))
         assert await first(memory, frame.format(word)) == (note, True)
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"), [("The meter stands at 48,212 kWh.", "48212"), ("We bottled 1'250 of them.", "1250 bottled")]
+)
+async def test_a_number_is_found_with_and_without_the_sign_of_its_thousands(
+    tmp_path: Path, stored: str, asked: str
+) -> None:
+    async with living(tmp_path / "home") as memory:
+        for other in OTHERS:
+            await keep(memory, other)
+        note = (await keep(memory, stored)).note
+        assert await first(memory, asked) == (note.id, True)

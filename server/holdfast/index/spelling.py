@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from holdfast.model.identifiers import OWN, is_content
+from holdfast.model.identifiers import LEAST_JOINED, OWN, is_content
 from holdfast.model.words import folded_words, relatives
 
 MOST_WORDS: Final = 4  # of a question that are looked for
@@ -90,7 +90,13 @@ def _is_known(connection: sqlite3.Connection, word: str) -> bool:
 
 
 def _apart(connection: sqlite3.Connection, word: str) -> str:
-    """The parts of an identifier as they stand in a note, with signs between; empty where none has it so."""
+    """The parts of an identifier as they stand in a note, with signs between; empty where none has it so.
+
+    A short number is parted at its thousands alone: "48,212".
+    """
+    if word.isdecimal() and len(word) < LEAST_JOINED:
+        thousands = word[:-3], word[-3:]
+        return "-".join(thousands) if _is_there(connection, " ".join(thousands)) else ""
     for number, parts in enumerate(_partings(connection, word)):
         if number == _MOST_PARTINGS:
             break

@@ -148,7 +148,7 @@ _QUOTED = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
 _CAPITAL = re.compile(r"\b\w*[A-Z]\w*")
 _SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
 _JOINED = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
-_LEAST_JOINED = 6  # digits; fewer may be any number
+LEAST_JOINED = 6  # digits; fewer may be any number, and have no sign but that of their thousands
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
 _GRAMMAR = frozenset("的了吗呢么怎什是在有和与就都也还吧啊哪谁何为们这那吗嗎麼怎甚麽個个件事")
@@ -252,7 +252,7 @@ def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
 def may_be_joined(query: str) -> list[str]:
     """The identifiers that are written in one piece, with digits: a note may have them with signs or spaces between."""
     units = (unit for unit in units_of(query) if unit.kind == "identifier" and _JOINED.fullmatch(unit.label))
-    return [unit.label for unit in units if not unit.label.isdecimal() or len(unit.label) >= _LEAST_JOINED]
+    return [unit.label for unit in units]
 
 
 def corrected(text: str, slips: Mapping[str, str]) -> str:
