@@ -96,6 +96,15 @@ async def test_what_a_search_finds_comes_in_pages_too(agent: Agent) -> None:
     assert (await agent.recall("crane"))["total"] is None
 
 
+async def test_behind_the_last_note_that_fits_it_is_not_said_that_there_is_none(agent: Agent) -> None:
+    await agent.remember("The crane lifts forty tonnes.")
+    behind = await agent.recall("crane tonnes", offset=3)
+    assert behind.found == []
+    assert behind.text.startswith("No more notes: 1 fit, and all come before this offset.")
+    nothing = await agent.recall("zanzibar", offset=3)
+    assert nothing.text.startswith("Nothing relevant is stored.")
+
+
 async def test_an_offset_below_nothing_is_refused(agent: Agent) -> None:
     assert "InvalidArgumentError" in await agent.refused("recall", offset=-1)
 

@@ -412,3 +412,18 @@ async def test_what_was_before_an_event_is_not_looked_for_by_the_words_of_the_ev
     answer = await agent.recall("where did we deploy before the move to Fly.io")
     assert answer.found[0] == before
     assert event in said(answer)
+
+
+async def test_what_was_told_of_another_in_that_month_hides_nothing_that_held_then(agent: Agent) -> None:
+    mine = (await agent.remember("Marte's cat is called Nisse.", event_time="2026-02-16"))["id"]
+    other = (await agent.remember("Ingrid's cat is called Luna.", event_time="2026-05-18"))["id"]
+    await agent.remember("The oven was bought from Debag.", event_time="2026-05-20")
+    found = await agent.recall("what was Marte's cat called in May?")
+    assert found.found[0] == mine
+    assert other not in found.found[:1]
+
+
+async def test_what_was_said_in_that_month_stays_before_what_was_said_earlier(agent: Agent) -> None:
+    await agent.remember("Anna said the budget is too small.", event_time="2026-03-16")
+    then = (await agent.remember("Anna said the budget will be cut in half.", event_time="2026-05-18"))["id"]
+    assert (await agent.recall("what was said by Anna about the budget in May?")).found[0] == then

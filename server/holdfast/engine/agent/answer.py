@@ -122,7 +122,7 @@ class Tension:
 class Answer:
     """Hits with what stands around them, and where they are from.
 
-    `elsewhen` says that the best hits are from other times than the question speaks of; else `window` is its time, if a
+    `passed` is how many hits were left out before these. `elsewhen` says that the best hits are from other times than the question speaks of; else `window` is its time, if a
     hit is from it. `listing` says what the hits are some of, where a list was asked for.
     """
 
@@ -132,6 +132,7 @@ class Answer:
     elsewhen: bool
     listing: Listing | None = None
     window: TimeWindow | None = None
+    passed: int = 0
 
 
 NOTHING_FOUND: Final = Answer((), (), (), elsewhen=False)
@@ -175,7 +176,7 @@ def answer(
         others = _ranked(view, asking, asking.wanted, most)  # what was valid then may have been said long before
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
     hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))  # what is only newer goes before no person
-    hits = hits[offset:most]
+    passed, hits = min(offset, len(hits)), hits[offset:most]
     shown = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
     seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
     around, tensions = _around(view, hits, seeds, shown, found.wanted, min(limit, MOST_RELATED))
@@ -184,7 +185,7 @@ def answer(
         hits = _with_replaced(view, hits)
     elsewhen = found.elsewhen and bool(hits)
     window = None if elsewhen else _claimed(asking, hits)
-    return Answer(tuple(hits), around, tensions, elsewhen, window=window)
+    return Answer(tuple(hits), around, tensions, elsewhen, window=window, passed=passed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,7 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
     inside = hard_filter(asking)
     found = replace(_search(view, asking, inside or asking.wanted, most, passing), is_inside=inside is not None)
     if asking.window is None or any(not item.weak for item in found.best):
-        return found
+        return _held_before(view, asking, inside, found, most, passing) or found
     anyhow = anytime(asking)
     if inside is None and anyhow.text == asking.text:
         return found
@@ -211,6 +212,22 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
     if (found.best or inside is None) and (not outside.best or outside.best[0].weak):
         return found
     return replace(outside, elsewhen=inside is not None)
+
+
+def _held_before(  # noqa: PLR0913 - as what it is called by
+    view: IndexView, asking: Asking, inside: Filter | None, found: _Search, most: int, passing: Passing | None
+) -> _Search | None:
+    """What was said up to the end of the time asked about, where that has all the question's words that are found, and more.
+
+    It may have held then: "what was Marte's cat called in May?" is not answered by what was told of Ingrid's in May.
+    """
+    if not asking.question.past or inside is None or inside.before is None:
+        return None
+    known = _search(view, anytime(asking), replace(asking.wanted, before=inside.before), most, passing)
+    first = known.best[0] if known.best else None
+    if first is None or first.weak or not set(first.candidate.matched) > set(found.best[0].candidate.matched):
+        return None
+    return replace(known, is_inside=True)
 
 
 def _retired(view: IndexView, asking: Asking, most: int) -> _Search | None:

@@ -224,7 +224,8 @@ class Recalled:
     """The answer as it was found; what is told of it fits `budget`.
 
     `after` and `before` are the time that it was looked for in, None where that was open. `listing` says what the hits
-    are some of, where a list was asked for. With `explained` all that is known of each hit is wanted.
+    are some of, where a list was asked for; `passed` is how many were left out before them. With `explained` all that is
+    known of each hit is wanted.
     """
 
     hits: tuple[Hit, ...]
@@ -237,6 +238,7 @@ class Recalled:
     notices: tuple[str, ...]
     listing: Listing | None = None
     explained: bool = False
+    passed: int = 0
 
 
 async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
@@ -255,7 +257,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     def read(view: IndexView) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, explain=request.explain, offset=request.offset)
         hidden = hidden_notices(view, asking, found)
-        terms = query_terms(" ".join(_texts(asking)))
+        terms = query_terms(" ".join((*_texts(asking), asking.time.words if asking.time else "")))
         found = replace(found, hits=with_passages(found.hits, terms, budget))
         return found, [*hidden, *standing_notices(view, ports, asking.vector)]
 
@@ -275,7 +277,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     notices = tuple(text for text in said if text)
     after, before = _span(wanted, found.window)
     beside, pairs, listing = found.related, found.tensions, found.listing
-    return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, request.explain)
+    return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, request.explain, found.passed)
 
 
 async def asked(
