@@ -180,3 +180,13 @@ def test_no_weak_match_reads_as_if_it_reached_the_line_of_a_strong_one() -> None
         hit = Hit(note, Ranked(bare(note), 0.5, relevance), shown=Passage("A crane."))
         found = Recalled((hit,), (), (), budget_of(None), None, None, "evt_1", ())
         assert f" fact 2026-03-01 {shown}" in render.text_of(found, caller)
+
+
+async def test_a_small_budget_still_shows_a_program_what_was_found_first(agent: Agent) -> None:
+    note = await agent.remember("INC-48813 was caused by an expired certificate on the gateway, found by Ottilie.")
+    for budget in (200, 250, 300):
+        answer = await agent.recall("INC-48813", budget=budget)
+        (hit,) = answer["results"]
+        assert hit["id"] == note["id"]
+        assert hit["content"].startswith("INC-48813 was caused by an expired certificate on the")
+        assert answer["omitted"] == {"count": 0, "ids": []}

@@ -52,6 +52,7 @@ DOUBTFUL_TOKENS = 20  # of one that stands for a weak hit in the structure, wher
 MOST_RELATED = 3  # neighbours that the text shows
 TITLE_TOKENS = 300  # of any single text of a hit in the structure but its passage
 DETAILED_TOKENS = 900  # of all hits, up to which everything is told of each in the structure
+FEWEST_SHOWN = 40  # characters of a text that is cut for want of room: fewer say less than the note's own line
 DIGITS = 4  # of a number in the structure, as memory_recall has them
 NAME_TOKENS = 22  # of an id
 NAMES_SHARE = 5  # of the budget, one part at most is names of what was left out
@@ -105,7 +106,7 @@ def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: 
     left: list[str] = []
     frame["results"], frame["tensions"], frame["related"] = [], [], []
     for hit, shape in _shapes(outcome, caller):
-        fitting = None if left else _fitting(hit, shape, room)  # nothing stands before what it should stand behind
+        fitting = None if left else _fitting(hit, shape, caller, room)  # nothing stands before what it should stand behind
         if fitting is None:
             left.append(hit.note.id)
         else:
@@ -358,20 +359,24 @@ def _named_shape(hit: Hit) -> results.RecallHit:
     return {"id": hit.note.id, "title": "", "content": "", "relevance": relevance, "weak": hit.ranked.weak}
 
 
-def _fitting(hit: Hit, shape: results.RecallHit, room: Room) -> results.RecallHit | None:
-    """A hit with as much of its text as there is room for; None where there is no room for anything of it."""
+def _fitting(hit: Hit, shape: results.RecallHit, caller: Caller, room: Room) -> results.RecallHit | None:
+    """A hit with as much of it as there is room for; None where there is no room for anything."""
     if room.take_json(shape):
         return shape
     if "cut" not in shape and hit.ranked.weak:
         named = _named_shape(hit)
         return named if room.take_json(named) else None
-    rest, whole = json_tokens({**shape, "content": ""}), shape["content"]
+    shape = _without_details(hit, hit_shape(hit))
+    if room.take_json(shape):
+        return shape
+    rest, whole = json_tokens({**shape, "content": "", "cut": 0}), shape["content"]
     for share in (1.25, 2, 4):  # a text costs more as JSON
         text = beginning(whole, int(max(0, room.left - rest) / share))
         less: results.RecallHit = {**shape, "content": text, "cut": hit.shown.cut + len(whole) - len(text)}
-        if text and room.take_json(less):
+        if len(text) >= FEWEST_SHOWN and room.take_json(less):
             return less
-    return None
+    line = _line_shape(hit, caller)
+    return line if room.take_json(line) else None
 
 
 def _neighbour(item: Neighbour) -> results.RelatedNote:
