@@ -255,6 +255,7 @@ phone nummer
 street street str road rd lane avenue ave square boulevard blvd drive court alley quay terrace crescent rue allee place
 street calle plaza avenida camino platz floor suite postfach unit building park estate
 birth birth\w* born b-?day geburt\w* geboren\w* anniversaire naissance nee? cumple\w* nacid\w* nacim\w* nacio
+money aud cad nzd nok sek dkk isk pln czk huf jpy cny inr brl
 money eur euros? usd dollars? bucks pounds? quid gbp chf franken francs? cents? pence yen rupees? kron\w+ zloty pesos
 money crowns cost\w* pric\w+ pay\w* paid fees? rent\w* charge\w* bill\w* invoice\w* quot\w+ offer\w* budget free cheap
 money expensive worth spen[dt]\w* b[ou]ught buy sold sell prei\w+ koste\w* bezahlt zahlt gebuhr\w* miete rechnung

@@ -407,7 +407,7 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
 def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -> list[Ranked]:
     """The same in the same order, but of the first ones less relevant what lacks a value asked for, or has another."""
     asked = sought(asking.query)
-    if asked is None:
+    if asked is None or (asking.intent is not None and asking.intent.kind == "person"):  # any word may tell who that is
         return ranked
     least = WEAK if asked.only_siblings else FLOOR
     notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= least)
