@@ -106,7 +106,7 @@ def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: 
     left: list[str] = []
     frame["results"], frame["tensions"], frame["related"] = [], [], []
     for hit, shape in _shapes(outcome, caller):
-        fitting = None if left else _fitting(hit, shape, caller, room)  # nothing stands before what it should stand behind
+        fitting = None if left else _fitting(hit, shape, caller, room)  # nothing overtakes
         if fitting is None:
             left.append(hit.note.id)
         else:

@@ -122,8 +122,9 @@ class Tension:
 class Answer:
     """Hits with what stands around them, and where they are from.
 
-    `passed` is how many hits were left out before these. `elsewhen` says that the best hits are from other times than the question speaks of; else `window` is its time, if a
-    hit is from it. `listing` says what the hits are some of, where a list was asked for.
+    `passed` is how many hits were left out before these. `elsewhen` says that the best hits are from other times than
+    the question speaks of; else `window` is its time, if a hit is from it. `listing` says what the hits are some of,
+    where a list was asked for.
     """
 
     hits: tuple[Hit, ...]
@@ -214,10 +215,10 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
     return replace(outside, elsewhen=inside is not None)
 
 
-def _held_before(  # noqa: PLR0913 - as what it is called by
+def _held_before(
     view: IndexView, asking: Asking, inside: Filter | None, found: _Search, most: int, passing: Passing | None
 ) -> _Search | None:
-    """What was said up to the end of the time asked about, where that has all the question's words that are found, and more.
+    """What was said up to the end of the time asked about, where that has more of the question's words, and all found.
 
     It may have held then: "what was Marte's cat called in May?" is not answered by what was told of Ingrid's in May.
     """

@@ -224,8 +224,8 @@ class Recalled:
     """The answer as it was found; what is told of it fits `budget`.
 
     `after` and `before` are the time that it was looked for in, None where that was open. `listing` says what the hits
-    are some of, where a list was asked for; `passed` is how many were left out before them. With `explained` all that is
-    known of each hit is wanted.
+    are some of, where a list was asked for; `passed` is how many were left out before them. With `explained` all that
+    is known of each hit is wanted.
     """
 
     hits: tuple[Hit, ...]
