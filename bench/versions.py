@@ -16,8 +16,8 @@ asks nothing.
 `--fit` prints the weights of `holdfast.model.versions`: a logistic regression over all pairs within a domain of half A,
 with the first halves of bench/data/currency.json; each domain's pairs are also judged by weights that were fitted
 without them. Then the weights where two notes were also read together: over what is not far apart in halves A, C, E and
-G, those first halves and the domains of bench/training/pairs that bench/learn_pairs.py holds out, where much looks like
-a version and is none; with the figures of B, D and F.
+G, those first halves and the domains of bench/training/pairs and bench/training/things that bench/learn_pairs.py holds
+out, where much looks like a version and is none; with the figures of B, D and F.
 
 Of half B only counts were looked at. Halves C and D were written later, before anything was measured on them; their
 facts have two questions mostly, which are counted as one each. Of half D only counts were looked at. In E and F,
@@ -38,6 +38,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import combinations, pairwise, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import anyio
 import numpy as np
@@ -58,7 +59,8 @@ from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
 DATA = Path(__file__).parent / "data"
-PAIRS, HELD_OUT = Path(__file__).parent / "training" / "pairs", 12  # every so many domains one
+TRAINING = Path(__file__).parent / "training"
+HELD_OUT, THINGS_HELD_OUT = 12, 8  # every so many domains one
 CALLER = Caller("home", "the bench", "bench")
 FIRST_DAY = datetime(2026, 2, 2, 9, 0, tzinfo=UTC)
 LATER, MINUTES = timedelta(days=60), timedelta(minutes=4)  # between versions; between a slip and its correction
@@ -252,15 +254,24 @@ def samples_of_currency() -> list[Sample]:
 
 def domains_of_pairs() -> list[list[dict[str, str]]]:
     """The lines of each domain of bench/training/pairs; the last of each `HELD_OUT` is not learned from."""
-    found: dict[str, list[dict[str, str]]] = {}
-    for file in sorted(PAIRS.glob("*.jsonl")):
+    return _domains(TRAINING / "pairs")
+
+
+def domains_of_things() -> list[list[dict[str, Any]]]:
+    """The same of bench/training/things, of which the last of each `THINGS_HELD_OUT` is not learned from."""
+    return _domains(TRAINING / "things")
+
+
+def _domains(folder: Path) -> list[list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for file in sorted(folder.glob("*.jsonl")):
         for line in map(json.loads, file.read_text("utf-8").strip().split("\n")):
             found.setdefault(f"{file.stem} {line['domain']}", []).append(line)
     return list(found.values())
 
 
 def samples_held_out() -> list[Sample]:
-    """Pairs of the domains that nothing was learned from: versions, and what is beside them."""
+    """Pairs of the domains that nothing was learned from: versions, and what is beside them, or of the same thing."""
     samples = []
     for number, lines in enumerate(domains_of_pairs()[HELD_OUT - 1 :: HELD_OUT]):
         for line in lines:
@@ -269,6 +280,13 @@ def samples_held_out() -> list[Sample]:
             for text, name in product(versions[:2], ("also", "other")):
                 orders = (text, line[name]), (line[name], text)
                 samples += [Sample(*pair, is_one=False, domain=number) for pair in orders]
+    for number, lines in enumerate(domains_of_things()[THINGS_HELD_OUT - 1 :: THINGS_HELD_OUT]):
+        for line in lines:
+            notes = line["notes"]
+            samples += [Sample(*pair, is_one=False, domain=number) for pair in combinations(notes, 2)]
+            for place, newer in line["newer"].items():
+                pairs = ((older, at == int(place)) for at, older in enumerate(notes))
+                samples += [Sample(older, newer, is_one, number) for older, is_one in pairs]
     return samples
 
 
