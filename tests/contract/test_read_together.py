@@ -81,7 +81,7 @@ PAIRS = {
     "a switch": ("The till runs on Vend.", "We replaced Vend with Lightspeed at the till.", "what runs at the till?"),
     "another role's name": (
         "The treasurer of the allotment club is Ines Barral.",
-        "Tomasz looks after the allotment club's money since the spring meeting.",
+        "Tomasz was voted in as treasurer at the spring meeting of the allotment gardeners.",
         "who is treasurer of the allotment club?",
     ),
     "an end": (
@@ -101,6 +101,25 @@ async def test_what_is_told_anew_in_other_words_stands_before_what_was_said(
         first, second = await kept(memory, older, newer)
         assert reasons(second)[first.note.id] in (ANEW, MAYBE)
         assert next(iter(behind(await ask(memory, question)))) == second.note.id
+
+
+@pytest.mark.parametrize(
+    ("answers", "later", "question"),
+    [
+        ("The boiler leaks at the lower valve.", "Replaced the filter of the boiler.", "where does the boiler leak?"),
+        ("The logger writes to stdout.", "The logger was slow, so it now batches.", "where does the logger write to?"),
+        ("Jonas is the plumber.", "Petra is the electrician.", "who is the plumber?"),
+        ("Lena is allergic to nuts.", "Lena got a new bicycle.", "what is Lena allergic to?"),
+    ],
+)
+async def test_what_is_told_later_of_the_same_thing_goes_ahead_of_no_answer(
+    tmp_path: Path, built_in: BuiltinEncoder, answers: str, later: str, question: str
+) -> None:
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        first, _ = await kept(memory, answers, later)
+        found = behind(await ask(memory, question))
+        assert next(iter(found)) == first.note.id
+        assert found[first.note.id] == []
 
 
 async def test_the_like_of_another_thing_is_no_version(tmp_path: Path, built_in: BuiltinEncoder) -> None:

@@ -59,6 +59,7 @@ _NOWHERE = 99  # the place of what is no hit
 # Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
 NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
 _OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
+_LEAST_LIKELY = 0.2  # two notes, for the newer to go ahead if it lacks words of the question that the older has
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
 
@@ -460,10 +461,12 @@ def _heads(
             needed = _needed(_z(found[new]), _z(found[old]), rest, place) if is_first else math.inf
         else:
             needed = _needed_by_words(found[new], found[old], place)
-        if not is_sure and odds < needed:
+        answers_as_well = _answers_as_well(found[new], found[old])
+        least = 0.0 if answers_as_well and found[old].candidate.matched else _LEAST_LIKELY
+        if not is_sure and (odds < needed or matters.of(old, new) < least):
             continue
         is_fuller = matters.is_fuller(old, new)
-        if is_fuller and not _answers_as_well(found[new], found[old]):
+        if is_fuller and not answers_as_well:
             continue
         if is_sure and _last(new, heads) != old:
             heads.setdefault(old, new)
