@@ -100,7 +100,8 @@ async def test_behind_the_last_note_that_fits_it_is_not_said_that_there_is_none(
     await agent.remember("The crane lifts forty tonnes.")
     behind = await agent.recall("crane tonnes", offset=3)
     assert behind.found == []
-    assert behind.text.startswith("No more notes: 1 fit, and all come before this offset.")
+    assert behind.text.startswith("No more notes, asked from ")
+    assert "This offset is behind the last: 1 note fitted." in behind["notices"]
     nothing = await agent.recall("zanzibar", offset=3)
     assert nothing.text.startswith("Nothing relevant is stored.")
 

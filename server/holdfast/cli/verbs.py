@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -114,14 +115,14 @@ def remembered(screen: Screen, shape: Shape) -> None:
     _notices(screen, shape["notices"])
 
 
-def recalled(screen: Screen, shape: Shape) -> None:
+def recalled(screen: Screen, shape: Shape, *, passed: int = 0) -> None:
     window = shape["read_as"]
     if window["after"] or window["before"]:
         span = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
         screen.say(screen.paint(span, "dim"))
     if shape["total"] is not None:
         screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
-    elif not shape["results"] and not shape["omitted"]["count"]:
+    elif not shape["results"] and not shape["omitted"]["count"] and not passed:
         screen.say("Nothing relevant is stored.")
     for hit in shape["results"]:
         screen.say(_heading(screen, hit))
@@ -252,7 +253,7 @@ def run_recall(options: argparse.Namespace) -> int:
     )
     outcome, who = _ask(lambda ports, who: recall(ports, who, request))
     whole = replace(outcome, explained=True)  # a person pays for no tokens
-    _tell(options, render.recalled(whole, who).structured, recalled)
+    _tell(options, render.recalled(whole, who).structured, partial(recalled, passed=outcome.passed))
     return DONE if outcome.hits else NOTHING
 
 

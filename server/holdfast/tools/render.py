@@ -156,7 +156,7 @@ def heading_of(outcome: Recalled, caller: Caller) -> str:
         f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
     )
     if not outcome.hits and outcome.passed:
-        return f"No more notes: {outcome.passed} fit, and all come before this offset. Asked from {where}{window}."
+        return f"No more notes, asked from {where}{window}."
     if not outcome.hits:
         return f"Nothing relevant is stored. Asked from {where}{window}."
     return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."

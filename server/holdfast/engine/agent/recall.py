@@ -59,7 +59,7 @@ from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
 from holdfast.model.records import MAINTENANCE, JournalRecord, Maintained, RecallEvent
-from holdfast.model.words import folded, query_terms
+from holdfast.model.words import counted, folded, query_terms
 
 LEAST = 20  # notes; fewer are not worth a word
 MOST_COUNTED = 1000
@@ -422,6 +422,8 @@ def _known(name: str, values: Sequence[str], allowed: Sequence[str]) -> None:
 
 def reading_of(asking: Asking, found: Answer) -> list[str]:
     """How the question was taken, where that is not plain from the answer."""
+    if found.passed and not found.hits:
+        return [f"This offset is behind the last: {counted(found.passed, 'note')} fitted."]
     if found.listing is not None:
         return _more_elsewhere(found.listing)
     if asking.idle == "empty":
