@@ -222,6 +222,7 @@ def test_an_order_stays_one_with_a_time_beside_it() -> None:
         ("anything tomorrow", "tomorrow"),
         ("and last week?", "last week"),
         ("since Monday", "since Monday"),
+        ("what's on tomorrow - anything?", "tomorrow"),
         ("list everything from May", "from May"),
         ("was ist morgen?", "morgen"),
         ("what did we do that day last week?", "last week"),

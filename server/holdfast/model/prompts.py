@@ -176,23 +176,8 @@ _LISTING = _QUESTION | set(
     at alles etwas was tout rien todo algo""".split()  # noqa: SIM905
 )
 _SHOWING = frozenset(
-    [
-        "list",
-        "show",
-        "find",
-        "search",
-        "summarise",
-        "summarize",
-        "recap",
-        "review",
-        "print",
-        "give",
-        "tell",
-        "zeig",
-        "liste",
-        "montre",
-        "muestra",
-    ]
+    """list show find search summarise summarize recap review print give tell zeig liste montre
+    muestra""".split()  # noqa: SIM905
 )
 _QUESTION_UNSPACED = re.compile("どう|どこ|どの|いつ|なぜ|怎么|怎麼|哪|为什么|為什麼|什么时候|어떻게|어디|언제|왜|어느")
 
@@ -307,7 +292,8 @@ def idle_at_a_time(prompt: str, rest: str) -> Idle | None:
     if found != "empty" or not words:
         return idle(_OF_THE_CALENDAR.sub(" ", prompt)) if _asks_for_the_date(words) else found
     is_said = words[0] not in _LISTING and not _ASKING.search(prompt)
-    return found if is_said or _SUM.search(rest) or _asks_for_the_date(words) else None
+    has_sum = any(re.search(r"\d", each.group()) for each in _SUM.finditer(rest))
+    return found if is_said or has_sum or _asks_for_the_date(words) else None
 
 
 def _asks_for_the_date(words: Sequence[str]) -> bool:
