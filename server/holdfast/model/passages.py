@@ -234,9 +234,9 @@ MORE: Final = "…"
 _CHARACTERS = 2  # of a token, in the search for the best place; what is shown is measured, and is rather more
 _LONGEST = 300  # characters of a sentence; what is longer is taken in pieces
 _ABBREVIATIONS = "Dr Mr Mrs Ms Prof St Sr Sra Hr Fr Nr ca approx Approx e.g i.e z.B vs bzw Mme Sta"
-_NO_END = "".join(rf"(?<!\b{re.escape(word)})" for word in _ABBREVIATIONS.split())  # "Dr. Moen" is one sentence
+_NO_END = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _ABBREVIATIONS.split())  # "Dr. Moen" is one sentence
 _SENTENCE = re.compile(
-    rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:{_NO_END}[.!?](?=\s)|[\u3002\uff01\uff1f]|(?=\n)|\Z)|[^\n]{{1,{_LONGEST}}})"
+    rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:[.!?](?=\s){_NO_END}|[\u3002\uff01\uff1f]|(?=\n)|\Z)|[^\n]{{1,{_LONGEST}}})"
 )
 _HEADING_AT = re.compile(r"\s*#{1,6} +\S")
 _MARKS = 8  # tokens for "…" before and after
