@@ -110,7 +110,10 @@ class TogetherModel(MiniLM):
 
 
 def window(text: str) -> Window:
-    words = WORD_PIECE.readable(WORD_PIECE.encode(text))
+    return shortened(WORD_PIECE.readable(WORD_PIECE.encode(text)))
+
+
+def shortened(words: Window) -> Window:
     return words if len(words) <= HALF_A_PAIR else [*words[: HALF_A_PAIR - 1], words[-1]]
 
 
@@ -166,8 +169,7 @@ def pairs_of_memories(model: MiniLM, chance: np.random.RandomState) -> Iterator[
     for told in read():
         memories.setdefault(told.store, []).append(told.note)
     for notes in memories.values():
-        cut = [note if len(note) <= HALF_A_PAIR else [*note[: HALF_A_PAIR - 1], note[-1]] for note in notes]
-        yield from near_each_other(list(enumerate(cut)), model, chance)
+        yield from near_each_other(list(enumerate(map(shortened, notes))), model, chance)
 
 
 def learn(model: TogetherModel, pairs: Sequence[Pair], epochs: float) -> None:

@@ -59,7 +59,7 @@ _NOWHERE = 99  # the place of what is no hit
 # Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
 NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
 _OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
-_LEAST_LIKELY = 0.2  # two notes, for the newer to go ahead if it lacks words of the question that the older has
+_LEAST_LIKELY = 0.2  # versions of one fact, where the newer lacks words of the question that the older has
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
 
