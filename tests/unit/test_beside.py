@@ -214,6 +214,7 @@ async def test_whoever_waits_for_them_hears_how_far_both_sets_are(tmp_path: Path
         await filled(memory)
         await whole(memory)
         notes = len(OTHERS) + 2  # the Self note is one more
+        await memory.catch_up()  # else the turn may be the second set's just now, and it would hold up the first
         second.held = anyio.Event()
         begun = (await reencode(memory, Caller(None, "a test", "pytest"))).answer
         assert begun.beside is not None
