@@ -242,6 +242,23 @@ async def test_a_contradiction_of_what_is_no_longer_true_is_none(agent: Agent) -
     assert (answer["related"], answer["tensions"]) == ([], [])
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    ["what is the date today?", "what day is today?", "what is 2+2 today?", "ok, until Monday", "see you tomorrow",
+     "finish this by Friday", "let's continue tomorrow"],
+)  # fmt: skip
+async def test_a_time_beside_what_asks_nothing_lists_nothing(agent: Agent, prompt: str) -> None:
+    await agent.remember("Pia resigned, her last day is Friday.")
+    await agent.remember("Cash is taken to the bank on Mondays.")
+    assert (await agent.recall(prompt)).found == []
+
+
+@pytest.mark.parametrize("prompt", ["what did we note today?", "what is there from today?", "anything today"])
+async def test_what_asks_for_all_of_a_time_lists_it(agent: Agent, prompt: str) -> None:
+    note = (await agent.remember("Pia resigned, her last day is Friday."))["id"]
+    assert note in (await agent.recall(prompt)).found
+
+
 # --- budget ---------------------------------------------------------------------------------------
 
 
@@ -250,7 +267,7 @@ async def test_a_hit_that_the_budget_cut_off_does_not_come_back_as_a_neighbour(a
     links = [{"to": first, "type": "contradicts"}]
     second = (await agent.remember("The winch has gears. " + "It turns. " * 40, links=links))["id"]
     whole = (await agent.recall("winch gears")).found
-    answer = await agent.recall("winch gears", budget=260)
+    answer = await agent.recall("winch gears", budget=400)
     assert answer.found == whole[:1]
     assert answer["related"] == []
     assert answer["omitted"] == {"count": 1, "ids": whole[1:]}

@@ -220,6 +220,7 @@ def test_an_order_stays_one_with_a_time_beside_it() -> None:
     [
         ("what's on today?", "today"),
         ("anything tomorrow", "tomorrow"),
+        ("anything new last week", "last week"),
         ("and last week?", "last week"),
         ("since Monday", "since Monday"),
         ("what's on tomorrow - anything?", "tomorrow"),

@@ -192,7 +192,8 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
     time = read_time(query, ports.asked_at or ports.clock())
     text = without_time(query, time) if time else query
-    intent, lapsed, text = intent_of(text), None, asked_about(text)
+    nothing = idle_at_a_time(query, text) if time else idle(query)
+    intent, lapsed, text = None if time and nothing else intent_of(text), None, asked_about(text)
     if time and time.coming and _asks_for_a_list(text, intent):
         time, lapsed = looking_ahead(time), time
     if time and (intent is WHAT_COMES or _is_nothing_but_time(query, time)):  # "what is due" equals it, and is not it
@@ -200,7 +201,6 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
-    nothing = idle(query) if time is None else idle_at_a_time(query, without_time(query, time))
     question = Question(
         text,
         None if wanted.spaces else space,
