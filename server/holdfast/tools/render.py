@@ -55,7 +55,7 @@ DETAILED_TOKENS = 900  # of all hits, up to which everything is told of each in 
 FEWEST_SHOWN = 40  # characters of a text that is cut for want of room: fewer say less than the note's own line
 DIGITS = 4  # of a number in the structure, as memory_recall has them
 NAME_TOKENS = 22  # of an id
-TENSIONS_SHARE = 3  # of the room that is left, one part at most is a contradiction
+TENSIONS_SHARE = 3  # of the room that is left, one part at most is contradictions
 NAMES_SHARE = 5  # of the budget, one part at most is names of what was left out
 WHOLE = "recall_node shows a note whole."
 
@@ -106,13 +106,14 @@ def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: 
     """Put into the frame what there is room for; the ids of the notes that there is none for."""
     left: list[str] = []
     frame["results"], frame["tensions"], frame["related"] = [], [], []
-    for pair in outcome.tensions:  # before the notes: a longer text is worth less than that another says otherwise
+    contradictions = Room(room.left // TENSIONS_SHARE)  # before the notes: a longer text is worth less than they are
+    for pair in outcome.tensions:
         tension: results.TensionPair = {
             "a": pair.first,
             "b": pair.second,
             "reason": short(pair.reason, LINE_TOKENS * 2),
         }
-        if json_tokens(tension) <= room.left // TENSIONS_SHARE and room.take_json(tension):
+        if contradictions.take_json(tension) and room.take_json(tension):
             frame["tensions"].append(tension)
     for hit, shape in _shapes(outcome, caller):
         fitting = None if left else _fitting(hit, shape, caller, room)  # nothing overtakes
