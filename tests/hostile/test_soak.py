@@ -228,10 +228,20 @@ def test_an_encoder_keeps_no_more_with_each_call(environment: dict[str, str], ef
     home = Path(environment["HOLDFAST_HOME"])
     with stdio(environment | {"HOLDFAST_ENCODER": "builtin"}) as server:
         server.begin()
-        agent = Agent(over_stdio(server), home, "soak builtin")
+        call = over_stdio(server)
+        agent = Agent(call, home, "soak builtin")
+        read_two_together(call)
         judge(soak(server.process.pid, home, agent, effort.of(60, 1200)))
         assert_idle(server.process.pid, effort.of(2, 10))
         assert server.end()[0] == 0
+
+
+def read_two_together(call: Call) -> None:
+    """Have what reads two notes together loaded: that is done once, at the first note that is near another."""
+    for price in ("forty", "fifty"):
+        kept = call("remember", content=f"The wharf pass costs {price} euros a month.")
+        assert kept["indexed"]["vector"], kept
+    assert [link["type"] for link in kept["linked"]] != [], kept
 
 
 # --- HTTP -----------------------------------------------------------------------------------------
