@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from secrets import randbits
 from statistics import mean
 
@@ -180,6 +181,28 @@ def test_no_weak_match_reads_as_if_it_reached_the_line_of_a_strong_one() -> None
         hit = Hit(note, Ranked(bare(note), 0.5, relevance), shown=Passage("A crane."))
         found = Recalled((hit,), (), (), budget_of(None), None, None, "evt_1", ())
         assert f" fact 2026-03-01 {shown}" in render.text_of(found, caller)
+
+
+def test_no_time_is_claimed_that_only_a_note_without_room_is_from() -> None:
+    caller = Caller("harbour", "here", "test")
+    may, october = "2026-05-01T00:00:00Z", "2026-10-10T00:00:00Z"
+    first = Note("mem_01aaaaaaaaaaaaaa", "The gate fee.", "The gate fee is forty euros.", may, may)
+    second = Note("mem_01bbbbbbbbbbbbbb", "Asked again.", f"Asked again. {FILLER * 12}", october, october)
+    hits = tuple(Hit(note, Ranked(bare(note), 0.5, 0.9), shown=Passage(note.content)) for note in (first, second))
+    found = Recalled(hits, (), (), budget_of(None), "2026-10-01T00:00:00Z", "2026-10-31T23:59:59Z", "evt_1", ())
+    assert render.structured_of(found, caller)["read_as"]["after"] == "2026-10-01T00:00:00Z"
+    assert "2026-10-01T00:00:00Z to 2026-10-31T23:59:59Z." in render.text_of(found, caller)
+    alone = 0
+    for tokens in range(100, 500, 20):
+        little = replace(found, budget=budget_of(tokens))
+        shape, text = render.structured_of(little, caller), render.text_of(little, caller)
+        if [hit["id"] for hit in shape["results"]] == [first.id]:
+            alone += 1
+            assert shape["read_as"]["after"] is None
+        if first.content in text and FILLER.strip() not in text and "Asked again" not in text:
+            alone += 1
+            assert "2026-10-01" not in text
+    assert alone > 1
 
 
 async def test_a_small_budget_still_shows_a_program_what_was_found_first(agent: Agent) -> None:

@@ -1,11 +1,8 @@
-"""Answers of the agent's tools as text and as structured content; those of a recall are fitted into its budget.
+"""Answers of the agent's tools in two forms: structured content, verbatim, and a short text made for a model.
 
-The answer to a recall in both forms, each within its budget: what fits is shown, the rest is named.
-
-In the text all that was stored stands between one pair of marks. Each note begins with a line of its own, and that with
-the answer's mark, which no note can know: neither the end of the block nor another note can be forged.
-
-Answers in two forms: structured content, verbatim, and a short text made for a model.
+Both forms of a recall are fitted into its budget: what fits is shown, the rest is named. In the text all that was
+stored stands between one pair of marks. Each note begins with a line of its own, and that with the answer's mark, which
+no note can know: neither the end of the block nor another note can be forged.
 
 The command line shows the same answers: nothing of the framework is imported here.
 """
@@ -74,6 +71,7 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
     room.left -= names.left
     shown, left = _chosen(outcome.hits, caller, mark, room)
+    heading = heading_of(_claiming(outcome, [hit.note for hit, _ in shown]), caller)
     lines = [line for _, line in shown]
     places = {hit.note.id: place for place, (hit, _) in enumerate(shown, 1)}
     after = [line for line in _beside(outcome, places) if room.take(line)]
@@ -99,7 +97,17 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
         left = _fill(outcome, caller, frame, Room(room.left - names.left))
         kept = [note_id for note_id in left if names.take_json(note_id)]
         frame["omitted"] = {"count": len(left), "ids": kept}
+    shown = {hit["id"] for hit in frame["results"]}
+    frame["read_as"] = _read_as(_claiming(outcome, [hit.note for hit in outcome.hits if hit.note.id in shown]), caller)
     return frame
+
+
+def _claiming(outcome: Recalled, shown: Sequence[Note]) -> Recalled:
+    """The outcome without a time that none of these notes is from: those that are found no room."""
+    after, before = outcome.after or "", outcome.before or "~"  # behind every digit
+    if not shown or any(after <= note.happened <= before for note in shown):
+        return outcome
+    return replace(outcome, after=None, before=None)
 
 
 def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: Room) -> list[str]:
@@ -108,11 +116,8 @@ def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: 
     frame["results"], frame["tensions"], frame["related"] = [], [], []
     contradictions = Room(room.left // TENSIONS_SHARE)  # before the notes: a longer text is worth less than they are
     for pair in outcome.tensions:
-        tension: results.TensionPair = {
-            "a": pair.first,
-            "b": pair.second,
-            "reason": short(pair.reason, LINE_TOKENS * 2),
-        }
+        reason = short(pair.reason, LINE_TOKENS * 2)
+        tension: results.TensionPair = {"a": pair.first, "b": pair.second, "reason": reason}
         if contradictions.take_json(tension) and room.take_json(tension):
             frame["tensions"].append(tension)
     for hit, shape in _shapes(outcome, caller):
@@ -278,15 +283,14 @@ def _frame(outcome: Recalled, caller: Caller) -> results.RecallResult:
         "tensions": [],
         "total": outcome.listing.total if outcome.listing else None,
         "omitted": {"count": 0, "ids": []},
-        "read_as": {
-            "after": outcome.after,
-            "before": outcome.before,
-            "space": caller.space,
-            "space_from": caller.space_from,
-        },
+        "read_as": _read_as(outcome, caller),
         "event_id": outcome.event_id,
         "notices": [],
     }
+
+
+def _read_as(outcome: Recalled, caller: Caller) -> results.ReadAs:
+    return {"after": outcome.after, "before": outcome.before, "space": caller.space, "space_from": caller.space_from}
 
 
 def hit_shape(hit: Hit) -> results.RecallHit:
