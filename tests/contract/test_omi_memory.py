@@ -203,6 +203,18 @@ async def test_the_type_is_looked_at_before_the_list_is_cut(agent: Agent) -> Non
     assert await found(agent, "crane lifts forty tonnes", limit=1, memory_type="belief", min_relevance=0.3) == [belief]
 
 
+async def test_that_the_type_asked_for_hides_the_answer_is_told(agent: Agent) -> None:
+    fact = await store(agent, "The crane lifts forty tonnes.", memory_type="fact")
+    await store(agent, "Maybe gulls nest on the roof.", memory_type="belief")
+    told = f'left out by memory_type (its own is "fact"): {fact} The crane lifts forty tonnes.'
+    answer = await agent.client.call_tool(
+        "memory_recall", {"query": "how much lifts the crane?", "memory_type": "belief"}
+    )
+    assert told in str(answer)
+    answer = await agent.client.call_tool("memory_recall", {"query": "where do gulls nest?", "memory_type": "belief"})
+    assert "left out by" not in str(answer)
+
+
 async def test_the_final_score_is_made_of_relevance_and_age(agent: Agent) -> None:
     agent.write_by_hand("harbour/old.md", _dated("2026-01-05T06:07:08Z", "The crane lifts forty tonnes."))
     asked = datetime(2026, 2, 4, 18, 7, 8, tzinfo=UTC)  # 30.5 days later

@@ -357,6 +357,15 @@ async def test_a_misspelt_space_is_named_with_the_nearest(words: Memory) -> None
     assert 'No note is in the space "tolgate". The nearest is "tollgate".' in answer.notices
 
 
+async def test_a_misspelt_space_is_named_beside_one_that_answers_but_none_that_is_only_empty(words: Memory) -> None:
+    await keep(words, "Toll is paid at the gate.", space="tollgate")
+    answer = await ask(words, "where is toll paid?", spaces=["tollgate", "tolgate"])
+    assert not answer.hits[0].ranked.weak
+    assert 'No note is in the space "tolgate". The nearest is "tollgate".' in answer.notices
+    answer = await ask(words, "where is toll paid?", spaces=["tollgate", "observatory"])
+    assert not any("observatory" in notice for notice in answer.notices)
+
+
 async def test_a_misspelt_space_is_named_where_a_list_is_asked_for(words: Memory) -> None:
     told = 'No note is in the space "tolgate". The nearest is "tollgate".'
     await keep(words, "Toll is paid at the gate.", type="decision", space="tollgate")

@@ -125,13 +125,17 @@ _LONGEST_TITLE = 80
 def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
     """What to tell of an answer without a strong hit: spaces that hold nothing, and the best note that a filter hides.
 
-    Nothing where a hit is strong, where nothing was looked for, or where no filter was given.
+    Where a hit is strong, only of spaces whose name is nearly another's; nothing where nothing was looked for.
     """
-    is_listed = found.listing is not None and found.listing.total > 0
-    if asking.idle == "empty" or is_listed or any(not hit.ranked.weak for hit in found.hits):
+    if asking.idle == "empty":
         return []
-    notices = [_unknown_space(name, view.spaces()) for name in asking.wanted.spaces]
-    notices.append(_unknown_place(asking, view.spaces()))
+    spaces = view.spaces()
+    is_listed = found.listing is not None and found.listing.total > 0
+    if is_listed or any(not hit.ranked.weak for hit in found.hits):
+        misspelt = [name for name in asking.wanted.spaces if _nearest(name, spaces)]
+        return list(filter(None, (_unknown_space(name, spaces) for name in misspelt)))
+    notices = [_unknown_space(name, spaces) for name in asking.wanted.spaces]
+    notices.append(_unknown_place(asking, spaces))
     everywhere = Filter(asking.wanted.now, include_outdated=True)
     if not asking.is_browsing and asking.wanted != everywhere and view.hides(asking.wanted):
         notices.append(_hidden(view, asking, everywhere, weak=not found.hits))
@@ -141,10 +145,16 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
 def _unknown_space(name: str, spaces: Sequence[str]) -> str:
     if name in spaces or name == GLOBAL_SPACE:
         return ""
+    near = _nearest(name, spaces)
+    nearest = f' The nearest is "{near}".' if near else ""
+    return f'No note is in the space "{name}".{nearest}'
+
+
+def _nearest(name: str, spaces: Sequence[str]) -> str:
+    """The space whose name is most like this one; empty where none is like it."""
     by_fold = {folded(each): each for each in spaces}
     near = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=_LIKE)
-    nearest = f' The nearest is "{by_fold[near[0]]}".' if near else ""
-    return f'No note is in the space "{name}".{nearest}'
+    return by_fold[near[0]] if near else ""
 
 
 def _unknown_place(asking: Asking, spaces: Sequence[str]) -> str:
@@ -168,10 +178,12 @@ def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) 
         return ""
     what = f"A weak match ({best[0].ranked.relevance:.2f})" if best[0].ranked.weak else "A relevant note"
     sentence = f"{what} is left out by {' and '.join(reasons)}: {note.id}"
-    if note.is_outdated:  # what is no longer true is not said again
-        return sentence
-    title = note.title if len(note.title) <= _LONGEST_TITLE else note.title[:_LONGEST_TITLE] + "…"
-    return f"{sentence} {title}"
+    return sentence if note.is_outdated else f"{sentence} {title_in_notice(note)}"  # what is not true is not said again
+
+
+def title_in_notice(note: Note) -> str:
+    """The title, or what it begins with."""
+    return note.title if len(note.title) <= _LONGEST_TITLE else note.title[:_LONGEST_TITLE] + "…"
 
 
 def _reasons(note: Note, wanted: Filter) -> Iterator[str]:

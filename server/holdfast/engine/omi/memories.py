@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from holdfast.engine.agent.answer import MOST_TERMS, Answer, Budget, Hit, answer, budget_of, most_of_each
 from holdfast.engine.agent.question import Asking
-from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices
+from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices, title_in_notice
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.commit import check_count, check_query, resolve_all
 from holdfast.engine.omi.beliefs import (
@@ -183,7 +183,7 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
             found,
             _with_passages(_with_neighbours(view, best), query_terms(asking.text), budget),
             _below(view, asking, best, request),
-            standing_notices(view, ports, asking.vector),
+            [_hidden(view, asking, found), *standing_notices(view, ports, asking.vector)],
         )
 
     found, memories, below, standing = await ports.index.read(read)
@@ -196,6 +196,19 @@ async def memory_recall(ports: Ports, caller: Caller, request: MemoryRecall) -> 
     stances = [f"{note_id} is a belief, {stands}." for note_id, stands in beliefs.items()]
     notices = (_below_hint(memories, below, request), *reading_of(asking, found), notice, *stances, *standing, unrated)
     return MemoriesRecalled(tuple(memories), event_id, tuple(text for text in notices if text), budget, below)
+
+
+def _hidden(view: IndexView, asking: Asking, found: Answer) -> str:
+    """The best note of all, where memory_type keeps it out and nothing strong is of that kind; mostly empty."""
+    if not asking.wanted.types or any(not hit.ranked.weak for hit in found.hits):
+        return ""
+    free = replace(asking, wanted=Filter(asking.wanted.now))
+    best = answer(view, free, 1, explain=False, only_strong=True).hits
+    if not best:
+        return ""
+    note = best[0].note
+    left_out = f'A relevant note is left out by memory_type (its own is "{memory_type(note.type)}")'
+    return f"{left_out}: {note.id} {title_in_notice(note)}"
 
 
 def check_memory_type(given: str) -> None:
