@@ -341,6 +341,19 @@ async def test_words_of_time_alone_list_what_is_from_then(agent: Agent, query: s
     assert (await agent.recall(query)).found == [days[ago]]
 
 
+@pytest.mark.parametrize("query", ["since Monday", "since last Monday?", "seit Montag", "depuis lundi", "after Sunday"])
+async def test_a_time_with_an_open_end_lists_what_is_from_then(agent: Agent, query: str) -> None:
+    recent = await put(agent, "Oiled the crane.", 1)
+    await put(agent, "Paid Ann.", 9)
+    assert (await agent.recall(query)).found == [recent]
+
+
+async def test_the_name_of_a_day_alone_is_a_word_to_look_for(agent: Agent) -> None:
+    told = await put(agent, "Nobody deploys on a Friday.", 40)
+    await put(agent, "Oiled the crane.", 5)
+    assert (await agent.recall("Friday")).found == [told]
+
+
 @pytest.mark.parametrize(
     "query",
     ["what's on the calendar?", "was steht an?", "was kommt auf mich zu?", "¿qué viene próximamente?", "what's ahead?"],

@@ -227,9 +227,10 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
 
 
 def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
-    """As "today" or "last week" by itself: all that is from then is asked for. A weekday or month may be a word."""
+    """As "last week" or "since Monday" by itself: what is from then is asked for. A weekday or month may be a word."""
     rest = query.replace(time.words, " ", 1)
-    return bool(time.after and time.before) and not re.search(r"\w", rest) and not day_names(time.words)
+    is_a_word = len(day_names(time.words)) == len(time.words.split())
+    return bool(time.after or time.before) and not re.search(r"\w", rest) and not is_a_word
 
 
 def _asks_for_a_list(text: str, intent: Intent | None) -> bool:
