@@ -195,6 +195,49 @@ def test_a_noun_of_small_words_and_a_number_with_its_year_name_something(prompt:
 
 
 @pytest.mark.parametrize(
+    "prompt",
+    [
+        "never mind",
+        "let's table it",
+        "that did the trick, thanks",
+        "no worries, take your time",
+        "I don't get step 3. Can you go over it once more?",
+        "talk to you later",
+        "kürzer bitte",
+        "vergiss es, nicht so wichtig",
+        "laisse tomber",
+        "¡olvídalo!",
+        "più breve per favore",
+        "deixa pra lá",
+    ],
+)
+def test_sayings_ask_nothing_whatever_their_words_may_name(prompt: str) -> None:
+    assert idle(prompt) is not None
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what did we talk about?",
+        "what's the trick with the boiler?",
+        "how much time does the build take?",
+        "the shorter commute to Rostock",
+        "which router makes sense for the cabin?",
+        "wann habt ihr die Hecke kürzer geschnitten?",
+    ],
+)
+def test_the_words_of_a_saying_may_be_asked_about(prompt: str) -> None:
+    assert idle(prompt) is None
+
+
+def test_what_is_to_be_translated_or_mended_stands_in_the_prompt() -> None:
+    assert idle('translate "the gate is closed on Sundays" into Greek') == "order"
+    assert idle("Traduis en anglais « la barrière est fermée »") == "order"
+    assert idle('corrige : "je suis aller a la barriere"') == "order"
+    assert idle("who translates the gate's rules?") is None
+
+
+@pytest.mark.parametrize(
     ("prompt", "time"),
     [
         ("what is the date today?", "today"),

@@ -133,7 +133,7 @@ _ORDERS = """
     argument line lines block comment comments docstring docstrings documentation docs readme type types error
     errors bug bugs warning warnings exception exceptions issue issues problem problems message messages output log
     logs ship result results script scripts program command commands suite case cases name names import imports unused
-    dead suggestion suggestions step steps task tasks todo todos item items part parts section sentence text
+    dead suggestion suggestions step steps task tasks todo todos item items part parts section sentence text option
     paragraph word words answer question example examples version feature features app application project repo
     repository above below following remaining current new old whole entire missing simpler shorter longer faster
     cleaner use using install debug apply split join sort improve improvement handle ensure behebe repariere
@@ -244,6 +244,29 @@ _OURS_UNSPACED = re.compile("我们|我們|我的|咱|私|うち|僕|우리|내 
 _FOR_SOMEBODY = re.compile(r"\b[A-Z]\w+'s\b|\b(?:for|für|pour|para) [A-Z]")
 
 
+# Sayings whose single words may name something. "Talk to you tomorrow" asks of no talk.
+_SAYING = re.compile(
+    r"\b(?:good ?night|sleep well|never ?mind|nvm|no worries|(?:that |it )?makes sense|did the trick|take your time"
+    r"|(?:talk|speak) (?:to you |to u |again )?(?:soon|later|then|tomorrow|again)?\s*\Z|forget (?:it|about it)"
+    r"|(?:let's|lets) (?:table|park|drop|leave) (?:it|this|that)|(?:once|one) more|shorter|less jargon"
+    r"|vergiss es|nicht so wichtig|lass (?:es )?gut sein|hat geklappt|(?:viel )?kurzer|schlaf gut"
+    r"|laisse tomber|oublie(?: ca)?|pas grave|plus courte?|ca marche|bonne nuit"
+    r"|olvidalo|dejalo|mas corto|ya funciona|buenas noches|no pasa nada"
+    r"|lascia (?:stare|perdere)|non importa|piu (?:breve|corto)|procedi pure|buonanotte"
+    r"|deixa pra la|mais curto|era isso mesmo|pode seguir|boa noite)\b"
+)
+_PLACE = re.compile(  # of what is before both: its number names nothing
+    r"\b(steps?|lines?|option|part|item|section|paragraph|question|example|schritt|zeile|etape|ligne|paso|linea|passo"
+    r"|riga|linha) \d{1,3}\b"
+)
+_QUOTED = re.compile(  # what is to be translated or mended stands there
+    r"\W*(?:(?:please|bitte|por favor|per favore|can you|could you) )?"
+    r"(?:translate|ubersetze?|traduis|traduisez|traduce|traduzca|traduci|traduza|traduz|vertaal|proofread"
+    r"|(?:fix|correct) the (?:typos?|grammar|spelling)|corrige|corrigez)\b"
+    r"[^\"\u201c\u201e\u00ab]{0,60}[\"\u201c\u201e\u00ab]"
+)
+
+
 def _words(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in folded_words(text))
 
@@ -276,7 +299,7 @@ def idle(prompt: str) -> Idle | None:
     """
     if len(prompt) > _LONGEST:
         return None
-    return "order" if _is_to_be_made_up(prompt) else _names_nothing(prompt)
+    return "order" if _is_to_be_made_up(prompt) or _QUOTED.match(folded(prompt)) else _names_nothing(prompt)
 
 
 def idle_at_a_time(prompt: str, rest: str) -> Idle | None:
@@ -309,6 +332,7 @@ def _names_nothing(prompt: str) -> Idle | None:
         return None
     text = _SUM.sub(_without_sum, plain)
     has_sum, orders = text != plain, 0
+    text, sayings = _SAYING.subn(" ", _PLACE.sub(r"\1", text))
     if not text.isascii():
         if _ASKS_UNSPACED.search(text):
             return None
@@ -321,7 +345,8 @@ def _names_nothing(prompt: str) -> Idle | None:
     if any(word not in _ORDER_WORDS for word in telling) or (not telling and _asks_of_us(words)):
         return None
     if not telling and not orders:
-        return None if len(words) == 1 and words[0] not in _ALONE and not has_sum else "empty"
+        is_a_word = len(words) == 1 and words[0] not in _ALONE and not has_sum and not sayings
+        return None if is_a_word else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
     return None if is_search or _is_question(prompt, words) else "order"
 
