@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.engine.agent.question import with_meaning
-from holdfast.model.doubts import against, sought
+from holdfast.model.doubts import against, sought, tells_nothing_of_it
 from holdfast.model.identifiers import identifiers_of, shows_another_language
 from holdfast.model.note import Note
 from holdfast.model.ranking import (
@@ -70,6 +70,34 @@ def test_of_notes_that_stand_alone_meaning_tells_more_than_of_turns_of_a_talk_or
     meant = candidate(coverage=0.1, z=3.2)._replace(id="meant", session=session)
     best, _ = rank(Found((worded, meant)), Question(query))
     assert best.candidate.id == first
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("was kostet die Stunde?", "Gesellenstunde ab Januar 62 Euro netto."),
+        ("how much vitamin D?", "Vitamin D: 2000 IU daily, also in summer."),
+        ("how long are tokens valid?", "Tokens live a quarter of an hour."),
+    ],
+)
+def test_a_value_is_seen_beside_a_month_and_where_it_looks_like_a_year(query: str, text: str) -> None:
+    asked = sought(query)
+    assert asked is not None
+    assert not tells_nothing_of_it(asked, told(text))
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("how many berths are there?", "The berths were painted in 2021."),
+        ("was kostet die Stunde?", "Die Stunde wird seit 3. Januar anders abgerechnet."),
+        ("how long are tokens valid?", "Tokens are signed with the new key."),
+    ],
+)
+def test_a_date_is_no_value(query: str, text: str) -> None:
+    asked = sought(query)
+    assert asked is not None
+    assert tells_nothing_of_it(asked, told(text))
 
 
 def test_a_note_about_another_ticket_is_no_strong_hit() -> None:

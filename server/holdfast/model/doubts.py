@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, Literal, NamedTuple, cast
 
@@ -106,12 +106,13 @@ _YES_OR_NO = re.compile(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should
 _WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
 _LASTS = re.compile(
     rf"(?:\d|\b(?:{any_of(_NUMBERS)}|few|several|whole|all))[ -]?(?:\w+[ -])?"
-    rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b"
+    rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b|\b(?:quarter|half) (?:of )?an hour\b"
 )
 _DATE = re.compile(  # its digits are no figure that anything comes to
     rf"\b\d{{4}}-\d\d(?:-\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?(?:{any_of(_MONTHS)})\b"
-    rf"|\b(?:{any_of(_MONTHS)}) (?:\d{{1,2}}\b(?:, )?)?(?:(?:19|20)\d\d\b)?"
-    r"|\b\d{1,2}:\d\d\b|\b(?:19|20)\d\d\b"
+    rf"|\b(?:{any_of(_MONTHS)}) (?:(?:[12]?\d|3[01])\b(?:, )?)?(?:(?:19|20)\d\d\b)?"
+    r"|\b\d{1,2}:\d\d\b|\b(?:19|20)\d\d\b(?! ?(?:%|[\u20ac$\u00a3]|(?:iu|ie|m?[gl]|kg|k?m|[cm]m|k?wh?|m?ah|hz|[kmgt]b"
+    r"|rpm|eur|euros?|usd|dollars|pounds|chf|kcal|calories|words|pages|people|users|requests|steps|hours)\b))"
 )
 _CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or "96.4 MHz"
     r"\b(?:19|20)\d\d\b|\b\d{1,2}[:.h]\d\d\b(?! ?[a-z%])|\b\d{1,4}[-/]\d{1,2}[-/]\d{1,4}\b"
@@ -409,6 +410,11 @@ def against(asked: Sought, note: Note) -> Doubt | None:
     if sibling is not None:
         return sibling
     return min(_lacking(asked, text, plain, is_dated=is_dated), default=None)
+
+
+def tells_nothing_of_it(asked: Sought, note: Note) -> bool:
+    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing."""
+    return against(replace(asked, head=()), note) is not None
 
 
 def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterator[Doubt]:
