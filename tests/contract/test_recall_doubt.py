@@ -83,7 +83,7 @@ def test_of_notes_that_stand_alone_meaning_tells_more_than_of_turns_of_a_talk_or
 def test_a_value_is_seen_beside_a_month_and_where_it_looks_like_a_year(query: str, text: str) -> None:
     asked = sought(query)
     assert asked is not None
-    assert not tells_nothing_of_it(asked, told(text))
+    assert not tells_nothing_of_it(asked, query, told(text))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,21 @@ def test_a_value_is_seen_beside_a_month_and_where_it_looks_like_a_year(query: st
 def test_a_date_is_no_value(query: str, text: str) -> None:
     asked = sought(query)
     assert asked is not None
-    assert tells_nothing_of_it(asked, told(text))
+    assert tells_nothing_of_it(asked, query, told(text))
+
+
+@pytest.mark.parametrize(
+    ("query", "tells", "tells_none"),
+    [
+        ("where does the logger write to?", "The logger writes to stdout.", "The logger was slow, so it now batches."),
+        ("wo steht die Leiter?", "Die Leiter steht im Schuppen.", "Die Leiter hat eine neue Sprosse."),
+        ("où est la clé ?", "La clé est à côté du four.", "La clé est tordue."),
+        ("and where is the ladder?", "Ladder: shed, left wall, by the door.", "The ladder wobbles."),
+    ],
+)
+def test_who_asks_where_is_not_answered_without_a_word_of_place(query: str, tells: str, tells_none: str) -> None:
+    assert not tells_nothing_of_it(sought(query), query, told(tells))
+    assert tells_nothing_of_it(sought(query), query, told(tells_none))
 
 
 def test_a_note_about_another_ticket_is_no_strong_hit() -> None:

@@ -103,6 +103,34 @@ async def test_each_of_many_versions_is_named_and_the_newest_is_first(agent: Age
         assert ids[-1] in notice
 
 
+BESIDE_THE_ANSWER = {
+    "a number": (
+        "The invoice worker retries a job 5 times.",
+        "The invoice worker retries in the new queue now.",
+        "how many times does the invoice worker retry a job?",
+    ),
+    "a place": (
+        "The ladder of the harbour office is kept in the shed.",
+        "The ladder of the harbour office was painted.",
+        "where is the ladder of the harbour office kept?",
+    ),
+    "a time": (
+        "The gate of the harbour office opens at 7.",
+        "The gate of the harbour office has a new lock.",
+        "when does the gate of the harbour office open?",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE_THE_ANSWER)
+async def test_what_does_not_say_what_is_asked_for_goes_ahead_of_no_answer(agent: Agent, kind: str) -> None:
+    answers, later, query = BESIDE_THE_ANSWER[kind]
+    first, _ = await told(agent, (OLD, answers), (NEW, later))
+    answer = await agent.recall(query)
+    assert answer.found[0] == first
+    assert behind(answer)[0] == []
+
+
 SIBLINGS = {
     "two of a row": ("Buoy number 2 is green.", "Buoy number 5 is red."),
     "two incidents": ("INC4e1f33 was left open by the night shift.", "INC2bab70 was left open by the day shift."),

@@ -32,7 +32,7 @@ from holdfast.model.identifiers import (
     things_apart,
     which_of,
 )
-from holdfast.model.intent import head_of, is_covered
+from holdfast.model.intent import asks_where, head_of, is_covered, tells_where
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
 from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines
@@ -412,9 +412,14 @@ def against(asked: Sought, note: Note) -> Doubt | None:
     return min(_lacking(asked, text, plain, is_dated=is_dated), default=None)
 
 
-def tells_nothing_of_it(asked: Sought, note: Note) -> bool:
-    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing."""
-    return against(replace(asked, head=()), note) is not None
+def tells_nothing_of_it(asked: Sought | None, query: str, note: Note) -> bool:
+    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing.
+
+    Asked for a place it has no word that tells where.
+    """
+    if asked is not None and against(replace(asked, head=()), note) is not None:
+        return True
+    return asks_where(query) and not tells_where(f"{note.title}\n{note.content}")
 
 
 def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterator[Doubt]:

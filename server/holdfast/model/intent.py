@@ -523,3 +523,25 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_HEAD_WORD.findall(folded(question))):
         return ""
     return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
+
+
+# --- a place --------------------------------------------------------------------------------------
+
+_ASKS_WHERE = re.compile(r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?(?:where|wo|wohin|woher|ou|donde|adonde)\b")
+_TELLS_WHERE = re.compile(  # with their accents, for "a" is none in English
+    r"\b(?:in|at|on|to|into|onto|from|under\w*|behind|near\w*|beside|between|inside|outside|above|below|over|via|by"
+    r"|through|along|across|opposite|within|toward\w*|up|down|\w*stairs|home|abroad|here|there|where|stays?|keeps?|uses?"
+    r"|im|am|bei|beim|auf|unter|über|hinter|neben|zwischen|vor|aus|nach|zu[mr]?|ins|vom|von|ans|oben|unten|dort|hier"
+    r"|dans|chez|sur|sous|à|aux?|en|derrière|devant|près|vers|depuis|par|ici"
+    r"|sobre|bajo|tras|junto|cerca|dentro|fuera|allí|aquí|del?|al)\b|[/:\\]|\d"
+)
+
+
+def asks_where(text: str) -> bool:
+    """Whether a question asks for a place."""
+    return _ASKS_WHERE.match(folded(text)) is not None
+
+
+def tells_where(text: str) -> bool:
+    """Whether a text has any word that tells a place, as "in" or "chez"; nearly all do that tell one."""
+    return _TELLS_WHERE.search(text.lower()) is not None

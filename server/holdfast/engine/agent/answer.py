@@ -38,16 +38,18 @@ from holdfast.engine.agent.question import (
     anytime,
     averaged,
     hard_filter,
+    lacking_of,
     listed,
     outer,
     passes,
     persons,
     ranked_phrasing,
+    sought_of,
     with_meaning,
 )
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
-from holdfast.model.doubts import Doubt, Sought, against, sought
+from holdfast.model.doubts import against
 from holdfast.model.identifiers import identifiers_of
 from holdfast.model.intent import Intent
 from holdfast.model.note import SELF_ID, Note
@@ -366,7 +368,8 @@ def _hits(
     matters = compared(view, {end: notes[end] for end in looked if end in notes}, links, key, {**chains, **wholes})
     if not asking.question.past:
         folding = folding and not asking.wanted.include_outdated
-        led = current_first(best, looked, matters, identifiers_of(asking.text), folding=folding)
+        naming, lacking = identifiers_of(asking.text), lacking_of(asking, notes)
+        led = current_first(best, looked, matters, naming, lacking, folding=folding)
     else:
         led = valid_then(best, looked, matters, _era(asking))
     shown = ((each, notes[each.item.candidate.id].note) for each in led if each.item.candidate.id in notes)
@@ -407,17 +410,12 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
 
 def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -> list[Ranked]:
     """The same in the same order, but of the first ones less relevant what lacks a value asked for, or has another."""
-    asked = sought(asking.query)
-    if asked is None or (asking.intent is not None and asking.intent.kind == "person"):  # any word may tell who that is
+    if (asked := sought_of(asking)) is None:
         return ranked
     least = WEAK if asked.only_siblings else FLOOR
     notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= least)
-    found = (_against(asked, notes.get(item.candidate.id)) for item in ranked)
-    return [doubted(item, *each) if each else item for item, each in zip(ranked, found, strict=True)]
-
-
-def _against(asked: Sought, item: IndexedNote | None) -> Doubt | None:
-    return against(asked, item.note) if item else None
+    found = {end: doubt for end, item in notes.items() if (doubt := against(asked, item.note))}
+    return [doubted(item, *found.get(item.candidate.id, ())) if item.candidate.id in found else item for item in ranked]
 
 
 def _replaced(

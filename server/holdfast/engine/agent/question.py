@@ -8,9 +8,10 @@ phrasings of a question about nothing stored do not make it confident.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 from statistics import fmean
 from typing import Final
 
@@ -20,6 +21,7 @@ from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
+from holdfast.model.doubts import Sought, sought, tells_nothing_of_it
 from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
 from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
@@ -562,3 +564,20 @@ def _described(total: int, wanted: Filter, order: str) -> str:
     tier = f"{' or '.join(wanted.tiers)} " if wanted.tiers else ""
     number = counted(total, f"{tier}{kind}", f"{tier}{_PLURALS.get(kind, kind + 's')}")
     return f"{number}{where}{tagged}, {order} first"
+
+
+def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[str], bool]:
+    """Tells of a note whether it has nothing of the sort that is asked for, or another value of it."""
+    asked = sought_of(asking)
+
+    @cache
+    def lacks(end: str) -> bool:
+        return end in notes and tells_nothing_of_it(asked, asking.query, notes[end].note)
+
+    return lacks
+
+
+def sought_of(asking: Asking) -> Sought | None:
+    """What the question asks for; nothing where it asks who somebody is: any word may tell that."""
+    is_person = asking.intent is not None and asking.intent.kind == "person"
+    return None if is_person else sought(asking.query)

@@ -127,11 +127,12 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
 
     Where a hit is strong, only of spaces whose name is nearly another's; nothing where nothing was looked for.
     """
-    if asking.idle == "empty":
+    is_listed = found.listing is not None and found.listing.total > 0
+    is_answered = is_listed or any(not hit.ranked.weak for hit in found.hits)
+    if asking.idle == "empty" or (is_answered and not asking.wanted.spaces):
         return []
     spaces = view.spaces()
-    is_listed = found.listing is not None and found.listing.total > 0
-    if is_listed or any(not hit.ranked.weak for hit in found.hits):
+    if is_answered:
         misspelt = [name for name in asking.wanted.spaces if _nearest(name, spaces)]
         return list(filter(None, (_unknown_space(name, spaces) for name in misspelt)))
     notices = [_unknown_space(name, spaces) for name in asking.wanted.spaces]
