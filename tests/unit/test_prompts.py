@@ -203,6 +203,10 @@ def test_a_noun_of_small_words_and_a_number_with_its_year_name_something(prompt:
         "no worries, take your time",
         "I don't get step 3. Can you go over it once more?",
         "talk to you later",
+        "Talk to you soon!",
+        "let\u2019s table it",
+        "run the tests once more",
+        "can you make it shorter?",
         "kürzer bitte",
         "vergiss es, nicht so wichtig",
         "laisse tomber",
@@ -219,6 +223,11 @@ def test_sayings_ask_nothing_whatever_their_words_may_name(prompt: str) -> None:
     "prompt",
     [
         "what did we talk about?",
+        "what did the trick?",
+        "did I sleep well?",
+        "was hat geklappt?",
+        "show me part 117",
+        "is line 12 down?",
         "what's the trick with the boiler?",
         "how much time does the build take?",
         "the shorter commute to Rostock",
@@ -234,7 +243,10 @@ def test_what_is_to_be_translated_or_mended_stands_in_the_prompt() -> None:
     assert idle('translate "the gate is closed on Sundays" into Greek') == "order"
     assert idle("Traduis en anglais « la barrière est fermée »") == "order"
     assert idle('corrige : "je suis aller a la barriere"') == "order"
+    assert idle('Could you please translate "the gate" into Greek?') == "order"
     assert idle("who translates the gate's rules?") is None
+    assert idle('translate my note titled "Blue Door" into German') is None
+    assert idle('translate what we decided about the "Blue Door"') is None
 
 
 @pytest.mark.parametrize(

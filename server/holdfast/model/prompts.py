@@ -2,11 +2,13 @@
 """Prompts that ask memory for nothing: small talk, "go on", sums, orders that name no particular thing.
 
 As in "ok thanks", "what's next?", "what is 2+2?" (empty), and "fix the failing test", "now do the same for the other
-two" (an order). A prompt is one of these only where every word of it is known to name nothing, so one word that is in
-none of the lists makes it a question like any other. Words are folded: without case and accents.
+two" (an order). A prompt is one of these only where every word of it is known to name nothing, but for sayings ("never
+mind"): one word that is in none of the lists makes it a question like any other. Words are folded: without case and
+accents.
 
-"Write a haiku about rain" is an order too: what is to be made up is in no note, whatever is known of rain. Not so where
-it speaks of what is ours: "write a poem about my daughter".
+"Write a haiku about rain" is an order too: what is to be made up is in no note, whatever is known of rain; and what is
+to be translated or mended stands in the prompt. Not so where it speaks of what is ours: "write a poem about my
+daughter".
 """
 
 from __future__ import annotations
@@ -247,8 +249,9 @@ _FOR_SOMEBODY = re.compile(r"\b[A-Z]\w+'s\b|\b(?:for|für|pour|para) [A-Z]")
 # Sayings whose single words may name something. "Talk to you tomorrow" asks of no talk.
 _SAYING = re.compile(
     r"\b(?:good ?night|sleep well|never ?mind|nvm|no worries|(?:that |it )?makes sense|did the trick|take your time"
-    r"|(?:talk|speak) (?:to you |to u |again )?(?:soon|later|then|tomorrow|again)?\s*\Z|forget (?:it|about it)"
-    r"|(?:let's|lets) (?:table|park|drop|leave) (?:it|this|that)|(?:once|one) more|shorter|less jargon"
+    r"|(?:talk|speak) (?:to (?:you|u) |again )?(?:soon|later|then|tomorrow|again)"
+    r"|(?:talk|speak)(?: to (?:you|u))?(?=\W*\Z)|(?:once|one) more|shorter|less jargon"
+    r"|forget (?:it|about it)|(?:let's|lets) (?:table|park|drop|leave) (?:it|this|that)"
     r"|vergiss es|nicht so wichtig|lass (?:es )?gut sein|hat geklappt|(?:viel )?kurzer|schlaf gut"
     r"|laisse tomber|oublie(?: ca)?|pas grave|plus courte?|ca marche|bonne nuit"
     r"|olvidalo|dejalo|mas corto|ya funciona|buenas noches|no pasa nada"
@@ -256,15 +259,16 @@ _SAYING = re.compile(
     r"|deixa pra la|mais curto|era isso mesmo|pode seguir|boa noite)\b"
 )
 _PLACE = re.compile(  # of what is before both: its number names nothing
-    r"\b(steps?|lines?|option|part|item|section|paragraph|question|example|schritt|zeile|etape|ligne|paso|linea|passo"
-    r"|riga|linha) \d{1,3}\b"
+    r"\b(steps?|option|schritt|etape|paso|passo) \d{1,3}\b"
 )
 _QUOTED = re.compile(  # what is to be translated or mended stands there
-    r"\W*(?:(?:please|bitte|por favor|per favore|can you|could you) )?"
+    r"\W*(?:(?:please|bitte|por favor|per favore|can you|could you) )*"
     r"(?:translate|ubersetze?|traduis|traduisez|traduce|traduzca|traduci|traduza|traduz|vertaal|proofread"
     r"|(?:fix|correct) the (?:typos?|grammar|spelling)|corrige|corrigez)\b"
-    r"[^\"\u201c\u201e\u00ab]{0,60}[\"\u201c\u201e\u00ab]"
+    r"(?P<before>[^\"\u201c\u201e\u00ab]{0,60})[\"\u201c\u201e\u00ab].*?[\"\u201d\u201c\u00bb](?P<behind>.*)",
+    re.DOTALL,
 )
+_ASKED_AGAIN = frozenset("did do does is are was were has have had ist sind war hat".split())  # noqa: SIM905
 
 
 def _words(*texts: str) -> frozenset[str]:
@@ -299,7 +303,7 @@ def idle(prompt: str) -> Idle | None:
     """
     if len(prompt) > _LONGEST:
         return None
-    return "order" if _is_to_be_made_up(prompt) or _QUOTED.match(folded(prompt)) else _names_nothing(prompt)
+    return "order" if _is_to_be_made_up(prompt) or _is_quoted(prompt) else _names_nothing(prompt)
 
 
 def idle_at_a_time(prompt: str, rest: str) -> Idle | None:
@@ -327,12 +331,14 @@ def _asks_for_the_date(words: Sequence[str]) -> bool:
 
 
 def _names_nothing(prompt: str) -> Idle | None:
-    plain = folded(prompt)
+    plain = folded(prompt).replace("\u2019", "'")
     if _COMPOUND.search(plain):
         return None
     text = _SUM.sub(_without_sum, plain)
     has_sum, orders = text != plain, 0
-    text, sayings = _SAYING.subn(" ", _PLACE.sub(r"\1", text))
+    text, sayings = _PLACE.sub(r"\1", text), 0
+    if not _asks_with(prompt, folded_words(text)):
+        text, sayings = _SAYING.subn(" ", text)
     if not text.isascii():
         if _ASKS_UNSPACED.search(text):
             return None
@@ -347,8 +353,19 @@ def _names_nothing(prompt: str) -> Idle | None:
     if not telling and not orders:
         is_a_word = len(words) == 1 and words[0] not in _ALONE and not has_sum and not sayings
         return None if is_a_word else "empty"
-    is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders
+    is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders and not sayings
     return None if is_search or _is_question(prompt, words) else "order"
+
+
+def _asks_with(prompt: str, words: list[str]) -> bool:
+    """Whether the words of a saying may be asked about: "what did the trick?", "did I sleep well?"."""
+    return not _QUESTION.isdisjoint(words) or (words[:1] != [] and words[0] in _ASKED_AGAIN and "?" in prompt)
+
+
+def _is_quoted(prompt: str) -> bool:
+    """Whether what is to be translated or mended stands in the prompt, and nothing of ours."""
+    found = _QUOTED.match(folded(prompt))
+    return found is not None and (_OURS | _ASKS).isdisjoint(folded_words(f"{found['before']} {found['behind']}"))
 
 
 def _is_to_be_made_up(prompt: str) -> bool:
