@@ -204,7 +204,7 @@ def _hidden(view: IndexView, asking: Asking, found: Answer) -> str:
         return ""
     free = replace(asking, wanted=Filter(asking.wanted.now))
     best = answer(view, free, 1, explain=False, only_strong=True).hits
-    if not best:
+    if not best or best[0].ranked.weak or best[0].note.type in asking.wanted.types:
         return ""
     note = best[0].note
     left_out = f'A relevant note is left out by memory_type (its own is "{memory_type(note.type)}")'
