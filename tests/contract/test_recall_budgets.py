@@ -192,17 +192,21 @@ def test_no_time_is_claimed_that_only_a_note_without_room_is_from() -> None:
     found = Recalled(hits, (), (), budget_of(None), "2026-10-01T00:00:00Z", "2026-10-31T23:59:59Z", "evt_1", ())
     assert render.structured_of(found, caller)["read_as"]["after"] == "2026-10-01T00:00:00Z"
     assert "2026-10-01T00:00:00Z to 2026-10-31T23:59:59Z." in render.text_of(found, caller)
-    alone = 0
-    for tokens in range(100, 500, 20):
+    alone = {"structure": 0, "text": 0}
+    for tokens in range(100, 500, 10):
         little = replace(found, budget=budget_of(tokens))
         shape, text = render.structured_of(little, caller), render.text_of(little, caller)
         if [hit["id"] for hit in shape["results"]] == [first.id]:
-            alone += 1
+            alone["structure"] += 1
             assert shape["read_as"]["after"] is None
         if first.content in text and FILLER.strip() not in text and "Asked again" not in text:
-            alone += 1
+            alone["text"] += 1
             assert "2026-10-01" not in text
-    assert alone > 1
+    assert all(alone.values()), alone
+    within = replace(found, budget=budget_of(260), given=("2026-01-01T00:00:00Z", None))
+    shape = render.structured_of(within, caller)
+    assert [hit["id"] for hit in shape["results"]] == [first.id]
+    assert shape["read_as"]["after"] == "2026-01-01T00:00:00Z", "what the caller asked for holds"
 
 
 async def test_a_small_budget_still_shows_a_program_what_was_found_first(agent: Agent) -> None:

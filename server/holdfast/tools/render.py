@@ -107,7 +107,7 @@ def _claiming(outcome: Recalled, shown: Sequence[Note]) -> Recalled:
     after, before = outcome.after or "", outcome.before or "~"  # behind every digit
     if not shown or any(after <= note.happened <= before for note in shown):
         return outcome
-    return replace(outcome, after=None, before=None)
+    return replace(outcome, after=outcome.given[0], before=outcome.given[1])
 
 
 def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: Room) -> list[str]:

@@ -133,7 +133,7 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
         return []
     spaces = view.spaces()
     if is_answered:
-        misspelt = [name for name in asking.wanted.spaces if _nearest(name, spaces)]
+        misspelt = [name for name in asking.wanted.spaces if _nearest(name, spaces, _MUCH_LIKE)]
         return list(filter(None, (_unknown_space(name, spaces) for name in misspelt)))
     notices = [_unknown_space(name, spaces) for name in asking.wanted.spaces]
     notices.append(_unknown_place(asking, spaces))
@@ -151,10 +151,10 @@ def _unknown_space(name: str, spaces: Sequence[str]) -> str:
     return f'No note is in the space "{name}".{nearest}'
 
 
-def _nearest(name: str, spaces: Sequence[str]) -> str:
+def _nearest(name: str, spaces: Sequence[str], least: float = _LIKE) -> str:
     """The space whose name is most like this one; empty where none is like it."""
     by_fold = {folded(each): each for each in spaces}
-    near = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=_LIKE)
+    near = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=least)
     return by_fold[near[0]] if near else ""
 
 
@@ -238,7 +238,7 @@ class Recalled:
 
     `after` and `before` are the time that it was looked for in, None where that was open. `listing` says what the hits
     are some of, where a list was asked for; `passed` is how many were left out before them. With `explained` all that
-    is known of each hit is wanted.
+    is known of each hit is wanted. `given` is the time that the caller's arguments set.
     """
 
     hits: tuple[Hit, ...]
@@ -252,6 +252,7 @@ class Recalled:
     listing: Listing | None = None
     explained: bool = False
     passed: int = 0
+    given: tuple[str | None, str | None] = (None, None)
 
 
 async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
@@ -290,7 +291,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     notices = tuple(text for text in said if text)
     after, before = _span(wanted, found.window)
     beside, pairs, listing = found.related, found.tensions, found.listing
-    return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, request.explain, found.passed)
+    told = Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, request.explain, found.passed)
+    return replace(told, given=(wanted.after, wanted.before))
 
 
 async def asked(
