@@ -34,6 +34,7 @@ from holdfast.settings import load_settings
 from versions import ASKED, CALLER, remembered
 
 DATA = Path(__file__).parent / "data" / "beside.jsonl"
+ALWAYS = ("note first", "newer first", "beside first", "answers with a false fold")
 FIRST_DAY, APART = datetime(2026, 2, 2, 9, 0, tzinfo=UTC), timedelta(days=45)
 
 
@@ -99,8 +100,10 @@ async def measure(encoder: str, *, alone: bool) -> None:
     for group in [[fact] for fact in facts] if alone else [facts]:
         counts += await counted(group, encoder)
     print(f"{len(facts)} facts, {'each alone' if alone else 'all in one memory'}, encoder {encoder}")
-    for name, count in sorted(counts.items()):
-        print(f"{count:4}  {name}")
+    for right in ("note", "newer"):
+        sorts = sorted({name for name in counts if name.startswith(right)} | {f"{right}: {sort}" for sort in ALWAYS})
+        for name in sorts:
+            print(f"{counts[name]:4}  {name}")
 
 
 def main() -> None:

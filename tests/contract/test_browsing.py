@@ -348,6 +348,12 @@ async def test_a_time_with_an_open_end_lists_what_is_from_then(agent: Agent, que
     assert (await agent.recall(query)).found == [recent]
 
 
+@pytest.mark.parametrize("query", ["bis morgen", "hasta ma\u00f1ana", "until tomorrow"])
+async def test_a_goodbye_lists_nothing(agent: Agent, query: str) -> None:
+    await put(agent, "Oiled the crane.", 1)
+    assert (await agent.recall(query)).found == []
+
+
 async def test_the_name_of_a_day_alone_is_a_word_to_look_for(agent: Agent) -> None:
     told = await put(agent, "Nobody deploys on a Friday.", 40)
     await put(agent, "Oiled the crane.", 5)

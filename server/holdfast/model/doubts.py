@@ -9,7 +9,8 @@ that is very near stays strong, and a doubtful one says why.
 which it is told; "who is the landlord of the studio?" is answered where a landlord is spoken of.
 
 Only what a question's own words say plainly is looked at, in English, German, French and Spanish; in other languages
-nothing is asked for that could be missed, and nothing speaks against a note.
+nothing is asked for that could be missed, and nothing speaks against a note. Only where a newer note would go ahead of
+an older one it rules: one that does not say what is asked for does not (`holdfast.engine.agent.question`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Literal, NamedTuple, cast
 
@@ -32,7 +33,7 @@ from holdfast.model.identifiers import (
     things_apart,
     which_of,
 )
-from holdfast.model.intent import asks_where, head_of, is_covered, tells_where
+from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
 from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines
@@ -81,7 +82,8 @@ _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
     ),
 )
 _NUMBERS = frozenset(
-    """one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty sixty hundred
+    """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty several thirty forty fifty sixty hundred
     seventy eighty ninety thousand million dozen half third double once twice single pair couple zero none free
     ein eine zwei drei vier funf sechs sieben acht neun zehn zwolf zwanzig hundert tausend halb doppelt keine kostenlos
     un une deux trois quatre cinq six sept huit neuf dix douze vingt cent mille demi gratuit
@@ -91,7 +93,7 @@ _SUMS = frozenset(
     """ten eleven twelve fifteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million free
     unlimited nothing zwanzig hundert tausend kostenlos vingt cent mille gratuit gratis veinte cien mil""".split()  # noqa: SIM905
 )
-_LASTING = frozenset("until since forever permanently bis seit immer jusqu depuis hasta desde".split())  # noqa: SIM905
+_LASTING = frozenset("until since forever never ever permanently bis nie seit immer jusqu depuis hasta desde".split())  # noqa: SIM905
 _MONTHS: Final[Mapping[str, int]] = {folded(name): number for name, number in say.MONTHS.items()}
 _SHORT = {name: number for name, number in say.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
 _NAMED_MONTH = re.compile(rf"\b(?:{any_of(_MONTHS)})\b")
@@ -106,13 +108,17 @@ _YES_OR_NO = re.compile(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should
 _WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
 _LASTS = re.compile(
     rf"(?:\d|\b(?:{any_of(_NUMBERS)}|few|several|whole|all))[ -]?(?:\w+[ -])?"
-    rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b|\b(?:quarter|half) (?:of )?an hour\b"
+    rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b|\b(?:for|lasts?|takes?|within) an? (?:{any_of(UNITS)})\b"
+    r"|\bquarter of an hour\b|\bviertelstunde\b|\bquart d.heure\b"
+)
+_NO_DATE = (  # digits with one of these are none of a date
+    r"(?! ?(?:%|[\u20ac$\u00a3]|(?:iu|ie|m?[gl]|kg|k?m|[cm]m|k?wh?|m?ah|hz|[kmgt]b|rpm|eur|euros?|usd|dollars|chf"
+    r"|pounds|kcal|calories|words|pages|requests|steps|hours|square)\b))"
 )
 _DATE = re.compile(  # its digits are no figure that anything comes to
     rf"\b\d{{4}}-\d\d(?:-\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?(?:{any_of(_MONTHS)})\b"
-    rf"|\b(?:{any_of(_MONTHS)}) (?:(?:[12]?\d|3[01])\b(?:, )?)?(?:(?:19|20)\d\d\b)?"
-    r"|\b\d{1,2}:\d\d\b|\b(?:19|20)\d\d\b(?! ?(?:%|[\u20ac$\u00a3]|(?:iu|ie|m?[gl]|kg|k?m|[cm]m|k?wh?|m?ah|hz|[kmgt]b"
-    r"|rpm|eur|euros?|usd|dollars|pounds|chf|kcal|calories|words|pages|people|users|requests|steps|hours)\b))"
+    rf"|\b(?:{any_of(_MONTHS)}) (?:(?:[12]?\d|3[01])\b{_NO_DATE}(?:, )?)?(?:(?:19|20)\d\d\b{_NO_DATE})?"
+    rf"|\b\d{{1,2}}:\d\d\b|(?<![$\u20ac\u00a3])(?<!chf )(?<!eur )\b(?:19|20)\d\d\b{_NO_DATE}"
 )
 _CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or "96.4 MHz"
     r"\b(?:19|20)\d\d\b|\b\d{1,2}[:.h]\d\d\b(?! ?[a-z%])|\b\d{1,4}[-/]\d{1,2}[-/]\d{1,4}\b"
@@ -410,16 +416,6 @@ def against(asked: Sought, note: Note) -> Doubt | None:
     if sibling is not None:
         return sibling
     return min(_lacking(asked, text, plain, is_dated=is_dated), default=None)
-
-
-def tells_nothing_of_it(asked: Sought | None, query: str, note: Note) -> bool:
-    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing.
-
-    Asked for a place it has no word that tells where.
-    """
-    if asked is not None and against(replace(asked, head=()), note) is not None:
-        return True
-    return asks_where(query) and not tells_where(f"{note.title}\n{note.content}")
 
 
 def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterator[Doubt]:

@@ -525,23 +525,46 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
 
-# --- a place --------------------------------------------------------------------------------------
+# --- a place, an end ------------------------------------------------------------------------------
 
-_ASKS_WHERE = re.compile(r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?(?:where|wo|wohin|woher|ou|donde|adonde)\b")
+_ASKS_WHERE = re.compile(
+    r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?(?:where(?! (?:possible|applicable|needed)\b)|wo|wohin|woher|(?:d')?où"
+    r"|(?:de |por |a ?)?d[oó]nde)\b"
+)
 _TELLS_WHERE = re.compile(  # with their accents, for "a" is none in English
     r"\b(?:in|at|on|to|into|onto|from|under\w*|behind|near\w*|beside|between|inside|outside|above|below|over|via|by"
     r"|through|along|across|opposite|within|toward\w*|up|down|\w*stairs|home|abroad|here|there|where|stays?|keeps?|uses?"
-    r"|im|am|bei|beim|auf|unter|über|hinter|neben|zwischen|vor|aus|nach|zu[mr]?|ins|vom|von|ans|oben|unten|dort|hier"
-    r"|dans|chez|sur|sous|à|aux?|en|derrière|devant|près|vers|depuis|par|ici"
-    r"|sobre|bajo|tras|junto|cerca|dentro|fuera|allí|aquí|del?|al)\b|[/:\\]|\d"
+    r"|for|with|has|have|had|got|took|im|am|bei|beim|auf|unter|über|hinter|neben|zwischen|vor|aus|nach|zu[mr]?|ins|vom|von"
+    r"|ans|mit|hat|oben|unten|dort|hier|drau(?:ss|ß)en|drinnen|zuhause|dans|chez|sur|sous|à|aux?|en|derrière|devant|près"
+    r"|vers|depuis|par|ici|avec|dehors|sobre|bajo|tras|junto|cerca|dentro|fuera|con|tiene|allí|aquí|del?|al"
+    r"|n?ell[ao]|nel|sull?a?|dall?a?|all[ao]|presso|sotto|sopra|dietro)\b|[/:\\]|\d|[^\W\u0000-\u024f]"
 )
+_ENDED = re.compile(
+    r"\b(?:no (?:longer|more)|not any ?more|any more|stopped|ended|cancell?ed|disabled|gone|sold|stolen|lost|abolished"
+    r"|shut|dropped|discontinued|retired|withdrew|nicht mehr|kein\w* mehr|ne .{1,30} plus|ya no|non .{1,30} piu)\b"
+)
+_NAME_IN_A_TEXT = re.compile(r"(?<=[a-z,;] )[A-Z]\w+")  # not of German, where every noun has a capital
 
 
 def asks_where(text: str) -> bool:
     """Whether a question asks for a place."""
-    return _ASKS_WHERE.match(folded(text)) is not None
+    return _ASKS_WHERE.match(text.lower().replace("\u2019", "'")) is not None
 
 
 def tells_where(text: str) -> bool:
-    """Whether a text has any word that tells a place, as "in" or "chez"; nearly all do that tell one."""
-    return _TELLS_WHERE.search(text.lower()) is not None
+    """Whether a text has a word that tells a place, as "in" or "chez", or a name; nearly all do that tell one."""
+    if _TELLS_WHERE.search(text.lower()):
+        return True
+    return GERMAN.isdisjoint(_HEAD_WORD.findall(folded(text))) and _NAME_IN_A_TEXT.search(text) is not None
+
+
+def tells_an_end(text: str) -> bool:
+    """Whether a text says that something is no longer so, or no longer there."""
+    return _ENDED.search(folded(text)) is not None
+
+
+def may_answer(query: str, text: str) -> bool | None:
+    """Whether a text tells where, asked for that; None where another thing is asked for. An end always tells enough."""
+    if tells_an_end(text):
+        return True
+    return tells_where(text) if asks_where(query) else None

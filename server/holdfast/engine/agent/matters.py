@@ -268,7 +268,7 @@ def current_first(
         looked: those that were compared, of which some may be shown only where they are the newest.
         matters: which of them are about one matter.
         naming: identifiers in the question: who holds one gives way to none that does not.
-        lacking: which of them do not say what is asked for: who does gives way to none of them.
+        lacking: which of them do not say what is asked for: who does gives way to them only where it is nearly sure.
         folding: whether what gives way is no longer a hit of its own.
     """
     order = dict.fromkeys([*(item.candidate.id for item in shown), *looked])
@@ -476,7 +476,7 @@ def _heads(
             needed = _needed_by_words(found[new], found[old], place)
         if not is_sure and not (may_lead and odds >= needed):
             continue
-        if lacking(new) and not lacking(old):
+        if matters.of(old, new) < UNASKED and lacking(new) and not lacking(old):
             continue
         is_fuller = matters.is_fuller(old, new)
         if is_fuller and not answers_as_well:

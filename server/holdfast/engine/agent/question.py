@@ -21,9 +21,9 @@ from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
-from holdfast.model.doubts import Sought, sought, tells_nothing_of_it
+from holdfast.model.doubts import Sought, against, sought
 from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
-from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency
+from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency, may_answer
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
@@ -229,10 +229,10 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
 
 
 def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
-    """As "last week" or "since Monday" by itself: what is from then is asked for. A weekday or month may be a word."""
+    """As "last week" or "since Monday" by itself: what is from then is asked for. "March 2025" may stand in a note."""
     rest = query.replace(time.words, " ", 1)
     is_a_word = len(day_names(time.words)) == len(time.words.split())
-    return bool(time.after or time.before) and not re.search(r"\w", rest) and not is_a_word
+    return bool(time.after) and not re.search(r"\w", rest) and not is_a_word
 
 
 def _asks_for_a_list(text: str, intent: Intent | None) -> bool:
@@ -575,6 +575,16 @@ def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[st
         return end in notes and tells_nothing_of_it(asked, asking.query, notes[end].note)
 
     return lacks
+
+
+def tells_nothing_of_it(asked: Sought | None, query: str, note: Note) -> bool:
+    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing.
+
+    Asked for a place it has no word that tells where. What tells that something has ended tells enough.
+    """
+    answers = may_answer(query, f"{note.title}\n{note.content}")
+    lacks = asked is not None and against(replace(asked, head=()), note) is not None
+    return answers is False or (answers is None and lacks)
 
 
 def sought_of(asking: Asking) -> Sought | None:
