@@ -113,19 +113,19 @@ def _claiming(outcome: Recalled, shown: Sequence[Note]) -> Recalled:
 def _fill(outcome: Recalled, caller: Caller, frame: results.RecallResult, room: Room) -> list[str]:
     """Put into the frame what there is room for; the ids of the notes that there is none for."""
     left: list[str] = []
-    frame["results"], frame["tensions"], frame["related"] = [], [], []
+    frame["results"], frame["related"] = [], []
     contradictions = Room(room.left // TENSIONS_SHARE)  # before the notes: a longer text is worth less than they are
-    for pair in outcome.tensions:
-        reason = short(pair.reason, LINE_TOKENS * 2)
-        tension: results.TensionPair = {"a": pair.first, "b": pair.second, "reason": reason}
-        if contradictions.take_json(tension) and room.take_json(tension):
-            frame["tensions"].append(tension)
+    pairs: list[results.TensionPair] = [
+        {"a": pair.first, "b": pair.second, "reason": short(pair.reason, LINE_TOKENS * 2)} for pair in outcome.tensions
+    ]
+    told = [pair for pair in pairs if contradictions.take_json(pair) and room.take_json(pair)]
     for hit, shape in _shapes(outcome, caller):
         fitting = None if left else _fitting(hit, shape, caller, room)  # nothing overtakes
         if fitting is None:
             left.append(hit.note.id)
         else:
             frame["results"].append(fitting)
+    frame["tensions"] = [pair for pair in pairs if pair in told or room.take_json(pair)]
     for item in outcome.related:
         neighbour = _neighbour(item)
         if room.take_json(neighbour):
