@@ -96,6 +96,7 @@ def test_a_value_is_seen_beside_a_month_and_where_it_looks_like_a_year(query: st
         ("how many berths are there?", "The berths were painted in 2021."),
         ("was kostet die Stunde?", "Die Stunde wird seit 3. Januar anders abgerechnet."),
         ("how long are tokens valid?", "Tokens are signed with the new key."),
+        ("when is stand-up?", "The meter stands at 48,212 kWh."),
     ],
 )
 def test_a_date_is_no_value(query: str, text: str) -> None:

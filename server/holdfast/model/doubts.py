@@ -124,7 +124,7 @@ _CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or 
     r"\b(?:19|20)\d\d\b|\b\d{1,2}[:.h]\d\d\b(?! ?[a-z%])|\b\d{1,4}[-/]\d{1,2}[-/]\d{1,4}\b"
     r"|\b\d{1,2}(?:st|nd|rd|th|er|\.(?= ))|\b\d{1,2} ?(?:am|pm|h|uhr|o'clock)\b|\*|\bq[1-4]\b|\bweek \d|\bt ?[+-] ?\d"
     r"|\b(?:at|from|to|till|by|between|and|on|the|around|about|every|each|in|um|bis|ab|von|gegen|vers|a las?|des|le|am)"
-    r" \d{1,2}\b(?! ?%)|\d ?(?:s|ms|min|d)\b|\d{1,2} ?[-\u2013] ?\d{1,2}\b"
+    r" \d{1,2}\b(?! ?%|[.,]\d{3})|\d ?(?:s|ms|min|d)\b|\d{1,2} ?[-\u2013] ?\d{1,2}\b"
 )
 # What is left without an attribute: where the form in which it is told is hard to overlook, where it may be told in
 # others, and where it often is; and where nothing stands of the word for what is asked for.
