@@ -546,25 +546,16 @@ _ENDED = re.compile(
 _NAME_IN_A_TEXT = re.compile(r"(?<=[a-z,;] )[A-Z]\w+")  # not of German, where every noun has a capital
 
 
-def asks_where(text: str) -> bool:
-    """Whether a question asks for a place."""
-    return _ASKS_WHERE.match(text.lower().replace("\u2019", "'")) is not None
+def no_place(question: str, text: str) -> bool:
+    """Whether a place is asked for, and a text has neither a word that tells one, as "in" or "chez", nor a name.
+
+    Nearly all texts have one that do tell a place, and many others.
+    """
+    if not _ASKS_WHERE.match(question.lower().replace("\u2019", "'")) or _TELLS_WHERE.search(text.lower()):
+        return False
+    return not GERMAN.isdisjoint(_HEAD_WORD.findall(folded(text))) or not _NAME_IN_A_TEXT.search(text)
 
 
-def tells_where(text: str) -> bool:
-    """Whether a text has a word that tells a place, as "in" or "chez", or a name; nearly all do that tell one."""
-    if _TELLS_WHERE.search(text.lower()):
-        return True
-    return GERMAN.isdisjoint(_HEAD_WORD.findall(folded(text))) and _NAME_IN_A_TEXT.search(text) is not None
-
-
-def tells_an_end(text: str) -> bool:
+def has_ended(text: str) -> bool:
     """Whether a text says that something is no longer so, or no longer there."""
     return _ENDED.search(folded(text)) is not None
-
-
-def may_answer(query: str, text: str) -> bool | None:
-    """Whether a text tells where, asked for that; None where another thing is asked for. An end always tells enough."""
-    if tells_an_end(text):
-        return True
-    return tells_where(text) if asks_where(query) else None

@@ -258,9 +258,7 @@ _SAYING = re.compile(
     r"|lascia (?:stare|perdere)|non importa|piu (?:breve|corto)|procedi pure|buonanotte"
     r"|deixa pra la|mais curto|era isso mesmo|pode seguir|boa noite)\b"
 )
-_PLACE = re.compile(  # of what is before both: its number names nothing
-    r"\b(steps?|option|schritt|etape|paso|passo) \d{1,3}\b"
-)
+_PLACE = re.compile(r"\b(steps?|option|schritt|etape|paso|passo) \d{1,3}\b")  # of what is before both
 _QUOTED = re.compile(  # what is to be translated or mended stands there
     r"\W*(?:(?:please|bitte|por favor|per favore|can you|could you) )*"
     r"(?:translate|ubersetze?|traduis|traduisez|traduce|traduzca|traduci|traduza|traduz|vertaal|proofread"
@@ -359,7 +357,8 @@ def _names_nothing(prompt: str) -> Idle | None:
 
 def _asks_with(prompt: str, words: list[str]) -> bool:
     """Whether the words of a saying may be asked about: "what did the trick?", "did I sleep well?"."""
-    return not _QUESTION.isdisjoint(words) or (words[:1] != [] and words[0] in _ASKED_AGAIN and "?" in prompt)
+    is_asked = _ASKING.search(prompt) is not None and not _ASKED_AGAIN.isdisjoint(words[:1])
+    return is_asked or not _QUESTION.isdisjoint(words)
 
 
 def _is_quoted(prompt: str) -> bool:

@@ -415,7 +415,7 @@ def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -
     least = WEAK if asked.only_siblings else FLOOR
     notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= least)
     found = {end: doubt for end, item in notes.items() if (doubt := against(asked, item.note))}
-    return [doubted(item, *found.get(item.candidate.id, ())) if item.candidate.id in found else item for item in ranked]
+    return [doubted(item, *found[end]) if (end := item.candidate.id) in found else item for item in ranked]
 
 
 def _replaced(

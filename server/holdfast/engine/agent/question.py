@@ -23,7 +23,7 @@ from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, against, sought
 from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
-from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency, may_answer
+from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, has_ended, intent_of, is_recency, no_place
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
@@ -582,9 +582,10 @@ def tells_nothing_of_it(asked: Sought | None, query: str, note: Note) -> bool:
 
     Asked for a place it has no word that tells where. What tells that something has ended tells enough.
     """
-    answers = may_answer(query, f"{note.title}\n{note.content}")
+    if has_ended(note.content):
+        return False
     lacks = asked is not None and against(replace(asked, head=()), note) is not None
-    return answers is False or (answers is None and lacks)
+    return lacks or no_place(query, f"{note.title}\n{note.content}")
 
 
 def sought_of(asking: Asking) -> Sought | None:

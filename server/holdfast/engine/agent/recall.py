@@ -162,8 +162,8 @@ def _unknown_place(asking: Asking, spaces: Sequence[str]) -> str:
     """The same for the space that a list is asked of, as in "decisions in harbuor": only where one is much like it."""
     place = asking.intent.place if asking.intent and asking.intent.kind == "list" else ()
     name = "-".join(place)
-    near = difflib.get_close_matches(name, map(folded, spaces), n=1, cutoff=_MUCH_LIKE) if name else []
-    return _unknown_space(name, spaces) if near and folded(name) not in map(folded, spaces) else ""
+    near = _nearest(name, spaces, _MUCH_LIKE)
+    return _unknown_space(name, spaces) if near and folded(near) != folded(name) else ""
 
 
 def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) -> str:
@@ -291,8 +291,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     notices = tuple(text for text in said if text)
     after, before = _span(wanted, found.window)
     beside, pairs, listing = found.related, found.tensions, found.listing
-    told = Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, request.explain, found.passed)
-    return replace(told, given=(wanted.after, wanted.before))
+    given, explained, passed = (wanted.after, wanted.before), request.explain, found.passed
+    return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, explained, passed, given)
 
 
 async def asked(
