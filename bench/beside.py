@@ -34,7 +34,7 @@ from holdfast.settings import load_settings
 from versions import ASKED, CALLER, remembered
 
 DATA = Path(__file__).parent / "data" / "beside.jsonl"
-ALWAYS = ("note first", "newer first", "beside first", "answers with a false fold")
+ALWAYS = ("note first", "beside first", "answers with a false fold", "the answer is folded behind another")
 FIRST_DAY, APART = datetime(2026, 2, 2, 9, 0, tzinfo=UTC), timedelta(days=45)
 
 
