@@ -267,7 +267,7 @@ async def test_a_hit_that_the_budget_cut_off_does_not_come_back_as_a_neighbour(a
     links = [{"to": first, "type": "contradicts"}]
     second = (await agent.remember("The winch has gears. " + "It turns. " * 40, links=links))["id"]
     whole = (await agent.recall("winch gears")).found
-    answer = await agent.recall("winch gears", budget=260)
+    answer = await agent.recall("winch gears", budget=340)  # well within: what an id costs differs
     assert answer.found == whole[:1]
     assert answer["related"] == []
     assert answer["omitted"] == {"count": 1, "ids": whole[1:]}
