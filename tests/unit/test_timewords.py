@@ -91,6 +91,30 @@ def test_a_month_that_comes_round_again_and_is_in_no_past_tense_may_be_the_comin
 @pytest.mark.parametrize(
     ("query", "window"),
     [
+        ("what is due before Friday?", "2026-11-04T09:30:00Z..2026-11-05T23:59:59Z"),
+        ("what do I have to finish before Monday?", "2026-11-04T09:30:00Z..2026-11-08T23:59:59Z"),
+        ("was ist bis Freitag zu tun?", "2026-11-04T09:30:00Z..2026-11-06T23:59:59Z"),
+        ("what's due before 10 December?", "2026-11-04T09:30:00Z..2026-12-09T23:59:59Z"),
+        ("events until 10 December", "2026-11-04T09:30:00Z..2026-12-10T23:59:59Z"),
+        ("citas antes del 10 de diciembre", "2026-11-04T09:30:00Z..2026-12-09T23:59:59Z"),
+        ("events after 5 December", "2026-12-06T00:00:00Z.."),
+        ("deadlines before the end of the year", "2026-11-04T09:30:00Z..2026-12-31T23:59:59Z"),
+        ("events before the end of the month", "2026-11-04T09:30:00Z..2026-11-30T23:59:59Z"),
+        ("what did we do before Monday?", "..2026-11-01T23:59:59Z"),
+        ("what was decided before the end of March?", "..2026-03-31T23:59:59Z"),
+        ("what happened before 10 December?", "..2025-12-09T23:59:59Z"),
+    ],
+)
+def test_what_is_before_or_after_a_day_that_comes_begins_or_ends_with_what_is_to_come(query: str, window: str) -> None:
+    found = read_time(query, ASKED.replace(hour=9, minute=30))
+    assert found is not None
+    after, before = found.coming or (found.after, found.before)
+    assert f"{after or ''}..{before or ''}" == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
         ("was habe ich morgen?", "2026-11-05..2026-11-05"),
         ("was habe ich morgen früh?", "2026-11-05..2026-11-05"),
         ("¿qué hay para mañana?", "2026-11-05..2026-11-05"),
@@ -202,6 +226,26 @@ def test_dates_months_quarters_and_seasons_are_read(query: str, window: str) -> 
         ("a few weeks ago", "2026-09-20..2026-10-24"),
         ("the other day", "2026-10-28..2026-11-03"),
         ("recently", "2026-10-21..2026-11-04"),
+        ("events in the next two weeks", "2026-11-04..2026-11-18"),
+        ("in den nächsten 14 Tagen", "2026-11-04..2026-11-18"),
+        ("las próximas dos semanas", "2026-11-04..2026-11-18"),
+        ("dans les deux prochaines semaines", "2026-11-04..2026-11-18"),
+        ("las últimas dos semanas", "2026-10-21..2026-11-04"),
+        ("les deux dernières semaines", "2026-10-21..2026-11-04"),
+        ("in the last fortnight", "2026-10-21..2026-11-04"),
+        ("what happens in two weeks?", "2026-11-15..2026-11-21"),
+        ("dans trois jours", "2026-11-06..2026-11-08"),
+        ("two Thursdays ago", "2026-10-22..2026-10-22"),
+        ("two Wednesdays ago", "2026-10-21..2026-10-21"),
+        ("on the Wednesday of last week", "2026-10-28..2026-10-28"),
+        ("am Freitag letzter Woche", "2026-10-30..2026-10-30"),
+        ("el lunes de la próxima semana", "2026-11-09..2026-11-09"),
+        ("le jeudi de la semaine dernière", "2026-10-29..2026-10-29"),
+        ("vorletzte Woche", "2026-10-19..2026-10-25"),
+        ("l'avant-dernière semaine", "2026-10-19..2026-10-25"),
+        ("la semana antepasada", "2026-10-19..2026-10-25"),
+        ("in KW 40", "2026-09-28..2026-10-04"),
+        ("in week 40 of 2025", "2025-09-29..2025-10-05"),
     ],
 )
 def test_what_is_said_from_today_is_counted_from_the_day_of_asking(query: str, window: str) -> None:

@@ -499,7 +499,7 @@ def _list_in(view: IndexView, wanted: Filter, intent: Intent, limit: int, offset
         ids = _due(view, wanted)
         described = _described(len(ids), wanted, "soonest")
         return Listed(tuple(ids), Listing(len(ids), offset, described), whole=True, searched=True) if ids else None
-    coming = wanted.after is not None and wanted.after > wanted.now
+    coming = wanted.after is not None and wanted.after >= wanted.now
     found = _page(view, wanted, limit, offset, soonest=coming)
     return found if found.listing.total else None
 

@@ -43,6 +43,7 @@ class FoundPeriod:
 
 
 _TOMORROW = (1, 1)
+_OVER = re.compile(rf"\b(?!(?:{say.HELPING_VERBS})\b)(?:{say.PAST_VERBS}|{say.DONE})\b")
 
 Rule = Callable[[re.Match[str], date], FoundPeriod | None]
 
@@ -57,6 +58,11 @@ _DAY = r"(?:st|nd|rd|th|er|\.)?"
 _ON = rf"(?:(?:{say.any_of(say.WEEKDAYS)}),? (?:the )?)?"
 _UNIT = say.any_of(say.UNITS)
 _COUNT = rf"(?P<count>\d{{1,3}}|{say.any_of(say.NUMBERS)}|{say.any_of(say.UNCERTAIN)})"
+_THE = r"(?:the |den |die |les |los |las )?"
+_LASTS_OR_NEXTS = (
+    r"(?:last|past|previous|letzten|vergangenen|dernières?|derniers|últim[oa]s|"
+    r"(?P<next>next|coming|nächsten|kommenden|prochaine?s|próxim[oa]s))"
+)
 _QUALIFIER = rf"(?:(?P<last>{say.LAST})|(?P<this>{say.THIS})|(?P<next>{say.NEXT}))"
 
 
@@ -202,6 +208,11 @@ def _the_unit(match: re.Match[str], today: date) -> FoundPeriod:
     return FoundPeriod(spans.unit_around(unit, today, offset), "the " + unit, 1, bare=True)
 
 
+def is_over(text: str) -> bool:
+    """Whether a verb of lower-case `text` says that something has happened."""
+    return _OVER.search(text) is not None
+
+
 def count_of(text: str) -> tuple[int, int]:
     """The least and the most that a count means: "two" is (2, 2), "a few" is (2, 6)."""
     if text in say.UNCERTAIN:
@@ -213,10 +224,20 @@ def count_of(text: str) -> tuple[int, int]:
 def distance(unit: str, least: int, most: int, day: date) -> Span:
     """That many units before `day`, widened by half a unit (a day for days), or a sixth of the way if that is more."""
     days = {"hour": least // 24, "weekend": 7 * least}.get(unit, spans.UNIT_DAYS[unit] * least)
-    slack = max({"hour": 0, "day": 1}.get(unit, spans.UNIT_DAYS[unit] // 2), days // 6)
+    slack = max({"hour": 0, "day": 1}.get(unit, spans.UNIT_DAYS[unit] // 2), abs(days) // 6)
     stride = "day" if unit == "hour" else "week" if unit == "weekend" else unit
     scale = 24 if unit == "hour" else 1
     return spans.widened(Span(spans.back(stride, day, most // scale), spans.back(stride, day, least // scale)), slack)
+
+
+def _ahead(match: re.Match[str], today: date) -> FoundPeriod | None:
+    """As in "in two weeks", where nothing is said to have happened: "what did we do in two weeks?" tells how long."""
+    unit = say.UNITS[match["unit"]]
+    if unit == "hour" or is_over(match.string):
+        return None
+    _, most = count_of(match["count"])
+    wide = distance(unit, -most, -most, today)
+    return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), "coming", 1)
 
 
 def _ago(match: re.Match[str], today: date) -> FoundPeriod:
@@ -233,15 +254,50 @@ def _rolling(match: re.Match[str], today: date) -> FoundPeriod | None:
         return None
     _, most = count_of(match["count"])
     unit = say.UNITS[match["unit"]]
+    if match.groupdict().get("next"):
+        return None if unit == "hour" else FoundPeriod(Span(today, spans.back(unit, today, -most)), "coming", 1)
     if unit == "hour":
         return FoundPeriod(Span(spans.shift(today, -((most + 23) // 24)), today), "rolling", 1)
     return FoundPeriod(Span(spans.back(unit, today, most), today), "rolling", 1)
 
 
+def _fortnight(match: re.Match[str], today: date) -> FoundPeriod:
+    if match["next"]:
+        return FoundPeriod(Span(today, spans.shift(today, 14)), "coming", 1)
+    return FoundPeriod(Span(spans.shift(today, -14), today), "rolling", 1)
+
+
+def _numbered_week(match: re.Match[str], today: date) -> FoundPeriod:
+    yearly = partial(spans.iso_week, week=int(match["w"]))
+    return _yearly(match, today, "week", yearly, bare=match["sure"] is None)
+
+
+def _weekdays_ago(match: re.Match[str], today: date) -> FoundPeriod | None:
+    """As in "two Thursdays ago": the last one before today is one."""
+    count, most = count_of(match["count"])
+    if count != most:
+        return None
+    day = spans.shift(_last_weekday(match["weekday"], today), -7 * (count - 1))
+    return FoundPeriod(Span(day, day), "yesterday", 1)
+
+
+def _weekday_of_week(match: re.Match[str], today: date) -> FoundPeriod:
+    """As in "Thursday of last week", "Donnerstag letzter Woche", "el jueves de la semana pasada"."""
+    offset = 0 if match["this"] else 1 if match["next"] or match["next_behind"] else -1
+    monday = spans.shift(today, 7 * offset - today.weekday())
+    day = spans.shift(monday, say.WEEKDAYS[match["weekday"]])
+    return FoundPeriod(Span(day, day), "yesterday" if day < today else "day", 1)
+
+
+def _last_weekday(name: str, today: date) -> date:
+    """The last such day before today."""
+    return spans.shift(today, -((today.weekday() - say.WEEKDAYS[name] - 1) % 7 + 1))
+
+
 def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
     weekday = say.WEEKDAYS[match["weekday"]]
     monday = spans.shift(today, -today.weekday())
-    day = spans.shift(today, -((today.weekday() - weekday - 1) % 7 + 1))
+    day = _last_weekday(match["weekday"], today)
     if match["this"]:
         day = spans.shift(monday, weekday)
     elif match["next"]:
@@ -300,10 +356,27 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     ),
     _rule(rf"(?:l'|le |la |el )?(?P<unit>{_UNIT}|an) (?:{say.LAST_BEHIND}|(?P<next>{say.NEXT_BEHIND}))", _unit_behind),
     _rule(rf"(?:the )?(?P<unit>{_UNIT}) before last", _before_last),
+    _rule(rf"(?:l'|la )?(?:vorletzte[nrsm]?|avant-dernière) (?P<unit>{_UNIT})", _before_last),
+    _rule(rf"(?:la |el )?(?P<unit>{_UNIT}) antepasad[oa]", _before_last),
+    _rule(
+        r"(?:(?:in |over |during |within )?(?:the )?)(?:last|past|previous|(?P<next>next|coming)) fortnight", _fortnight
+    ),
+    _rule(
+        rf"(?:(?P<sure>kw|calendar week|kalenderwoche)|week|woche|semaine|semana) (?P<w>\d\d?){_BY_YEAR}",
+        _numbered_week,
+    ),
     _rule(r"(?:the )?(?P<unit>week|weekend|month|quarter|year)", _the_unit),
-    _rule(rf"(?:the )?(?:last|past|previous|letzten|dernières?|derniers) {_COUNT} (?P<unit>{_UNIT})", _rolling),
+    _rule(rf"(?:(?:in|within|over) )?{_THE}{_LASTS_OR_NEXTS} {_COUNT} (?P<unit>{_UNIT})", _rolling),
+    _rule(rf"(?:dans )?{_THE}{_COUNT} {_LASTS_OR_NEXTS} (?P<unit>{_UNIT})", _rolling),
     _rule(rf"{_COUNT} (?P<unit>{_UNIT}) ago", _ago),
     _rule(rf"(?:vor|hace|il y a) {_COUNT} (?P<unit>{_UNIT})", _ago),
+    _rule(rf"(?:in|dans|en|dentro de) {_COUNT} (?P<unit>{_UNIT})(?: time)?", _ahead),
+    _rule(rf"{_COUNT} (?P<weekday>{say.any_of(say.WEEKDAYS)})s? ago", _weekdays_ago),
+    _rule(
+        rf"(?P<weekday>{say.any_of(say.WEEKDAYS)}) (?:of |in |der |in der |de )?(?:the |la )?(?:{_QUALIFIER} "
+        rf"(?:week|woche|semana|semaine)|(?:semana|semaine) (?:{say.LAST_BEHIND}|(?P<next_behind>{say.NEXT_BEHIND})))",
+        _weekday_of_week,
+    ),
     _rule(rf"(?:{_QUALIFIER} )?(?P<weekday>{say.any_of(say.WEEKDAYS)})(?P<behind> (?:{say.LAST_BEHIND}))?", _weekday),
     _rule(say.any_of(say.VAGUE), _vague),
 )
@@ -352,6 +425,7 @@ _OFFSET = re.compile(
     r"(?<![\w'-])(?:(?:in|the|last) )*(?:(?P<count>\d{1,3}|a|one|two|three|four|five|six|few) )?"
     r"(?P<unit>day|week|weekend|month|year)s? (?P<side>before|after) (?:the )?$"
 )
+_ITS_END = re.compile(r"(?:the )?(?:end of|ende|fin|finales de)\b")
 _WEEK_OF = re.compile(r"\b(?:the )?week of (?:the )?$")
 _REPEATED = re.compile(
     r"\b(?:every|each|any|most|least|more|how|many|jeden|jede[sr]?|chaque|cada|per)(?: the| last| first)? $"
@@ -426,8 +500,10 @@ def _window(text: str, period: Period) -> PeriodPhrase | None:
         return PeriodPhrase(
             lead.start(), period.end + onwards.end(), Span(span.first, None), span, kind, period.rank, "since"
         )
+    if kind == "part" and relation == "before" and _ITS_END.match(text, start):
+        span = Span(span.last and spans.shift(span.last, 1), span.last)  # before the end, and not before the last part
     start, rank = lead.start() if lead else start, 0 if kind == "mention" else period.rank
-    return PeriodPhrase(start, period.end, _related(span, relation), span, kind, rank, relation)
+    return PeriodPhrase(start, period.end, related(span, relation), span, kind, rank, relation)
 
 
 def _narrowed(before: str, period: Period) -> tuple[Span, str, int]:
@@ -485,7 +561,7 @@ def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
     return PeriodPhrase(match.start(), period.end, span, span, "offset", period.rank)
 
 
-def _related(span: Span, relation: str) -> Span:
+def related(span: Span, relation: str) -> Span:
     match relation:
         case "before":
             return Span(None, span.first and spans.shift(span.first, -1))

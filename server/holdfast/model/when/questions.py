@@ -15,7 +15,7 @@ from typing import Literal, cast
 from holdfast.model.note import instant, moment
 from holdfast.model.when import spans
 from holdfast.model.when import spans as say
-from holdfast.model.when.periods import PeriodPhrase, windows
+from holdfast.model.when.periods import PeriodPhrase, is_over, related, windows
 from holdfast.model.when.spans import Span
 from holdfast.model.words import own_lines
 
@@ -270,7 +270,6 @@ _PAST_MARK = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
 _MARK_BESIDE_VERB = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?![\w-])")
 _VERB_OF_BEFORE = re.compile(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
 _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
-_OVER = re.compile(rf"\b(?!(?:{say.HELPING_VERBS})\b)(?:{say.PAST_VERBS}|{say.DONE})\b")
 _GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadlines?|due|should)\b")
 _WAS = re.compile(r"\b(?:did|was|were|had)\b")
@@ -288,6 +287,7 @@ _RELATIVE = re.compile(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she)
 _SAID_OF = re.compile(r"(?<!will )(?<!shall )(?<!should )\b(?:we|i|you|they|he|she) \w+ $")
 _MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
 _WEEK = 7
+_ENDS_OF_TIME = (date.min, date.max)
 _DATED = 3  # the rank of a period with its year
 _YEARLY = frozenset({"month", "season", "quarter", "day", "part"})
 _LAST = re.compile(rf"\b(?:{say.LAST})\b")
@@ -300,8 +300,8 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
     window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
     ahead = bool(_LATER.search(line.lower())) and not _WAS.search(line.lower())
-    if window and ahead and _looks_ahead(line.lower(), window.start):
-        window = _coming(window, asked.date(), text[window.start : window.end])
+    if window and ((ahead and _looks_ahead(line.lower(), window.start)) or _is_until_then(line, window, asked)):
+        window, ahead = _coming(window, asked.date(), text[window.start : window.end]), True
     mark = _mark(text) or _UNSPACED_MARK.search(line)
     if event and window and event.start <= window.start <= event.end + 1:
         if window.start == event.start and (window.end >= event.end or window.rank == _DATED or not event.named):
@@ -336,31 +336,55 @@ def _looks_ahead(line: str, start: int) -> bool:
     return bool(words) and not _BACK.search(line, words[-1].end(), start) and not _SAID_OF.search(line[:start])
 
 
+def _is_until_then(line: str, window: PeriodPhrase, asked: datetime) -> bool:
+    """As in "what is to be done before Monday?", where no verb is in the past: no weekday is meant that is over."""
+    is_over_by_now = window.whole.last is not None and window.whole.last < asked.date()
+    is_until = window.kind == "weekday" and window.relation in ("before", "until") and is_over_by_now
+    return is_until and not is_over(line.lower()) and not _WAS.search(line.lower())
+
+
 def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
-    """As in "what is due in December?": a month, a season or a day without its year, if over, is that of next time."""
-    first, last = window.span.first, window.span.last
-    if first is None or last is None or last >= today:
+    """As in "what is due in December?", "before Friday": what comes round again, if over, is that of next time.
+
+    That is a month, a season or a day without its year, and a weekday. What is before it begins today.
+    """
+    whole = _next_one(window, today, words)
+    if whole.last is None or whole.last < today:
         return window
+    span = related(whole, window.relation)
+    if window.relation in ("before", "until"):
+        span = Span(today, span.last)
+    return replace(window, span=span, whole=whole) if span != window.span else window
+
+
+def _next_one(window: PeriodPhrase, today: date, words: str) -> Span:
+    first, last = window.whole.first, window.whole.last
+    if first is None or last is None or last >= today or window.relation == "since":
+        return window.whole
+    if window.kind == "weekday":
+        return Span(spans.shift(first, _WEEK), spans.shift(last, _WEEK))
     if window.kind not in _YEARLY or window.rank == _DATED or _LAST.search(words):
-        return window
+        return window.whole
     years = 1 + max(0, today.year - last.year - 1)
     behind = spans.shift(last, 1)
     if spans.add_months(behind, 12 * years) <= today:
         years += 1
-    span = Span(spans.add_months(first, 12 * years), spans.shift(spans.add_months(behind, 12 * years), -1))
-    return replace(window, span=span, whole=span)
+    return Span(spans.add_months(first, 12 * years), spans.shift(spans.add_months(behind, 12 * years), -1))
 
 
 def _next_time(line: str, window: PeriodPhrase, asked: datetime) -> tuple[str | None, str | None] | None:
     """The window of the next time, where one is over that comes round again, and nothing says that it was meant."""
-    first, last = window.span.first, window.span.last
-    if first is None or last is None or last >= asked.date() or _OVER.search(line.lower()) or _WAS.search(line.lower()):
+    if is_over(line.lower()) or _WAS.search(line.lower()):
         return None
-    if window.kind == "weekday":
-        span = Span(spans.shift(first, _WEEK), spans.shift(last, _WEEK))
-    else:
-        span = _coming(window, asked.date(), line[window.start : window.end].lower()).span
-    return None if span == window.span else spans.instants(span, asked.tzinfo or UTC)
+    coming = _coming(window, asked.date(), line[window.start : window.end].lower())
+    return None if coming.span == window.span else _instants(coming, asked)
+
+
+def _instants(window: PeriodPhrase, asked: datetime) -> tuple[str | None, str | None]:
+    """The days of a window; what is to come before a day begins now, and not with what was noted this morning."""
+    after, before = spans.instants(window.span, asked.tzinfo or UTC)
+    is_to_come = window.relation in ("before", "until") and window.span.first == asked.date() not in _ENDS_OF_TIME
+    return (instant(asked) if is_to_come else after), before
 
 
 def _around(event: _Event, window: PeriodPhrase) -> PeriodPhrase:
@@ -376,7 +400,7 @@ def _around(event: _Event, window: PeriodPhrase) -> PeriodPhrase:
 def _reading(
     line: str, asked: datetime, window: PeriodPhrase, event: _Event | None, *, marked: bool, ahead: bool
 ) -> TimeReading:
-    after, before = spans.instants(window.span, asked.tzinfo or UTC)
+    after, before = _instants(window, asked)
     last = window.span.last
     over = last is not None and last < asked.date() and window.kind != "event" and not ahead
     return TimeReading(
@@ -386,7 +410,7 @@ def _reading(
         past=over or marked or (event is not None and event.past),
         event=event.name if event else None,
         relation=event.relation if event else None,
-        strict=_is_strict(line, window, asked.date()),
+        strict=not ahead and _is_strict(line, window, asked.date()),
         slack=_SLACK.get(window.kind, 0) if window.relation == "during" else 0,
         ahead=ahead,
         first=marked and bool(_FIRST_MARK.search(line.lower())),
