@@ -10,12 +10,12 @@ from statistics import mean
 
 from rs_bpe import openai
 
-from holdfast.engine.agent.answer import Hit, budget_of
+from holdfast.engine.agent.answer import Hit
 from holdfast.engine.agent.matters import bare
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.ports import Caller
 from holdfast.model.note import RANDOM_BITS, Note, note_id
-from holdfast.model.passages import Passage
+from holdfast.model.passages import Passage, budget_of
 from holdfast.model.ranking import Ranked
 from holdfast.tools import render
 from holdfast.tools.fitting import new_mark

@@ -13,7 +13,7 @@ import pytest
 from mcp_types import TextResourceContents
 from rs_bpe import openai
 
-from holdfast.engine.agent.answer import STRUCTURED_TOKENS, TEXT_TOKENS
+from holdfast.model.passages import STRUCTURED_TOKENS, TEXT_TOKENS
 from served import ERAS, Agent, serving
 
 TOKENIZERS = (openai.o200k_base(), openai.cl100k_base())

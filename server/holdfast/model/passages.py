@@ -70,7 +70,7 @@ def _pages(text: str, most: int) -> Iterator[TextPage]:
         return
     number, begin, end, spent = 1, 0, 0, 0
     for found in _PIECES.finditer(text):
-        cost = _cost(found.group())
+        cost = _cost_shown(found.group())
         if spent + cost > most and end > begin:
             yield TextPage(text[begin:end], number, len(text) - end)
             number, begin, spent = number + 1, end, 0
@@ -78,7 +78,7 @@ def _pages(text: str, most: int) -> Iterator[TextPage]:
     yield TextPage(text[begin:], number, 0)
 
 
-def _cost(text: str) -> int:
+def _cost_shown(text: str) -> int:
     """What a piece costs in the dearer of both forms."""
     escaped, controls = len(_ESCAPED.findall(text)), len(_CONTROL.findall(text))
     return most_tokens(text) + _ESCAPED_COST * escaped + _CONTROL_COST * controls
@@ -347,3 +347,47 @@ def _stem(term: str) -> str:
     if not term.isascii() or not term.isalpha():
         return term
     return term[: max(_SHORTEST_STEM, len(term) - _STEM_LOSS)]
+
+
+TEXT_TOKENS: Final = 800  # of an answer with ten hits; more hits have more
+STRUCTURED_TOKENS: Final = 3000
+MOST_TOKENS: Final = 50_000  # that a caller may have; more would keep others waiting while it is put together
+USUAL_HITS: Final = 10
+MOST_SHARES: Final = 5.0  # of those for ten hits: some clients take no answer of more than 25,000 tokens
+LONGEST_PASSAGE: Final = 300
+SHORTEST_PASSAGE: Final = 40
+_NEVER_MORE = 16  # characters to a token
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most tokens of an answer's text, of its JSON, and of what is shown of one note."""
+
+    text: int
+    structured: int
+    passage: int
+
+
+def budget_of(given: int | None, limit: int = USUAL_HITS) -> Budget:
+    """What the caller gave, for either form; else what is usual for so many hits."""
+    if given is not None:
+        most = min(given, MOST_TOKENS)
+        return Budget(most, most, most)
+    share = min(MOST_SHARES, max(1.0, limit / USUAL_HITS))
+    return Budget(round(TEXT_TOKENS * share), round(STRUCTURED_TOKENS * share), LONGEST_PASSAGE)
+
+
+def most_of_each(contents: Sequence[str], most: int, room: int) -> int:
+    """The most tokens of one note with which all of them fit, where that is not too little to say anything.
+
+    What short notes leave over goes to the longer ones.
+    """
+    left = sorted(_at_most(content, most) for content in contents)
+    while left and left[0] * len(left) <= room:
+        room -= left.pop(0)
+    return min(most, max(SHORTEST_PASSAGE, room // len(left))) if left else most
+
+
+def _at_most(content: str, most: int) -> int:
+    """What a note costs, as far as that matters."""
+    return most if len(content) > most * _NEVER_MORE else min(most, most_tokens(content))

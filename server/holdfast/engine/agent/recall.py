@@ -22,12 +22,10 @@ import anyio
 from holdfast.encode.provider import UNREAD
 from holdfast.engine.agent.answer import (
     Answer,
-    Budget,
     Hit,
     Neighbour,
     Tension,
     answer,
-    budget_of,
     with_passages,
 )
 from holdfast.engine.agent.question import (
@@ -56,6 +54,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.identifiers import shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
 from holdfast.model.omi import MemoryRecalledEvent
+from holdfast.model.passages import Budget, budget_of
 from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
 from holdfast.model.records import MAINTENANCE, JournalRecord, Maintained, RecallEvent

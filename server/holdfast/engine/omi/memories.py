@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from holdfast.engine.agent.answer import MOST_TERMS, Answer, Budget, Hit, answer, budget_of, most_of_each
+from holdfast.engine.agent.answer import MOST_TERMS, Answer, Hit, answer
 from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices, title_in_notice
 from holdfast.engine.agent.remember import Remember, remember
@@ -38,7 +38,7 @@ from holdfast.model.omi import (
     note_types,
 )
 from holdfast.model.opposition import Contradiction
-from holdfast.model.passages import NOTHING, Passage, passage
+from holdfast.model.passages import NOTHING, Budget, Passage, budget_of, most_of_each, passage
 from holdfast.model.ranking import Filter, Ranked
 from holdfast.model.records import CONTRADICTION, RecallEvent
 from holdfast.model.words import floored, query_terms
