@@ -382,3 +382,38 @@ async def test_entries_of_one_form_stand_for_themselves_on_a_list(agent: Agent) 
     texts = [f"In the quay project the {name} is written in Rust, since it is cheap to run." for name in named]
     ids = [await put(agent, text, 30 * place, type="decision") for place, text in enumerate(texts)]
     assert (await agent.recall("list all decisions")).found == ids
+
+
+@pytest.mark.parametrize("given", [{}, {"types": ["decision"]}])
+async def test_the_name_of_a_type_alone_lists_what_is_of_it(agent: Agent, given: dict[str, list[str]]) -> None:
+    later = await put(agent, "The bakery closes on Sundays.", 2, type="decision")
+    sooner = await put(agent, "Oak for the stairs.", 9, type="decision")
+    await put(agent, "Parking is behind the bakery.")
+    assert (await agent.recall("decisions", **given)).found == [later, sooner]
+
+
+async def test_where_nothing_of_the_type_is_from_then_other_notes_of_then_are_told_as_such(agent: Agent) -> None:
+    await put(agent, "We go with plan 1.", 9, type="decision")
+    other, agreed = await put(agent, "Parking is behind the bakery.", 200), await put(agent, "We agreed on oak.", 201)
+    answer = await agent.recall("decisions in April")
+    assert answer.text.startswith("no decision; 2 notes in harbour and global, newest first.")
+    assert {hit["id"]: hit["weak"] for hit in answer["results"]} == {other: True, agreed: False}
+    openly = await agent.recall("what did we decide in April?")
+    assert not any(hit["weak"] for hit in openly["results"]), "it may be a decision all the same"
+
+
+async def test_what_is_due_before_a_day_is_what_is_to_come_until_then(agent: Agent) -> None:
+    later = await put(agent, "The tax filing is handed in.", -48, type="event")
+    soon = await put(agent, "Lease of the office signed.", -3, type="event")
+    next_week = await put(agent, "Season nine launches.", -8, type="event")
+    await put(agent, "Gems were refunded.", 90, type="event")
+    for query, right in (
+        ("events before 10 December", [soon, next_week]),
+        ("what's due before Monday?", [soon]),
+        ("events in the next two weeks", [soon, next_week]),
+        ("deadlines before the end of the year", [soon, next_week, later]),
+        ("events after 5 December", [later]),
+    ):
+        answer = await agent.recall(query)
+        assert answer.found == right, query
+        assert "soonest first" in answer.text, query

@@ -194,3 +194,13 @@ async def test_what_only_names_a_person_later_stands_behind_their_own_note(agent
 async def test_a_person_nobody_noted_is_nobody(agent: Agent) -> None:
     await agent.remember("Anna Bruni keeps the books.", type="person")
     assert (await agent.recall("who is Zoe?")).found == []
+
+
+async def test_what_somebody_else_has_of_it_is_no_answer_about_the_user(agent: Agent) -> None:
+    own = str((await agent.remember("The user is Mara Lindholm, backend lead.", about_self=True))["id"])
+    await agent.remember("The job runner is Nomad; jobs are named after the service.")
+    await agent.remember("Ben Osei, database engineer, is in time zone UTC+0.")
+    for query in ("what's my name?", "what is my job?", "what's my time zone?"):
+        answer = await agent.recall(query)
+        assert answer.found[0] == own, query
+        assert [hit["weak"] for hit in answer["results"]][1:] in ([], [True]), query

@@ -94,6 +94,16 @@ async def test_a_window_that_is_answered_needs_no_notice(agent: Agent) -> None:
     assert "in March" not in said(await agent.recall("crane moved in March"))
 
 
+async def test_a_window_that_only_a_weak_hit_is_from_is_not_claimed(agent: Agent) -> None:
+    strong = await crane(agent, "2026-09-03", "The autoclave had a problem with its door seal.")
+    weak = await crane(agent, "2026-05-11", "The roof had a leak and no problem since.")
+    answer = await agent.recall("what was the autoclave seal problem in spring?")
+    assert {hit["id"]: hit["weak"] for hit in answer["results"]} == {strong: False, weak: True}
+    assert days(answer) == ("", "")
+    held_then = await agent.recall("what was the autoclave seal problem in October?")
+    assert held_then.found[0] == strong
+
+
 async def test_a_question_without_time_has_no_window(agent: Agent) -> None:
     await crane(agent, IN_MARCH)
     assert window(await agent.recall("where was the crane moved?")) == (None, None)

@@ -248,6 +248,7 @@ _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter
 _MOST_NAMES = 4
 _MOST_MODIFIERS = 2
 _DIGITS = 4
+_SEVERAL = re.compile(r"\w+s|people|leute|\w+(?:ungen|onen|nisse|kte|ele|ioni)|facts")
 _WORD = re.compile(r"[^\W_](?:[\w.-]*\w)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 _TAGGED = re.compile(
     r"(?:\b(?:tagged|labell?ed|tag|tags|with (?:the )?(?:tag|label)|mit (?:dem )?(?:tag|schlagwort)|"
@@ -327,8 +328,15 @@ def _about_self(line: str) -> Intent | None:
     return _mine(plain)
 
 
+_OF_THE_USER = re.compile(
+    r"\b(?:i|i'm|my|me|mine|we|our|users?|ich|mein\w*|mir|mich|wir|unser\w*|benutzer\w*|nutzer\w*|je|mon|ma|mes|"
+    r"utilisateur|yo|mi|mis|usuario|io|mio|mia|utente|eu|meu|minha|ik|mijn|gebruiker)\b"
+)
+
+
 def _mine(plain: str) -> Intent | None:
     """As in "my coding conventions", "the user's preferences": a thing of a person, with what of it is meant."""
+    plain = plain.replace("time zone", "timezone")
     owner = MINE.search(plain)
     if owner is None or not _asks_to_know(plain[: owner.start()]):
         return None
@@ -351,6 +359,11 @@ def _is_head(word: str, before: list[str]) -> bool:
     return bool(ALSO_OWN.fullmatch(word)) and all(OF_WORK.fullmatch(each) for each in before)
 
 
+def speaks_of_the_user(text: str) -> bool:
+    """Whether a note that is not marked as one about the user may be one all the same."""
+    return _OF_THE_USER.search(folded(text)) is not None
+
+
 def _person(line: str) -> Intent | None:
     found = WHO_IS.match(line)
     name = _WORD.findall(found["name"]) if found else []
@@ -370,6 +383,23 @@ def _list(line: str) -> Intent | None:
         intent = replace(intent, tags=(tagged["tag"],))
         rest = f"{rest[: tagged.start()]} {rest[tagged.end() :]}"
     return _listed(intent, [word for raw in _WORD.findall(rest) for word in raw.split("'") if word])
+
+
+_DECIDED = re.compile(
+    r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
+    r"vereinbar|einigt|convenu|choisi|acord|elegi)"
+)
+_DECISIONS = re.compile(r"\b(?:decis|entscheidung|beschl[uo]ss(?!en)|beschlusse|beslissing)")
+
+
+def may_be_one(types: Sequence[str], question: str, text: str) -> bool:
+    """Whether a note of another type may be of one of these all the same: "what did we decide?" asks more openly.
+
+    As "we agreed on oak" is a decision, whatever its type.
+    """
+    if "decision" not in types:
+        return False
+    return _DECISIONS.search(folded(question)) is None or _DECIDED.search(folded(text)) is not None
 
 
 def _with_place(line: str) -> tuple[Intent, str]:
@@ -397,6 +427,7 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     sure = bool(types or intent.tags or due) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
     sure |= somewhere and (wanted or bool(there & HAPPENED))
+    sure |= bool(types) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
     over = not due and bool(there & OVER)

@@ -51,7 +51,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import against
 from holdfast.model.identifiers import identifiers_of
-from holdfast.model.intent import Intent
+from holdfast.model.intent import Intent, may_be_one, speaks_of_the_user
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.passages import NOTHING, Budget, Passage, most_of_each, passage
 from holdfast.model.ranking import (
@@ -259,9 +259,16 @@ def _search(view: IndexView, asking: Asking, wanted: Filter, most: int, passing:
 
 
 def _claimed(asking: Asking, hits: Sequence[Hit]) -> TimeWindow | None:
-    """The time that the answer is from: that of the question, or with the days around it, where a hit is."""
-    windows = (asking.window, outer(asking))
-    return next((each for each in windows if each and any(each.holds(hit.note.happened) for hit in hits)), None)
+    """The time that the answer is from: that of the question, or with the days around it, where a hit is.
+
+    Of strong hits one has to be; where the past is asked for it may be from before: it may have held then.
+    """
+    strong = [hit.note.happened for hit in hits if not hit.ranked.weak]
+    for each in filter(None, (asking.window, outer(asking))):
+        then = replace(each, after=None) if asking.question.past else each
+        if any(each.holds(hit.note.happened) for hit in hits) and (not strong or any(map(then.holds, strong))):
+            return each
+    return None
 
 
 def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing: Passing | None) -> Answer:
@@ -274,22 +281,24 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
         strong = {item.candidate.id: item for item in ranked if not item.weak}
         if asking.intent is None or not asking.intent.liking:
             found = {end: item for end, item in strong.items() if end not in set(ids)}
+            found = {end: item for end, item in found.items() if not _is_due_elsewhen(item, asking.wanted.now, lists)}
         everything = _in_order((*ids, *found), asking.intent, ranked)
-        if asking.intent is not None and asking.intent.single and not strong.keys().isdisjoint(everything):
-            beside = frozenset(everything) - strong.keys()
+        if asking.intent is not None and asking.intent.single:
+            strangers = {end for end, item in view.notes(found).items() if not speaks_of_the_user(item.note.content)}
+            found = {end: item for end, item in found.items() if end not in strangers}
+            everything = tuple(sorted(everything, key=lambda end: end in strangers))  # what somebody else has of it
+            answers = strong.keys() - strangers
+            beside = frozenset(everything) - answers if not answers.isdisjoint(everything) else frozenset(strangers)
     if lists.whole:
         ids = everything[listing.offset : listing.offset + limit]
         listing = replace(listing, total=len(everything))
     notes = view.notes(ids)
-    hits = [
-        Hit(
-            notes[end].note,
-            found.get(end) or _on_list(notes[end].note, is_beside=end in beside),
-            listed=end not in found,
-        )
-        for end in ids
-        if end in notes
-    ]
+    if lists.lacking:
+        others = (end for end, item in notes.items() if not may_be_one(lists.lacking, asking.query, item.note.content))
+        beside = frozenset(others)
+        listing = replace(listing, described=f"no {' or '.join(lists.lacking)}; {listing.described}")
+    listed_ones = {end: _on_list(notes[end].note, is_beside=end in beside) for end in ids if end in notes}
+    hits = [Hit(notes[end].note, found.get(end, item), listed=end not in found) for end, item in listed_ones.items()]
     kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
     asked = lists.window
     is_chronicle = asked is not None and asked.after is not None and asked.after < asking.wanted.now  # each did happen
@@ -298,6 +307,11 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     _, tensions = _around(view, kept, (), [hit.note.id for hit in kept], asking.wanted, 0)
     window = asked if asked and any(asked.holds(hit.note.happened) for hit in kept) else None
     return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
+
+
+def _is_due_elsewhen(item: Ranked, now: str, lists: Listed) -> bool:
+    happens = item.candidate.happened
+    return lists.window is not None and happens > now and not lists.window.holds(happens)
 
 
 def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:

@@ -379,7 +379,8 @@ class Listing:
 class Listed:
     """The notes to show, or with `whole` all there are. With `searched` what the words find belongs to them too.
 
-    `window` is the time that they are from, where the question speaks of one.
+    `window` is the time that they are from, where the question speaks of one; `lacking` are the types that were asked
+    for where none is from then, so that these are others.
     """
 
     ids: tuple[str, ...]
@@ -387,6 +388,7 @@ class Listed:
     whole: bool = False
     searched: bool = False
     window: TimeWindow | None = None
+    lacking: tuple[str, ...] = ()
 
 
 def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed | None:
@@ -456,7 +458,7 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
     scopes = _scopes(view, asking, intent)
     if scopes is None or (asking.time is not None and window is None and not _is_latest(asking)):
         return None
-    if intent.timely and window is None:
+    if intent.timely and window is None and not asking.wanted.types:
         return None
     wanted = replace(asking.wanted, tags=asking.wanted.tags or intent.tags)
     wished = intent.types or (HAPPENS if intent.over and window is not None else ())
@@ -467,7 +469,8 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
         for timed, when in _timed(until, asking, window):
             found = _in_scopes(view, timed, scopes, intent, limit, offset)
             if found is not None:
-                return replace(found, window=when)
+                lacking = () if types else intent.types
+                return replace(found, window=when, lacking=lacking if kinds else ())
     return None
 
 
@@ -499,7 +502,8 @@ def _list_in(view: IndexView, wanted: Filter, intent: Intent, limit: int, offset
         ids = _due(view, wanted)
         described = _described(len(ids), wanted, "soonest")
         return Listed(tuple(ids), Listing(len(ids), offset, described), whole=True, searched=True) if ids else None
-    coming = wanted.after is not None and wanted.after >= wanted.now
+    today = wanted.now[:10]
+    coming = wanted.after is not None and wanted.after >= today and (wanted.before or "~")[:10] > today
     found = _page(view, wanted, limit, offset, soonest=coming)
     return found if found.listing.total else None
 
