@@ -287,3 +287,34 @@ def test_an_order_stays_one_with_a_time_beside_it() -> None:
 )
 def test_what_asks_for_all_of_a_time_asks_memory(prompt: str, time: str) -> None:
     assert idle_at_a_time(prompt, prompt.replace(time, " ")) is None
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what does Ben do?",
+        "where is Dan?",
+        "what about Ella?",
+        "what did Ed do",
+        "who is that, Will?",
+        "what does May do?",
+    ],
+)
+def test_a_name_that_is_a_small_word_too_names_somebody_where_it_is_written_as_a_name(prompt: str) -> None:
+    assert idle(prompt) is None
+
+
+@pytest.mark.parametrize("prompt", ["Thanks Ben!", "what is ben", "Will you?", "ok. Will it?", "don't"])
+def test_a_small_word_that_is_not_written_so_or_is_no_question_names_nobody(prompt: str) -> None:
+    assert idle(prompt) == "empty"
+
+
+@pytest.mark.parametrize("prompt", ["why did that fail?", "Why did this fail again?", "did it crash?", "what broke?"])
+def test_what_points_back_at_something_and_asks_of_it_alone_asks_no_memory(prompt: str) -> None:
+    assert (idle(prompt) == "order") is (prompt != "what broke?")
+
+
+@pytest.mark.parametrize("number", ["030/555 0182", "0561 / 40 27 91", "(030) 555-0182"])
+def test_a_telephone_number_is_no_sum(number: str) -> None:
+    assert idle(number) is None
+    assert idle(f"what is {number}") is None

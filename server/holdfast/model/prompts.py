@@ -36,6 +36,7 @@ _NUMBER_OF_SOMETHING = re.compile(
     r"(?=.*(?<![\d.,])0\d|\d+/(?:19|20)\d\d\Z|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})"
     r"\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
 )
+_CALL = re.compile(r"(?=(?:\D*\d){7})\(?0\d+\)?(?:[ /.-]{1,3}\d+)+")  # a telephone number: "030/555 0182"
 _COMPOUND = re.compile(r"\b[a-z]{3,}-(?:up|in|out|off|down|over|back)s?\b")  # of small words made a noun: "stand-up"
 _OF_THE_CALENDAR = re.compile(
     r"\b(?:date|day|weekday|time|week|month|year|datum|tag|uhrzeit|jour|heure|dia|hora|fecha)\b"
@@ -126,7 +127,8 @@ _ALONE_SAID = """
 # Orders, and things that every project has: they name nothing in particular.
 _ORDERS = """
     fix fixes fixed repair run runs running rerun execute test tests testing unittest unittests fail fails failing
-    failed failure failures broken break breaks pass passes passing green red build builds rebuild compile compiles
+    failed failure failures crash crashes crashed crashing broken break breaks pass passes passing green red build
+    builds rebuild compile compiles
     write rewrite add adds remove delete drop rename move copy paste replace change changes changed update updates
     refactor refactoring clean cleanup tidy simplify shorten extract inline format lint reformat implement create
     make generate open close show list print explain describe summarise summarize translate review check verify look
@@ -282,6 +284,11 @@ _ASKS = _words(_MEMORY)
 _ASKS_UNSPACED = _pieces(_MEMORY_UNSPACED)
 _NAMES_NOTHING = (_words(_TALK) | STOP_WORDS | FRAME_WORDS) - _ASKS
 _ORDER_WORDS = _words(_ORDERS)
+_POINTS_BACK = frozenset("it that this these those".split())  # noqa: SIM905 - as above
+# Of these what people are called too, where it is written so, and not at the beginning of a sentence.
+_CALLED = re.compile(
+    r"[^\W\d_A-Z],? (?:Al|Ben|Bo|Dan|Del|Don|Ed|Ela|Ella|Esa|Fran|Han|May|Mel|Mia|Ola|Sana|Uma|Van|Will)\b(?! \d)"
+)
 _ALONE = _words(_ALONE_SAID)
 _SMALL_PIECES = _pieces(_TALK_UNSPACED)
 _ORDER_PIECES = _pieces(_ORDERS_UNSPACED)
@@ -330,7 +337,9 @@ def _asks_for_the_date(words: Sequence[str]) -> bool:
 
 def _names_nothing(prompt: str) -> Idle | None:
     plain = folded(prompt).replace("\u2019", "'")
-    if _COMPOUND.search(plain):
+    if _COMPOUND.search(plain) or (
+        _CALLED.search(prompt) and (_ASKING.search(prompt) or _is_question(prompt, folded_words(plain)))
+    ):
         return None
     text = _SUM.sub(_without_sum, plain)
     has_sum, orders = text != plain, 0
@@ -352,7 +361,8 @@ def _names_nothing(prompt: str) -> Idle | None:
         is_a_word = len(words) == 1 and words[0] not in _ALONE and not has_sum and not sayings
         return None if is_a_word else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders and not sayings
-    return None if is_search or _is_question(prompt, words) else "order"
+    points_back = len(telling) == 1 and not _POINTS_BACK.isdisjoint(words)  # "why did that fail?"
+    return None if is_search or (_is_question(prompt, words) and not points_back) else "order"
 
 
 def _asks_with(prompt: str, words: list[str]) -> bool:
@@ -396,7 +406,8 @@ def _without_sum(found: re.Match[str]) -> str:
     text, (start, end) = found.group(), found.span()
     before, after = found.string[start - 1 : start], found.string[end : end + 1]
     goes_on = (text[:1].isdigit() and _GOES_ON.match(before)) or (text[-1:].isdigit() and _GOES_ON.match(after))
-    return text if goes_on or _NUMBER_OF_SOMETHING.fullmatch(text.strip(" .,()")) else " "
+    is_number = _NUMBER_OF_SOMETHING.fullmatch(text.strip(" .,()")) or _CALL.fullmatch(text.strip())
+    return text if goes_on or is_number else " "
 
 
 def _is_letter(word: str) -> bool:
