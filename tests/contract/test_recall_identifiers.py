@@ -201,3 +201,35 @@ async def test_a_number_is_found_with_and_without_the_sign_of_its_thousands(
             await keep(memory, other)
         note = (await keep(memory, stored)).note
         assert await first(memory, asked) == (note.id, True)
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("Telefon 0561 / 40 27 91", ("0561402791", "0561-402791", "0561/402791", "+49 561 402791", "0561 40 27 91")),
+        ("hotline (030) 555-0182", ("030/555 0182", "030-5550182", "030/5550182", "0305550182")),
+        ("reachable at +49 170 5550142", ("0170/5550142", "0170 555 0142", "+49 (0)170 5550142", "+49170-5550142")),
+        ("teléfono 925 33 21 80", ("925-332-180", "925 332 180", "+34 925 332 180")),
+    ],
+)
+async def test_a_telephone_number_is_found_in_any_grouping(tmp_path: Path, stored: str, asked: tuple[str, ...]) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        for other in (*OTHERS, "Fax 0561 / 40 27 19", "Order 170-5550-999 of 2026"):
+            await keep(memory, other)
+        note = await kept(memory, f"Grandmother lives in Kassel, {stored}, ask for Silke.")
+        for number in asked:
+            assert await first(memory, number) == (note, True), number
+            assert await first(memory, f"whose number is {number}?") == (note, True), number
+
+
+async def test_a_short_hash_finds_the_long_one_and_a_long_one_the_short_where_only_one_is_meant(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        for other in ("Commit 77aa88bb99cc broke the crane.", "Commit 77aa88bd0000 mended it."):
+            await keep(memory, other)
+        long = await kept(memory, "The fix landed in commit 9f3c2ab7e41d, released in 4.2.0.")
+        short = await kept(memory, "The hotfix was deployed from commit 4be0c1d.")
+        for asked in ("9f3c2ab", "what was commit 9f3c2ab?"):
+            assert await first(memory, asked) == (long, True), asked
+        assert await first(memory, "4be0c1d7a9f2e83b5c6d") == (short, True)
+        assert (await ask(memory, "9f3c2ab")).notices == ('Read as: "9f3c2ab7e41d".',)
+        assert (await ask(memory, "77aa88b")).hits == ()

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from holdfast.model.identifiers import LEAST_JOINED, OWN, is_content
+from holdfast.model.identifiers import LEAST_JOINED, OWN, TELEPHONE, is_content
 from holdfast.model.words import folded_words, relatives
 
 MOST_WORDS: Final = 4  # of a question that are looked for
@@ -26,11 +27,15 @@ _NOTES_TO_A_SLIP: Final = 10_000  # in so many, one note more must have a word f
 _MOST_PARTS: Final = 6  # of an identifier that is written in one piece
 _MOST_PARTINGS: Final = 64  # ways to part it that are looked at
 _SECOND: Final = "aeiouyhlr"  # letters that mostly stand second
+_COUNTRIES: Final = (2, 1, 3)  # digits of a country's number
+_SHORTEST_HASH: Final = 7  # digits, as git shows them
+_HASH: Final = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{7,40}")
 _TABLES: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab('main', 'texts', 'row')",
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance')",
 )
 _STEMS: Final = "SELECT term, doc FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
+_BEGINNING_SO: Final = "SELECT term FROM temp.stems WHERE term >= ? AND term < ? LIMIT 2"
 _PLACES: Final = (
     "SELECT DISTINCT doc FROM temp.places WHERE term = ? AND col IN ('title', 'body', 'tags', 'subject') LIMIT ?"
 )
@@ -92,8 +97,14 @@ def _is_known(connection: sqlite3.Connection, word: str) -> bool:
 def _apart(connection: sqlite3.Connection, word: str) -> str:
     """The parts of an identifier as they stand in a note, with signs between; empty where none has it so.
 
-    A short number is parted at its thousands alone: "48,212".
+    A short number is parted at its thousands alone: "48,212". A telephone number may lack its country, or the first 0;
+    of what looks like a hash a note may have more, or only the beginning.
     """
+    if TELEPHONE.fullmatch(word):
+        numbers = dict.fromkeys(_ways_to_call(word))
+        return next((found for number in numbers if (found := _as_it_stands(connection, number))), "")
+    if _HASH.fullmatch(word) and (found := _longer_or_shorter(connection, word)):
+        return found
     if word.isdecimal() and len(word) < LEAST_JOINED:
         thousands = word[:-3], word[-3:]
         return "-".join(thousands) if _is_there(connection, " ".join(thousands)) else ""
@@ -103,6 +114,28 @@ def _apart(connection: sqlite3.Connection, word: str) -> str:
         if _is_there(connection, " ".join(parts)):
             return "-".join(parts)
     return ""
+
+
+def _as_it_stands(connection: sqlite3.Connection, number: str) -> str:
+    return number if _is_there(connection, number) else _apart(connection, number)
+
+
+def _ways_to_call(written: str) -> Iterator[str]:
+    """The digits of a telephone number, with and without what one dials from elsewhere."""
+    digits = "".join(filter(str.isdecimal, written.replace("(0)", "")))
+    local = [digits[end:] for end in _COUNTRIES] if written.startswith("+") else [digits.removeprefix("0")]
+    yield from (digits, *(f"0{number}" for number in local), *local)
+
+
+def _longer_or_shorter(connection: sqlite3.Connection, word: str) -> str:
+    """The only word of any note that begins with these, or the longest beginning of them that a note has."""
+    for table in _TABLES:
+        connection.execute(table)
+    longer = connection.execute(_BEGINNING_SO, (word, f"{word}g")).fetchall()
+    if longer:
+        return str(longer[0][0]) if len(longer) == 1 else ""
+    ends = range(len(word) - 1, _SHORTEST_HASH - 1, -1)
+    return next((word[:end] for end in ends if _is_there(connection, word[:end])), "")
 
 
 def _partings(connection: sqlite3.Connection, word: str) -> Iterator[tuple[str, ...]]:

@@ -148,6 +148,9 @@ _QUOTED = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
 _CAPITAL = re.compile(r"\b\w*[A-Z]\w*")
 _SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
 _JOINED = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
+# Digits in groups, of which the first is an area's or a country's: "0561/402791", "+49 (0)30 555-0182".
+TELEPHONE = re.compile(r"(?<![\w.,/-])\+?\(?\d{1,5}\)?(?:[ /.-]{1,3}\(?\d{1,8}\)?){1,6}(?![\w/-])")
+_LEAST_OF_A_CALL = 7  # digits
 LEAST_JOINED = 6  # digits; fewer may be any number, and have no sign but that of their thousands
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
@@ -250,13 +253,23 @@ def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
 
 
 def may_be_joined(query: str) -> list[str]:
-    """The identifiers that are written in one piece, with digits: a note may have them with signs or spaces between."""
+    """The identifiers that a note may have with other signs or spaces in them.
+
+    They are written in one piece and have digits; or they are telephone numbers, as they stand in the question.
+    """
     units = (unit for unit in units_of(query) if unit.kind == "identifier" and _JOINED.fullmatch(unit.label))
-    return [unit.label for unit in units]
+    calls = (found.group() for found in TELEPHONE.finditer(query))
+    return [*(unit.label for unit in units), *(each for each in calls if _digits(each) >= _LEAST_OF_A_CALL)]
+
+
+def _digits(text: str) -> int:
+    return sum(sign.isdecimal() for sign in text)
 
 
 def corrected(text: str, slips: Mapping[str, str]) -> str:
     """A question with these words in the place of others, whatever case those are in."""
+    for number in filter(TELEPHONE.fullmatch, slips):
+        text = text.replace(number, slips[number])
     return re.sub(r"\w+", lambda word: slips.get(folded(word.group()), word.group()), text) if slips else text
 
 
