@@ -72,6 +72,13 @@ def test_of_notes_that_stand_alone_meaning_tells_more_than_of_turns_of_a_talk_or
     assert best.candidate.id == first
 
 
+def test_a_note_that_has_no_vector_yet_is_not_behind_what_shares_less_of_the_question() -> None:
+    edited = candidate(coverage=0.7, z=None)._replace(id="edited")
+    others = [candidate(coverage=0.35, z=3.0)._replace(id="near"), candidate(coverage=0.0, z=3.2)._replace(id="far")]
+    best, *_ = rank(Found((*others, edited)), Question("Who looks after the crane?"))
+    assert best.candidate.id == "edited"
+
+
 @pytest.mark.parametrize(
     ("query", "text"),
     [
@@ -337,6 +344,9 @@ def test_what_lacks_the_attribute_that_is_asked_for_is_doubtful(
         ("what did Rolf get for Edda's birthday?", "Rolf bought a shawl for Edda."),
         ("when may the kiln be lit?", "The kiln may only be lit once the sweep has been there."),
         ("what is Edda's phone number?", "Edda's office number is 0351 4481, her account number 4821-7733-09."),
+        ("wie hoch ist die Miete für das Büro?", "Die Miete für das Büro beträgt 1240 Euro im Monat."),
+        ("wie hoch ist der Rabatt?", "Der Rabatt beträgt 12 Prozent."),
+        ("wie hoch ist das Regal?", "Das Regal ist 180 cm hoch."),
         ("which flight number has Edda?", "Edda takes flight LH 441, booking number 77812."),
         ("wie lautet unsere Kundennummer?", "Kundennummer 88123, Rechnungsnummer 2024-7."),
         ("what is the invoice number of the warper?", "The invoice ID of the warper is 55-1022."),

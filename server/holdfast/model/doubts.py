@@ -207,7 +207,7 @@ colour, SURELY, words
 ? \bquelles? couleurs?\b|\bque color
 = \b(?:{colour})\b|#[0-9a-f]{3,8}\b|\w+ish\b|\bral \d
 measure, LIKELY, words
-? \bhow (?:tall|high|thick|wide|deep|broad)\b|\bwie (?:hoch|dick|breit|tief) (?:ist|sind|war|liegt)\b
+? \bhow (?:tall|high|thick|wide|deep|broad)\b|\bwie (?:dick|breit|tief) (?:ist|sind|war|liegt)\b
 ? \bwhat(?:'s| is)? (?:the )?(?:\w+ )?(?:length|width|height|depth|thickness|diameter)\b
 = \d\s?(?:{length}|['"\u2033\u2032])(?![^\W\d_])|\d ?(?:x|by|mal|sur|por|\u00d7) ?\d|\b(?:{count}) (?:{length})\b|\d ?%
 = \d[.,]\d\d\b|\b(?:levels?|times (?:as|the)|limit|maximum|minimum|max|min)\b

@@ -131,6 +131,7 @@ _FEW, _ENOUGH = 0.1, 0.5  # share of the notes; of what is asked about
 _SURELY_ALL = 0.75  # of it, where a word is only seldom: of less than that two of three are there by the way
 _DOUBTFUL, _STEEP = 0.39, 3  # the floor just below _ENOUGH, and how fast it falls
 _EXTRAORDINARY, _UNREAD = 0.8, 0.6  # what a word weighs more that is no ordinary one; the share of unknown ones
+_Z_OF_ALL_WORDS = 7.0  # of a note with all words of a question, where it is the one that answers
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
 _RELEVANT_WORDS, _ALL_WORDS, _GUESSED = 0.3, 2 / 3, 0.5  # coverages; what a meaning counts that was hardly read
 _BY_MEANING, _DOUBT = 0.67, 0.5  # the most of a note that shares no word; of what may be beside the point: below WEAK
@@ -458,10 +459,11 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     floor, rare = _rarity(candidate, asked.telling)
     guessed = asked.foreign and asked.content and asked.content.isdisjoint(candidate.matched + candidate.held)
     read = _GUESSED if guessed else 1.0
+    z = _guessed_z(candidate) if candidate.z is None and not asked.by_words else candidate.z or 0.0
     beside = weights.session if candidate.session or asked.names else weights.alone * read
     terms = Terms(
         words=candidate.coverage**weights.words,
-        meaning=weights.z * (candidate.z or 0.0) * read,
+        meaning=weights.z * z * read,
         session=beside * (candidate.session_z or 0.0),
         subject=weights.subject * subject,
         rare=weights.rare * rare,
@@ -487,6 +489,11 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     also = _also(subject=subject, affinity=affinity)
     doubt = asked.nobody and f"{asked.nobody} is named nowhere"
     return Ranked(candidate, sum(terms), worth, also, asked.unknown, terms, left, doubt, asked.by_words)
+
+
+def _guessed_z(candidate: RankCandidate) -> float:
+    """The deviations of a note that has no vector yet, beside others that have one: as many as its words let expect."""
+    return _Z_OF_ALL_WORDS * candidate.coverage
 
 
 def _left(candidate: RankCandidate, asked: _Asked) -> float:
