@@ -34,6 +34,7 @@ from holdfast.model.statement import (
     sentences,
     statement,
     stem,
+    unpointed,
 )
 from holdfast.model.words import STOP_WORDS, folded
 
@@ -439,7 +440,7 @@ def parts_that_differ(one: str, other: str) -> tuple[str, str] | None:
     """
     mine, its = max(
         ((mine, its) for mine in _parts(one) for its in _parts(other)),
-        key=lambda pair: len({word.stem for word in pair[0].said.words} & {word.stem for word in pair[1].said.words}),
+        key=lambda pair: _in_common(*pair),
         default=(_Part("", statement("")), _Part("", statement(""))),
     )
     here, there = _tokens(mine.text), _tokens(its.text)
@@ -450,6 +451,12 @@ def parts_that_differ(one: str, other: str) -> tuple[str, str] | None:
     right = [there[a:b] for kind, _, _, a, b in blocks if kind != "equal"]
     parts = _shown(left, there), _shown(right, here)
     return parts if any(parts) else None
+
+
+def _in_common(mine: _Part, its: _Part) -> tuple[bool, int]:
+    """How much two parts are about the same: first whether each has a value where they share a word, then the words."""
+    shared = len({word.stem for word in mine.said.words} & {word.stem for word in its.said.words})
+    return shared > 0 and bool(mine.said.values) and bool(its.said.values), shared
 
 
 def say_the_same(one: str, other: str) -> bool:
@@ -516,7 +523,7 @@ def _parts(text: str) -> list[_Part]:
 
 
 def _split(text: str) -> list[str]:
-    return [part for part in _PARTS.split(text[:LONGEST]) if part.strip()]
+    return [part for part in _PARTS.split(unpointed(text[:LONGEST])) if part.strip()]
 
 
 def _part(text: str) -> _Part:

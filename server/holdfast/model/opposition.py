@@ -26,7 +26,7 @@ from itertools import pairwise
 from typing import Literal
 
 from holdfast.model.note import Note
-from holdfast.model.statement import DAYS
+from holdfast.model.statement import DAYS, unpointed
 from holdfast.model.words import STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
@@ -299,7 +299,7 @@ def _matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, i
 @lru_cache(1024)
 def _read(title: str, content: str) -> Reading:
     """A note's sentences, and what its title and they tell together."""
-    parts = [part.strip() for part in _ENDS.split(content) if part.strip()][:MOST_SENTENCES]
+    parts = [part.strip() for part in _ENDS.split(unpointed(content)) if part.strip()][:MOST_SENTENCES]
     sentences = tuple(map(_sentence, parts or [title]))
     return Reading(
         sentences,

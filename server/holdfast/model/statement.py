@@ -307,7 +307,12 @@ def sentences(content: str) -> list[str]:
 def _plain(content: str) -> str:
     """Without heading marks, emphasis and list marks."""
     plain = re.sub(r"[`*_#>\[\]()\"\u201c\u201d\u201e]+", " ", re.sub(r"(?m)^\s*(?:[-*+>#]+\s+)+", "", content))
-    return _POINT_OF_A_WORD.sub(r"\1", plain)
+    return unpointed(plain)
+
+
+def unpointed(text: str) -> str:
+    """The text without points that end no sentence, as in "Dr. Wendt"."""
+    return _POINT_OF_A_WORD.sub(r"\1", text)
 
 
 def _is_negated(words: list[str]) -> bool:
