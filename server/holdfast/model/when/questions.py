@@ -212,6 +212,7 @@ _DURATION = re.compile(
     r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$"
 )
 _NO_TIME = re.compile(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks after the warehouse?"
+_A_NAME = re.compile(r"\b(?:which|the|an?|our|my|your|new|old) \Z")  # "the till system"
 _CLAUSE = re.compile(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
 _HABIT = re.compile(r"\w+ing\b|\W*\d")
 _TURNING_POINT = re.compile(rf"\b(?:{say.TURNING_POINTS})\b")
@@ -232,7 +233,8 @@ def _event(text: str, line: str) -> _Event | None:
             continue
         if not named and (relation == "since" or _HABIT.match(name)):
             continue
-        if match["word"] == "after" and _NO_TIME.search(text[: match.start()]):
+        before = text[: match.start()]
+        if _A_NAME.search(before) or (match["word"] == "after" and _NO_TIME.search(before)):
             continue
         end = match.end() + len(name)
         rest = text[: match.start()] + text[end:]
