@@ -588,3 +588,30 @@ async def test_the_same_verdicts_through_two_servers_at_once_are_applied_once(er
         assert [sorted(pair) for pair in zip(*answers, strict=True)] == [["applied", "skipped"]] * 4
         kept = list((kept_in(home) / "memories").rglob("*.md"))
         assert len(kept) == len(notes) + 1  # Self and the new one, less the merged
+
+
+async def test_a_plan_that_was_moved_forward_replaces_the_one_before_as_it_was_said(agent: Agent) -> None:
+    [later_day] = await keep(agent, "The kitchen is delivered on 14 December.", event_time="2026-12-14")
+    agent.clock.forward(days=30)
+    [sooner_day] = await keep(agent, "The kitchen is delivered on 8 December, a week earlier.", event_time="2026-12-08")
+    batch = await work(agent, kinds=["conflicts"])
+    assert batch["conflicts"][0]["node_a"]["id"] == sooner_day, "the newer word for it stands first"
+    [done] = await judge(agent, edges=[edge(sooner_day, later_day, "evolved_from")])
+    assert done["status"] == "applied"
+    assert (await agent.node(later_day))["superseded_by"] == sooner_day
+
+
+async def test_what_two_notes_become_holds_since_the_later_of_them(agent: Agent) -> None:
+    [march] = await keep(agent, "Payroll is run by DATEV.", event_time="2026-03-01")
+    await keep(agent, "Payroll is run by Personio.", event_time="2026-07-01")
+    [october] = await keep(agent, "We went back to DATEV: payroll is run by DATEV.", event_time="2026-10-01")
+    said = "Payroll is run by DATEV again, as before July."
+    await judge(agent, merges=[{"keep_id": march, "discard_id": october, "merged_content": said}])
+    note = await agent.node(march)
+    assert (note["event_time"], note["title"]) == ("2026-10-01T00:00:00Z", said)
+    assert (await agent.recall("who runs payroll?")).found[0] == march
+    others = await keep(agent, "The runner has 8 GB.", "The runner has Docker 24.", event_time="2026-03-01")
+    verdict = {"node_ids": others, "title": "Runner", "content": "The runner has 8 GB and Docker 24."}
+    await judge(agent, consolidations=[verdict])
+    whole = next(each["id"] for each in (await agent.recall("runner Docker"))["results"] if each["title"] == "Runner")
+    assert (await agent.node(whole))["event_time"] == "2026-03-01T00:00:00Z", "it says nothing newer than they do"

@@ -18,7 +18,7 @@ from functools import lru_cache
 from operator import mul
 from typing import Literal, get_args
 
-from holdfast.model.note import Note
+from holdfast.model.note import Note, in_time
 from holdfast.model.opposition import Comparison, compared
 from holdfast.model.tokens import most_tokens
 from holdfast.model.words import query_terms
@@ -272,9 +272,9 @@ def _is_both(seed: Text, item: Near, tier: str) -> bool:
 
 
 def _in_order(one: Text, other: Text) -> tuple[Text, Text]:
-    """The pair, what happened later first."""
-    later, earlier = sorted((one, other), key=lambda text: (text.note.happened, text.note.id), reverse=True)
-    return later, earlier
+    """The pair, the newer one first."""
+    older, _ = in_time(one.note, other.note)
+    return (other, one) if older is one.note else (one, other)
 
 
 def _title_likeness(one: str, other: str, least: float) -> float:

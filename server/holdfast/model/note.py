@@ -416,10 +416,20 @@ def in_time(one: Note, other: Note) -> tuple[Note, Note]:
     What is yet to happen is told of before: a date that was moved forward is the newer word for all that.
     """
     first, second = (one, other) if _when(one) <= _when(other) else (other, one)
-    planned = first.happened > first.created or second.happened > second.created
-    if planned and first.created > second.created and not are_near(first.created, second.created):
+    if _is_planned(first, second) and first.created > second.created:
         return second, first
     return first, second
+
+
+def surely_later(one: Note, other: Note) -> bool:
+    """Whether the first of two notes is the newer one whatever is said: not of plans that were told in one go."""
+    if _is_planned(one, other) and are_near(one.created, other.created):
+        return False
+    return one.happened != other.happened and in_time(one, other) == (other, one)
+
+
+def _is_planned(one: Note, other: Note) -> bool:
+    return one.happened > one.created or other.happened > other.created
 
 
 def _when(note: Note) -> tuple[str, str, str]:

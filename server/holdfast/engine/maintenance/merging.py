@@ -25,7 +25,7 @@ from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.lifecycle import read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.records import judgement
 from holdfast.model.words import counted
@@ -62,7 +62,9 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
         return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
     if work.dry_run:
         return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.")
-    return await _merge(work, keep, discard, title or keep.note.title, content or keep.note.content)
+    follows = content is not None and keep.note.title == title_of(keep.note.content)
+    title = title or (title_of(content or "") if follows else keep.note.title)
+    return await _merge(work, keep, discard, title, content or keep.note.content)
 
 
 async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str, content: str) -> Outcome:
@@ -97,7 +99,7 @@ def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
     belief = _with_evidence(keep, discard)
     return replace(
         belief,
-        **filled(keep, discard),
+        **filled(keep, discard) | _time_of_both(keep, discard),
         space=GLOBAL_SPACE if discard.space == GLOBAL_SPACE else keep.space,
         tier=min(keep.tier, discard.tier, key=TIERS.index),
         tags=tuple(dict.fromkeys((*keep.tags, *discard.tags))),
@@ -105,6 +107,14 @@ def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
         merged=tuple(dict.fromkeys((*keep.merged, discard.id, *discard.merged))),
         connections=_edges(keep, discard, names),
     )
+
+
+def _time_of_both(keep: Note, discard: Note) -> dict[str, str | None]:
+    """Since when the merged note holds: since the later of the two. What happened at a time that is given did then."""
+    later = max(keep, discard, key=lambda note: note.happened)
+    if keep.type == "event" and (keep.event_time or discard.event_time):
+        return {}
+    return {"event_time": later.event_time or (None if later is keep else later.created)}
 
 
 def _edges(keep: Note, discard: Note, names: Mapping[str, str]) -> tuple[Link, ...]:
@@ -207,6 +217,7 @@ def _successor(work: Work, verdict: ConsolidationVerdict, originals: Sequence[No
         source=work.caller.source,
         connections=tuple(Link(note.id, "derived_from", 1.0, MADE_OF, now) for note in originals),
         about_self=any(note.about_self for note in originals),
+        event_time=max(note.happened for note in originals),
     )
 
 

@@ -20,7 +20,7 @@ from holdfast.index.maintenance import JudgedRow
 from holdfast.index.rows import IndexedNote, LinkRow, digest
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import SYMMETRIC, weight_of
-from holdfast.model.note import SELF_ID, Link, Note
+from holdfast.model.note import SELF_ID, Link, Note, surely_later
 from holdfast.model.records import PROPOSALS, JournalRecord, Judged, Maintained, is_page, judgement, page_key
 from holdfast.model.versions import AUTO_REASONS
 from holdfast.store.stored import Change, Page, PageChange, Stored
@@ -269,7 +269,7 @@ async def _evolve(
     work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, reason: str, entry: Judged
 ) -> Outcome:
     """Retire the older note of the two, with an edge from the newer; what happened later is the newer."""
-    newer, older = (other, one) if one.note.happened < other.note.happened else (one, other)
+    newer, older = (other, one) if surely_later(other.note, one.note) else (one, other)
     if SELF_ID in (newer.note.id, older.note.id):
         raise VerdictRefusedError(
             "rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one."
