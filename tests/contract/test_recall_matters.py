@@ -491,3 +491,15 @@ async def test_a_neighbour_that_was_retired_says_so(agent: Agent) -> None:
     await agent.outdate(beside)
     answer = await agent.recall("what does the crane hang on?", include_outdated=True)
     assert [item["outdated"] for item in answer["related"] if item["id"] == beside] == [True]
+
+
+async def test_what_is_told_again_after_it_had_changed_says_what_was_told_since(agent: Agent) -> None:
+    old = str((await agent.remember("The release day is Tuesday.", event_time=OLD))["id"])
+    new = str((await agent.remember("The release day is Thursday.", event_time=NEW))["id"])
+    again = await agent.remember("The release day is Tuesday.")
+    assert again["id"] == old
+    assert any(new in notice and f'supersedes=["{new}"]' in notice for notice in again["notices"])
+    await agent.remember("The release day is Tuesday.", supersedes=[new])
+    assert (await agent.recall("which day is the release day?")).found == [old]
+    quiet = await agent.remember("The release day is Tuesday.")
+    assert not any("says something else" in notice for notice in quiet["notices"])

@@ -22,7 +22,7 @@ from holdfast.errors import (
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import MadeVectors, NoteRow, Update
 from holdfast.index.rows import FileRow, IndexedNote
-from holdfast.model.note import end_of, id_range, is_note_id, read_instant, space_name, title_of
+from holdfast.model.note import SELF_ID, Note, end_of, id_range, is_note_id, read_instant, space_name, title_of
 from holdfast.model.omi import marks_of
 from holdfast.model.records import JournalRecord
 from holdfast.store.stored import Change, Committed, PageChange, Stored
@@ -32,6 +32,8 @@ LARGEST_QUERY = 64 * 1024
 LONGEST_LINE = 500
 MOST_TAGS, LONGEST_TAG = 32, 64
 MOST_IDS = 50
+SELF_TITLE = "Self"
+SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
 
 @dataclass(slots=True)
@@ -287,3 +289,17 @@ def _made(done: Committed, vectors: Mapping[str, Encoded]) -> list[MadeVectors]:
         for row, encoded in pairs
         if encoded is not None and encoded.made_with is not None and encoded.chunks
     ]
+
+
+async def is_selfless(ports: Ports) -> bool:
+    """Whether there is no Self note, not even one whose file cannot be read just now."""
+    return not await ports.index.notes([SELF_ID]) and not await ports.index.files_of([SELF_ID])
+
+
+def self_change(now: str) -> Change:
+    """The Self note as it begins."""
+    note = Note(
+        id=SELF_ID, content=SELF_TEXT, title=SELF_TITLE, created=now, updated=now, type="person", tier="core",
+        source="holdfast", about_self=True,
+    )  # fmt: skip
+    return Change(None, note)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.engine.agent.remember import THREAD_WEIGHT, is_selfless, self_change
+from holdfast.engine.agent.remember import THREAD_WEIGHT
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     LONGEST_LINE,
@@ -21,7 +21,9 @@ from holdfast.engine.commit import (
     TextGate,
     check_known,
     commit,
+    is_selfless,
     load_current,
+    self_change,
 )
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, SecretRefusedError

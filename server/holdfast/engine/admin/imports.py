@@ -27,8 +27,8 @@ from holdfast.engine.admin.gate import (
     using_token,
     write_outcome,
 )
-from holdfast.engine.agent.remember import ATTEMPTS, is_selfless, same_guard, self_change
-from holdfast.engine.commit import MOST_TAGS, check_known, commit, load_current, space
+from holdfast.engine.agent.remember import ATTEMPTS, same_guard
+from holdfast.engine.commit import MOST_TAGS, check_known, commit, is_selfless, load_current, self_change, space
 from holdfast.engine.ports import Attending, Caller, Ports, Transfers, ports_now
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
 from holdfast.importers.files import Source

@@ -15,7 +15,7 @@ from itertools import combinations
 
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
-from holdfast.model.claims import says_more
+from holdfast.model.claims import say_the_same, says_more
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
@@ -577,3 +577,14 @@ def bare(note: Note) -> RankCandidate:
         z=None,
         session_z=None,
     )
+
+
+def newer_versions(view: IndexView, note: Note, now: str) -> list[Note]:
+    """Current notes that this one would stand behind: newer versions of the same fact, which say something else."""
+    links = view.links([note.id])
+    notes = view.notes({note.id, *(end for link in links for end in (link.source, link.target))})
+    read = read_pairs(links, notes)
+    likely = {end: read.get(frozenset((note.id, end)), one_fact(note, item.note, None)) for end, item in notes.items()}
+    newer = (notes[end].note for end, each in likely.items() if each >= FOLDED and end != note.id)
+    later = (each for each in newer if each.is_current(now) and in_time(note, each)[1] is each)
+    return [each for each in later if not say_the_same(note.content, each.content)]

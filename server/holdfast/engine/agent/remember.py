@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from holdfast.engine.agent.matters import one_fact
+from holdfast.engine.agent.matters import newer_versions, one_fact
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     MOST_TAGS,
+    SELF_TEXT,
+    SELF_TITLE,
     TextGate,
     check_count,
     check_known,
     commit,
+    is_selfless,
     load_current,
     resolve,
     resolve_all,
+    self_change,
     when,
 )
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
@@ -39,6 +43,7 @@ from holdfast.model.note import (
     in_time,
     joined,
     may_be_versions,
+    said_at,
     title_of,
 )
 from holdfast.model.omi import MemoryStoredEvent, memory_type
@@ -57,8 +62,6 @@ MOST_VERSIONS = 2  # of one fact, that are named
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
 MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
-_SELF_TITLE = "Self"
-_SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +291,7 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     vectors = {note.id: encoded}
     if selfless:
         keys.add(SELF_ID)
-        vectors[SELF_ID] = await encode_note(ports, _SELF_TITLE, _SELF_TEXT)
+        vectors[SELF_ID] = await encode_note(ports, SELF_TITLE, SELF_TEXT)
     async with ports.store.hold(keys) as made:
         await check_known(ports, made)
         place = await ports.index.place(note, ports.now)
@@ -327,9 +330,21 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
         if changes:
             change = (await commit(ports, caller, "remember", changes, detail=_detail(caller, wanted))).change_id
     core = await core_notices(ports, note.id) if "tier core" in join.added else []
+    since = await _said_since(ports, note, {item.note.id for item in old})
     itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
-    notices = (*wanted.notices, *_joined(join), *itself, *_already(old), *core)
+    notices = (*wanted.notices, *_joined(join), *since, *itself, *_already(old), *core)
     return await _duplicate(ports, note, change, notices)
+
+
+async def _said_since(ports: Ports, note: Note, replaced: Collection[str]) -> list[str]:
+    """What is to be done where a note is told again that a newer one speaks against."""
+    newer = await ports.index.read(lambda view: newer_versions(view, note, ports.now))
+    return [
+        f'{each.id} "{each.title}" says something else since {said_at(each)[:10]}. Where this holds again: '
+        f'the same call with supersedes=["{each.id}"].'
+        for each in newer
+        if each.id not in replaced
+    ]
 
 
 def _joined(join: Joined) -> list[str]:
@@ -494,20 +509,6 @@ def _superseded(old: OnDisk, note: Note, now: str) -> Change:
         updated=max(now, old.note.created),  # the clock may have gone back
     )
     return Change(old, closed)
-
-
-async def is_selfless(ports: Ports) -> bool:
-    """Whether there is no Self note, not even one whose file cannot be read just now."""
-    return not await ports.index.notes([SELF_ID]) and not await ports.index.files_of([SELF_ID])
-
-
-def self_change(now: str) -> Change:
-    """The Self note as it begins."""
-    note = Note(
-        id=SELF_ID, content=_SELF_TEXT, title=_SELF_TITLE, created=now, updated=now, type="person", tier="core",
-        source="holdfast", about_self=True,
-    )  # fmt: skip
-    return Change(None, note)
 
 
 async def _linked(ports: Ports, note: Note) -> tuple[Linked, ...]:
