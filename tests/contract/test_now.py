@@ -30,7 +30,7 @@ NOTICES = "notices"
 
 
 async def read(agent: Agent) -> dict[str, Any]:
-    return dict((await agent.call("now_read")).structured)
+    return dict(await agent.omi("now_read"))
 
 
 async def update(agent: Agent, **fields: Any) -> list[str]:
@@ -121,6 +121,22 @@ async def test_a_file_edited_by_hand_is_read_anew_and_what_is_not_ours_stays(age
     assert found["recent_completions"] == ["one", "two", "three"]
     assert found["key_files"] == ["f.py"]
     assert path.read_text("utf-8").endswith(mine.rstrip("\n") + "\n- [x] three\n\n## Key Files\n- `f.py`\n\n")
+
+
+@pytest.mark.files("a person writes into the page's file")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Waiting for Legal before Kafka can be upgraded. Until then: write the runbook.\n",
+        "# NOW\n\n## Current Task\nUpgrade Kafka\n\n## Blockers\n- Legal has not signed.\n",
+    ],
+)
+async def test_what_a_person_has_written_beside_the_fields_is_pointed_to(agent: Agent, text: str) -> None:
+    await agent.omi("now_update", current_task="Upgrade Kafka")
+    assert (await agent.omi_told("now_read"))[1] == []
+    (agent.files / "now" / "harbour.md").write_text(text, "utf-8")
+    (notice,) = (await agent.omi_told("now_read"))[1]
+    assert notice.startswith("The NOW page says more than these fields")
 
 
 async def test_what_is_replaced_is_kept_in_the_history(agent: Agent) -> None:

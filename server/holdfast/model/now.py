@@ -104,6 +104,11 @@ class NowFile:
         """Whether nobody has written anything into it yet: no field, or what OMI's own files begin with."""
         return self.now in TEMPLATES
 
+    @property
+    def says_more(self) -> bool:
+        """Whether somebody has written what is in none of the fields."""
+        return any(not part.field and re.search(r"\w", part.body) for part in self.parts)
+
     def is_over(self, most_tokens: int) -> bool:
         """Whether it is longer than so many tokens, of four characters each."""
         return len(self.text) > most_tokens * CHARACTERS_PER_TOKEN

@@ -122,6 +122,9 @@ NOTHING = {
 }
 
 
+MORE_NOTED = "The NOW page says more than these fields, in the user's own words: read memory://now."
+
+
 def add_checkpoint_tools(server: FastMCP, served: ServedMemory) -> None:
     """Put the NOW file's tools on a server."""
     _add_now_read(server, served)
@@ -152,7 +155,9 @@ def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple[str, ...]]:
-    return await now.now_read(ports, caller), (ports.reading_notice,) if ports.reading_notice else ()
+    found = await now.now_read(ports, caller)
+    more = MORE_NOTED if await now.now_says_more(ports, caller) else ""
+    return found, tuple(filter(None, (more, ports.reading_notice)))
 
 
 def _add_now_update(server: FastMCP, served: ServedMemory) -> None:

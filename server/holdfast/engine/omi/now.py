@@ -174,6 +174,13 @@ async def now_read(ports: Ports, caller: Caller) -> Context | None:
     return None if file.is_blank else Context(file.now, file.written or moment(page.modified))
 
 
+async def now_says_more(ports: Ports, caller: Caller) -> bool:
+    """Whether a person has written into the NOW file what no field has."""
+    path = now_page(caller.space)
+    page = (await ports.store.pages([path])).get(path)
+    return page is not None and read_now(_text(page)).says_more
+
+
 async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpdated:
     """Change the NOW file, the day's log and make a state capsule, all in one change.
 
