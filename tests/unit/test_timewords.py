@@ -324,6 +324,8 @@ def test_the_commonest_of_german_french_and_spanish_are_read(query: str, window:
         *("before you commit", "since it is slow", "before deploying", "before I push", "before each deploy"),
         *("5 minutes after boot", "how many days after capture", "at first glance", "which key is used to sign"),
         *("who looks after the warehouse?", "the owner looked after Tom", "who takes after Anna?"),
+        *("how many visits are there in a week?", "what did we get done in two weeks?", "how long is it in 3 weeks"),
+        *("rerun settlement for a few past days", "limit of exams in one week", "the exercises of week 2"),
         *("which till system do we use?", "how does the till software handle refunds", "who has the before photo?"),
         *("how does June like her coffee", "April said hello", "may this go out today?"),
     ],

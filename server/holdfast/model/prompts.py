@@ -285,6 +285,7 @@ _ASKS_UNSPACED = _pieces(_MEMORY_UNSPACED)
 _NAMES_NOTHING = (_words(_TALK) | STOP_WORDS | FRAME_WORDS) - _ASKS
 _ORDER_WORDS = _words(_ORDERS)
 _POINTS_BACK = frozenset("it that this these those".split())  # noqa: SIM905 - as above
+_FAILS = frozenset("fail fails failing failed crash crashes crashing crashed break breaks broken".split())  # noqa: SIM905
 # Of these what people are called too, where it is written so, and not at the beginning of a sentence.
 _CALLED = re.compile(
     r"[^\W\d_A-Z],? (?:Al|Ben|Bo|Dan|Del|Don|Ed|Ela|Ella|Esa|Fran|Han|May|Mel|Mia|Ola|Sana|Uma|Van|Will)\b(?! \d)"
@@ -361,7 +362,7 @@ def _names_nothing(prompt: str) -> Idle | None:
         is_a_word = len(words) == 1 and words[0] not in _ALONE and not has_sum and not sayings
         return None if is_a_word else "empty"
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders and not sayings
-    points_back = len(telling) == 1 and not _POINTS_BACK.isdisjoint(words)  # "why did that fail?"
+    points_back = _FAILS.issuperset(telling) and not _POINTS_BACK.isdisjoint(words)  # "why did that fail?"
     return None if is_search or (_is_question(prompt, words) and not points_back) else "order"
 
 

@@ -92,7 +92,7 @@ OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
     events news new update updates change changed changes decide decided decision decisions learn learned learnt
     lesson lessons note noted notes memory memories remember remembered store stored save saved record recorded write
     wrote written say said tell told talk talked discuss discussed discussion work worked working done made make
-    happens progress status summary summarise summarize list show give find recall know known like stand
+    progress status summary summarise summarize list show give find recall know known like stand
     passiert gemacht geschehen entschieden besprochen neues passé fait décidé pasó hicimos decidimos
     wurde haben wir ist was hat qué que nous avons ce qui est il on""".split()  # noqa: SIM905
 )

@@ -63,6 +63,7 @@ _LASTS_OR_NEXTS = (
     r"(?:last|past|previous|letzten|vergangenen|dernières?|derniers|últim[oa]s|"
     r"(?P<next>next|coming|nächsten|kommenden|prochaine?s|próxim[oa]s))"
 )
+_LASTS_OR_NEXTS_BEHIND = r"(?:dernières?|derniers|últim[oa]s|(?P<next>prochaine?s|próxim[oa]s))"  # "les deux dernières"
 _QUALIFIER = rf"(?:(?P<last>{say.LAST})|(?P<this>{say.THIS})|(?P<next>{say.NEXT}))"
 
 
@@ -230,12 +231,16 @@ def distance(unit: str, least: int, most: int, day: date) -> Span:
     return spans.widened(Span(spans.back(stride, day, most // scale), spans.back(stride, day, least // scale)), slack)
 
 
+_HOW_LONG = re.compile(
+    r"\bhow (?:many|much|long|often|far)\b|\b(?:twice|times)\b|\bwie ?(?:viele?|lange|oft)\b|\bcu[aá]nt|\bcombien\b"
+)
+
+
 def _ahead(match: re.Match[str], today: date) -> FoundPeriod | None:
-    """As in "in two weeks", where nothing is said to have happened: "what did we do in two weeks?" tells how long."""
-    unit = say.UNITS[match["unit"]]
-    if unit == "hour" or is_over(match.string):
+    """As in "what is on in two weeks?"; "what did we do in two weeks?" and "how many in two weeks" tell how long."""
+    unit, (_, most) = say.UNITS[match["unit"]], count_of(match["count"])
+    if unit == "hour" or most == 1 or is_over(match.string) or _HOW_LONG.search(match.string):
         return None
-    _, most = count_of(match["count"])
     wide = distance(unit, -most, -most, today)
     return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), "coming", 1)
 
@@ -362,12 +367,12 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         r"(?:(?:in |over |during |within )?(?:the )?)(?:last|past|previous|(?P<next>next|coming)) fortnight", _fortnight
     ),
     _rule(
-        rf"(?:(?P<sure>kw|calendar week|kalenderwoche)|week|woche|semaine|semana) (?P<w>\d\d?){_BY_YEAR}",
+        rf"(?:(?P<sure>kw|calendar week|kalenderwoche)|week|woche|semaine|semana) (?P<w>(?(sure)\d\d?|\d\d)){_BY_YEAR}",
         _numbered_week,
     ),
     _rule(r"(?:the )?(?P<unit>week|weekend|month|quarter|year)", _the_unit),
     _rule(rf"(?:(?:in|within|over) )?{_THE}{_LASTS_OR_NEXTS} {_COUNT} (?P<unit>{_UNIT})", _rolling),
-    _rule(rf"(?:dans )?{_THE}{_COUNT} {_LASTS_OR_NEXTS} (?P<unit>{_UNIT})", _rolling),
+    _rule(rf"(?:dans |en )?{_THE}{_COUNT} {_LASTS_OR_NEXTS_BEHIND} (?P<unit>{_UNIT})", _rolling),
     _rule(rf"{_COUNT} (?P<unit>{_UNIT}) ago", _ago),
     _rule(rf"(?:vor|hace|il y a) {_COUNT} (?P<unit>{_UNIT})", _ago),
     _rule(rf"(?:in|dans|en|dentro de) {_COUNT} (?P<unit>{_UNIT})(?: time)?", _ahead),
