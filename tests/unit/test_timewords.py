@@ -97,6 +97,7 @@ def test_a_month_that_comes_round_again_and_is_in_no_past_tense_may_be_the_comin
         ("what's due before 10 December?", "2026-11-04T09:30:00Z..2026-12-09T23:59:59Z"),
         ("events until 10 December", "2026-11-04T09:30:00Z..2026-12-10T23:59:59Z"),
         ("citas antes del 10 de diciembre", "2026-11-04T09:30:00Z..2026-12-09T23:59:59Z"),
+        ("notes before Friday", "2026-11-04T09:30:00Z..2026-11-05T23:59:59Z"),
         ("events after 5 December", "2026-12-06T00:00:00Z.."),
         ("deadlines before the end of the year", "2026-11-04T09:30:00Z..2026-12-31T23:59:59Z"),
         ("events before the end of the month", "2026-11-04T09:30:00Z..2026-11-30T23:59:59Z"),
@@ -108,8 +109,39 @@ def test_a_month_that_comes_round_again_and_is_in_no_past_tense_may_be_the_comin
 def test_what_is_before_or_after_a_day_that_comes_begins_or_ends_with_what_is_to_come(query: str, window: str) -> None:
     found = read_time(query, ASKED.replace(hour=9, minute=30))
     assert found is not None
+    assert found.ahead is bool(re.search(r"due|have to|zu tun|deadlines", query)), "else the last one may be meant"
+    assert (found.coming is not None) is bool(re.search(r"^(?:events|citas|notes)", query))
     after, before = found.coming or (found.after, found.before)
     assert f"{after or ''}..{before or ''}" == window
+
+
+@pytest.mark.parametrize("query", ["deadlines before today", "what is due before November?", "due before this month"])
+def test_what_was_due_before_a_time_that_has_begun_is_overdue_and_not_to_come(query: str) -> None:
+    found = reading(query)
+    assert found.after is None
+    assert found.before is not None
+    assert found.before < "2026-11-04"
+
+
+def test_the_words_in_so_many_days_are_looked_for_as_well() -> None:
+    query = "which customers pay in 30 days?"
+    assert without_time(query, reading(query)) == query
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("was steht in KW 47 an?", "2026-11-16"),
+        ("what was done in KW 40?", "2026-09-28"),
+        ("what was done in week 50?", "2025-12-08"),
+    ],
+)
+def test_a_numbered_week_is_one_of_this_year_unless_what_happened_in_it_is_asked_before_it(
+    query: str, first: str
+) -> None:
+    found = reading(query)
+    assert found.after is not None
+    assert found.after[:10] == first
 
 
 @pytest.mark.parametrize(
@@ -234,6 +266,7 @@ def test_dates_months_quarters_and_seasons_are_read(query: str, window: str) -> 
         ("les deux dernières semaines", "2026-10-21..2026-11-04"),
         ("in the last fortnight", "2026-10-21..2026-11-04"),
         ("what happens in two weeks?", "2026-11-15..2026-11-21"),
+        ("what's on in a couple of weeks?", "2026-11-08..2026-12-06"),
         ("dans trois jours", "2026-11-06..2026-11-08"),
         ("two Thursdays ago", "2026-10-22..2026-10-22"),
         ("two Wednesdays ago", "2026-10-21..2026-10-21"),
@@ -326,6 +359,7 @@ def test_the_commonest_of_german_french_and_spanish_are_read(query: str, window:
         *("who looks after the warehouse?", "the owner looked after Tom", "who takes after Anna?"),
         *("how many visits are there in a week?", "what did we get done in two weeks?", "how long is it in 3 weeks"),
         *("rerun settlement for a few past days", "limit of exams in one week", "the exercises of week 2"),
+        *("what is taught in week 10 of the course?", "wallbox kw 22", "is Anna coming two weeks after"),
         *("which till system do we use?", "how does the till software handle refunds", "who has the before photo?"),
         *("how does June like her coffee", "April said hello", "may this go out today?"),
     ],

@@ -61,7 +61,7 @@ _COUNT = rf"(?P<count>\d{{1,3}}|{say.any_of(say.NUMBERS)}|{say.any_of(say.UNCERT
 _THE = r"(?:the |den |die |les |los |las )?"
 _LASTS_OR_NEXTS = (
     r"(?:last|past|previous|letzten|vergangenen|dernières?|derniers|últim[oa]s|"
-    r"(?P<next>next|coming|nächsten|kommenden|prochaine?s|próxim[oa]s))"
+    r"(?P<next>(?<!what's )(?<!is )next|(?<=the )coming|nächsten|kommenden|prochaine?s|próxim[oa]s))"
 )
 _LASTS_OR_NEXTS_BEHIND = r"(?:dernières?|derniers|últim[oa]s|(?P<next>prochaine?s|próxim[oa]s))"  # "les deux dernières"
 _QUALIFIER = rf"(?:(?P<last>{say.LAST})|(?P<this>{say.THIS})|(?P<next>{say.NEXT}))"
@@ -238,11 +238,11 @@ _HOW_LONG = re.compile(
 
 def _ahead(match: re.Match[str], today: date) -> FoundPeriod | None:
     """As in "what is on in two weeks?"; "what did we do in two weeks?" and "how many in two weeks" tell how long."""
-    unit, (_, most) = say.UNITS[match["unit"]], count_of(match["count"])
+    unit, (least, most) = say.UNITS[match["unit"]], count_of(match["count"])
     if unit == "hour" or most == 1 or is_over(match.string) or _HOW_LONG.search(match.string):
         return None
-    wide = distance(unit, -most, -most, today)
-    return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), "coming", 1)
+    wide = spans.joined(distance(unit, -least, -least, today), distance(unit, -most, -most, today))
+    return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), "in a while", 1)
 
 
 def _ago(match: re.Match[str], today: date) -> FoundPeriod:
@@ -273,8 +273,12 @@ def _fortnight(match: re.Match[str], today: date) -> FoundPeriod:
 
 
 def _numbered_week(match: re.Match[str], today: date) -> FoundPeriod:
-    yearly = partial(spans.iso_week, week=int(match["w"]))
-    return _yearly(match, today, "week", yearly, bare=match["sure"] is None)
+    """Of this year, where none is named, but not one to come where something has happened in it."""
+    yearly, year = partial(spans.iso_week, week=int(match["w"])), _year_of(match)
+    span = yearly(year or today.isocalendar().year)
+    if year is None and (span is None or (span.first and span.first > today and is_over(match.string))):
+        span = spans.latest(yearly, today)
+    return FoundPeriod(span, "week", 2, bare=match["sure"] is None)
 
 
 def _weekdays_ago(match: re.Match[str], today: date) -> FoundPeriod | None:
@@ -367,7 +371,8 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
         r"(?:(?:in |over |during |within )?(?:the )?)(?:last|past|previous|(?P<next>next|coming)) fortnight", _fortnight
     ),
     _rule(
-        rf"(?:(?P<sure>kw|calendar week|kalenderwoche)|week|woche|semaine|semana) (?P<w>(?(sure)\d\d?|\d\d)){_BY_YEAR}",
+        rf"(?:(?P<sure>calendar week|kalenderwoche)|kw|week|woche|semaine|semana) (?P<w>(?(sure)\d\d?|\d\d)){_BY_YEAR}"
+        r"(?! (?:of|der|des|de|du)\b)",
         _numbered_week,
     ),
     _rule(r"(?:the )?(?P<unit>week|weekend|month|quarter|year)", _the_unit),

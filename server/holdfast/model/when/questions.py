@@ -97,6 +97,7 @@ class TimeReading:
     `first`: of all that was true once, it asks for what was so at the very first.
     `strict`: the window, widened by `slack` days, is explicit enough to leave out what is outside; else it should only
     lean the ranking. `ahead`: it asks for what is yet to be, so a month without a year is the one that comes.
+    `kept`: its words are looked for all the same: "which customers pay in 30 days?"
     `coming`: the window that would come next of a month, a season or a weekday that is over, where no verb says that
     this one is meant: None where there is no such doubt.
     """
@@ -111,6 +112,7 @@ class TimeReading:
     slack: int
     ahead: bool = False
     first: bool = False
+    kept: bool = False
     coming: tuple[str | None, str | None] | None = None
 
 
@@ -158,7 +160,7 @@ def _moved(text: str | None, days: int) -> str | None:
 def without_time(query: str, reading: TimeReading) -> str:
     """The query without the words that were read as time; an event's name stays. Never empty: else the query itself."""
     start = query.find(reading.words)
-    if start < 0:
+    if start < 0 or reading.kept:
         return query
     rest = f"{query[:start]} {reading.event or ''} {query[start + len(reading.words) :]}"
     rest = " ".join(re.sub(r"\s['\u2019]s\b", "", rest).split())
@@ -212,7 +214,7 @@ _DURATION = re.compile(
     r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$"
 )
 _NO_TIME = re.compile(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks after the warehouse?"
-_A_NAME = re.compile(r"\b(?:which|the|an?|our|my|your|new|old) \Z")  # "the till system"
+_A_NAME = re.compile(r"\b(?:which|the|an?|our|my|your) \Z")  # "the till system"
 _CLAUSE = re.compile(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
 _HABIT = re.compile(r"\w+ing\b|\W*\d")
 _TURNING_POINT = re.compile(rf"\b(?:{say.TURNING_POINTS})\b")
@@ -234,7 +236,7 @@ def _event(text: str, line: str) -> _Event | None:
         if not named and (relation == "since" or _HABIT.match(name)):
             continue
         before = text[: match.start()]
-        if _A_NAME.search(before) or (match["word"] == "after" and _NO_TIME.search(before)):
+        if (not named and _A_NAME.search(before)) or (match["word"] == "after" and _NO_TIME.search(before)):
             continue
         end = match.end() + len(name)
         rest = text[: match.start()] + text[end:]
@@ -275,6 +277,11 @@ _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
 _GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadlines?|due|should)\b")
 _WAS = re.compile(r"\b(?:did|was|were|had)\b")
+_DUTY = re.compile(
+    r"\b(?:(?:have|has|need|needs|want|ought) to|must|need(?:s|ed)? (?:doing|done)|to (?:do|be \w+)|"
+    r"zu (?:tun|erledigen|machen)|"
+    r"muss|müssen|soll(?:en|te)?|à faire|dois|doit|devons|faut|(?:tengo|tenemos|hay|tiene) que|debo|debemos)\b"
+)
 _BACK = re.compile(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
 _BEFORE_NOW = re.compile(
     r"\b(?:was|were|did|had|used to|war|waren|wurde|wurden|hatten?|gab|gewesen|era|eran|fue|fueron|ten[ií]a(?:mos|n)?"
@@ -339,10 +346,10 @@ def _looks_ahead(line: str, start: int) -> bool:
 
 
 def _is_until_then(line: str, window: PeriodPhrase, asked: datetime) -> bool:
-    """As in "what is to be done before Monday?", where no verb is in the past: no weekday is meant that is over."""
+    """As in "what do I have to do before Monday?": no weekday is meant that is over."""
     is_over_by_now = window.whole.last is not None and window.whole.last < asked.date()
     is_until = window.kind == "weekday" and window.relation in ("before", "until") and is_over_by_now
-    return is_until and not is_over(line.lower()) and not _WAS.search(line.lower())
+    return is_until and _DUTY.search(line.lower()) is not None
 
 
 def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
@@ -354,6 +361,8 @@ def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
     if whole.last is None or whole.last < today:
         return window
     span = related(whole, window.relation)
+    if span.last is not None and span.last < today:  # "before this month"
+        return window
     if window.relation in ("before", "until"):
         span = Span(today, span.last)
     return replace(window, span=span, whole=whole) if span != window.span else window
@@ -416,6 +425,7 @@ def _reading(
         slack=_SLACK.get(window.kind, 0) if window.relation == "during" else 0,
         ahead=ahead,
         first=marked and bool(_FIRST_MARK.search(line.lower())),
+        kept=window.kind == "in a while",
         coming=None if ahead or marked or event else _next_time(line, window, asked),
     )
 
