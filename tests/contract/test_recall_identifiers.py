@@ -207,7 +207,10 @@ async def test_a_number_is_found_with_and_without_the_sign_of_its_thousands(
     ("stored", "asked"),
     [
         ("Telefon 0561 / 40 27 91", ("0561402791", "0561-402791", "0561/402791", "+49 561 402791", "0561 40 27 91")),
-        ("hotline (030) 555-0182", ("030/555 0182", "030-5550182", "030/5550182", "0305550182")),
+        (
+            "hotline (030) 555-0182",
+            ("+49305550182", "0049 30 5550182", "030/555 0182", "030-5550182", "030/5550182", "0305550182"),
+        ),
         ("reachable at +49 170 5550142", ("0170/5550142", "0170 555 0142", "+49 (0)170 5550142", "+49170-5550142")),
         ("teléfono 925 33 21 80", ("925-332-180", "925 332 180", "+34 925 332 180")),
     ],
@@ -220,6 +223,24 @@ async def test_a_telephone_number_is_found_in_any_grouping(tmp_path: Path, store
         for number in asked:
             assert await first(memory, number) == (note, True), number
             assert await first(memory, f"whose number is {number}?") == (note, True), number
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("on 11/1/2026", "what happened on 1/11/2026?"),
+        ("at 192.168.17.82", "is 192.168.178.2 up?"),
+        ("release 2026.11.4", "release 2026.1.14"),
+        ("it has 1.000.000 rows", "it costs 10 000 00"),
+        ("article AB12345", "is AB123456 in stock?"),
+    ],
+)
+async def test_what_is_no_telephone_number_and_no_hash_is_not_read_as_another(
+    tmp_path: Path, stored: str, asked: str
+) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await keep(memory, f"The crane was painted {stored}.")
+        assert not any(notice.startswith("Read as") for notice in (await ask(memory, asked)).notices)
 
 
 async def test_a_short_hash_finds_the_long_one_and_a_long_one_the_short_where_only_one_is_meant(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ import math
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final
 
-from holdfast.model.identifiers import LEAST_JOINED, OWN, TELEPHONE, is_content
+from holdfast.model.identifiers import LEAST_JOINED, LEAST_OF_A_CALL, OWN, TELEPHONE, is_content
 from holdfast.model.words import folded_words, relatives
 
 MOST_WORDS: Final = 4  # of a question that are looked for
@@ -27,15 +28,16 @@ _NOTES_TO_A_SLIP: Final = 10_000  # in so many, one note more must have a word f
 _MOST_PARTS: Final = 6  # of an identifier that is written in one piece
 _MOST_PARTINGS: Final = 64  # ways to part it that are looked at
 _SECOND: Final = "aeiouyhlr"  # letters that mostly stand second
-_COUNTRIES: Final = (2, 1, 3)  # digits of a country's number
+_SHORT_COUNTRIES: Final = "17"  # of one digit; others have two or three
 _SHORTEST_HASH: Final = 7  # digits, as git shows them
-_HASH: Final = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[\da-f]{7,40}")
+_LONG_HASH: Final = 12  # from so many on a note may have only the beginning
+_HASH: Final = re.compile(r"(?=[\da-f]*?(?:\d[a-f]+\d|[a-f]\d+[a-f]))[\da-f]{7,40}")  # "ab123456" is an article
 _TABLES: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab('main', 'texts', 'row')",
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance')",
 )
 _STEMS: Final = "SELECT term, doc FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
-_BEGINNING_SO: Final = "SELECT term FROM temp.stems WHERE term >= ? AND term < ? LIMIT 2"
+_BEGINNING_SO: Final = "SELECT term FROM temp.stems WHERE term >= ? AND term < ? ORDER BY term LIMIT 4"
 _PLACES: Final = (
     "SELECT DISTINCT doc FROM temp.places WHERE term = ? AND col IN ('title', 'body', 'tags', 'subject') LIMIT ?"
 )
@@ -105,6 +107,10 @@ def _apart(connection: sqlite3.Connection, word: str) -> str:
         return next((found for number in numbers if (found := _as_it_stands(connection, number))), "")
     if _HASH.fullmatch(word) and (found := _longer_or_shorter(connection, word)):
         return found
+    return _parted(connection, word)
+
+
+def _parted(connection: sqlite3.Connection, word: str) -> str:
     if word.isdecimal() and len(word) < LEAST_JOINED:
         thousands = word[:-3], word[-3:]
         return "-".join(thousands) if _is_there(connection, " ".join(thousands)) else ""
@@ -117,24 +123,28 @@ def _apart(connection: sqlite3.Connection, word: str) -> str:
 
 
 def _as_it_stands(connection: sqlite3.Connection, number: str) -> str:
-    return number if _is_there(connection, number) else _apart(connection, number)
+    return number if _is_there(connection, number) else _parted(connection, number)
 
 
 def _ways_to_call(written: str) -> Iterator[str]:
     """The digits of a telephone number, with and without what one dials from elsewhere."""
     digits = "".join(filter(str.isdecimal, written.replace("(0)", "")))
-    local = [digits[end:] for end in _COUNTRIES] if written.startswith("+") else [digits.removeprefix("0")]
-    yield from (digits, *(f"0{number}" for number in local), *local)
+    local = [digits.removeprefix("0")]
+    if written.startswith(("+", "00")):
+        whole = digits.removeprefix("00")
+        local = [whole[end:] for end in ((1,) if whole[0] in _SHORT_COUNTRIES else (2, 3))]
+    ways = (digits, *(f"0{number}" for number in local), *local)
+    yield from (number for number in ways if len(number) >= LEAST_OF_A_CALL)
 
 
 def _longer_or_shorter(connection: sqlite3.Connection, word: str) -> str:
-    """The only word of any note that begins with these, or the longest beginning of them that a note has."""
+    """The word of a note that begins with these, if all that do are one, or the longest beginning that a note has."""
     for table in _TABLES:
         connection.execute(table)
-    longer = connection.execute(_BEGINNING_SO, (word, f"{word}g")).fetchall()
+    longer = [str(term) for (term,) in connection.execute(_BEGINNING_SO, (word, f"{word}g"))]
     if longer:
-        return str(longer[0][0]) if len(longer) == 1 else ""
-    ends = range(len(word) - 1, _SHORTEST_HASH - 1, -1)
+        return longer[0] if all(term.startswith(before) for before, term in pairwise(longer)) else ""
+    ends = range(len(word) - 1, _SHORTEST_HASH - 1, -1) if len(word) >= _LONG_HASH else ()
     return next((word[:end] for end in ends if _is_there(connection, word[:end])), "")
 
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from holdfast.model.when import spans as say
@@ -149,8 +150,14 @@ _CAPITAL = re.compile(r"\b\w*[A-Z]\w*")
 _SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
 _JOINED = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
 # Digits in groups, of which the first is an area's or a country's: "0561/402791", "+49 (0)30 555-0182".
-TELEPHONE = re.compile(r"(?<![\w.,/-])\+?\(?\d{1,5}\)?(?:[ /.-]{1,3}\(?\d{1,8}\)?){1,6}(?![\w/-])")
-_LEAST_OF_A_CALL = 7  # digits
+TELEPHONE = re.compile(
+    r"(?<![\w.,/+-])(?:\+?\(?\d{1,5}\)?(?:(?:[ /.-]{1,3}|(?<=\)))\(?\d{1,8}\)?){1,6}|(?:\+|00)\d{8,15})(?![\w/-])"
+)
+_NO_CALL = re.compile(  # a date, an address of a network
+    r"(?<![\d./-])(?:(?:19|20)\d\d([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:19|20)?\d\d)(?![./-]?\d)|"
+    r"\A\d{1,3}(?:\.\d{1,3}){3}\Z"
+)
+LEAST_OF_A_CALL, _SURELY_A_CALL = 7, 9  # digits; so many where the first is neither 0, in brackets nor behind a plus
 LEAST_JOINED = 6  # digits; fewer may be any number, and have no sign but that of their thousands
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
@@ -258,18 +265,20 @@ def may_be_joined(query: str) -> list[str]:
     They are written in one piece and have digits; or they are telephone numbers, as they stand in the question.
     """
     units = (unit for unit in units_of(query) if unit.kind == "identifier" and _JOINED.fullmatch(unit.label))
-    calls = (found.group() for found in TELEPHONE.finditer(query))
-    return [*(unit.label for unit in units), *(each for each in calls if _digits(each) >= _LEAST_OF_A_CALL)]
+    calls = (found.group() for found in islice(TELEPHONE.finditer(query), _MOST_SPELT))
+    return [*(unit.label for unit in units), *filter(_is_call, calls)]
 
 
-def _digits(text: str) -> int:
-    return sum(sign.isdecimal() for sign in text)
+def _is_call(text: str) -> bool:
+    """Whether digits in groups are rather a telephone number than a date, an address or an amount."""
+    least = LEAST_OF_A_CALL if text[0] in "+(0" else _SURELY_A_CALL
+    return sum(sign.isdecimal() for sign in text) >= least and not _NO_CALL.search(text)
 
 
 def corrected(text: str, slips: Mapping[str, str]) -> str:
     """A question with these words in the place of others, whatever case those are in."""
     for number in filter(TELEPHONE.fullmatch, slips):
-        text = text.replace(number, slips[number])
+        text = re.sub(rf"(?<!\d){re.escape(number)}(?!\d)", slips[number], text)
     return re.sub(r"\w+", lambda word: slips.get(folded(word.group()), word.group()), text) if slips else text
 
 
