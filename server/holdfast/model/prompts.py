@@ -36,7 +36,7 @@ _NUMBER_OF_SOMETHING = re.compile(
     r"(?=.*(?<![\d.,])0\d|\d+/(?:19|20)\d\d\Z|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})"
     r"\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
 )
-_CALL = re.compile(r"(?=(?:\D*\d){7})\(?0\d+\)?(?:[ /.-]{1,3}\d+)+")  # a telephone number: "030/555 0182"
+_CALL = re.compile(r"(?=(?:\D*\d){7})\(?0\d+\)?(?:(?: ?/ ?|[ .-])\d+)+")  # a telephone number: "030/555 0182"
 _COMPOUND = re.compile(r"\b[a-z]{3,}-(?:up|in|out|off|down|over|back)s?\b")  # of small words made a noun: "stand-up"
 _OF_THE_CALENDAR = re.compile(
     r"\b(?:date|day|weekday|time|week|month|year|datum|tag|uhrzeit|jour|heure|dia|hora|fecha)\b"
@@ -288,7 +288,8 @@ _POINTS_BACK = frozenset("it that this these those".split())  # noqa: SIM905 - a
 _FAILS = frozenset("fail fails failing failed crash crashes crashing crashed break breaks broken".split())  # noqa: SIM905
 # Of these what people are called too, where it is written so, and not at the beginning of a sentence.
 _CALLED = re.compile(
-    r"[^\W\d_A-Z],? (?:Al|Ben|Bo|Dan|Del|Don|Ed|Ela|Ella|Esa|Fran|Han|May|Mel|Mia|Ola|Sana|Uma|Van|Will)\b(?! \d)"
+    r"[^\W\d_A-Z](?<!\b[Hh]i)(?<!\b[Hh]ey)(?<!\b[Oo]k)(?<!\b[Hh]ello)(?<!hanks)(?<!\byou) "
+    r"(?:Al|Ben|Bo|Dan|Del|Don|Ed|Ela|Ella|Esa|Fran|Han|May|Mel|Mia|Ola|Sana|Uma|Van|Will)\b(?! \d)"
 )
 _ALONE = _words(_ALONE_SAID)
 _SMALL_PIECES = _pieces(_TALK_UNSPACED)
