@@ -128,6 +128,7 @@ async def test_a_file_edited_by_hand_is_read_anew_and_what_is_not_ours_stays(age
     "text",
     [
         "Waiting for Legal before Kafka can be upgraded. Until then: write the runbook.\n",
+        "# NOW\n\nWaiting for Legal.\n\n## Current Task\nUpgrade Kafka\n",
         "# NOW\n\n## Current Task\nUpgrade Kafka\n\n## Blockers\n- Legal has not signed.\n",
     ],
 )

@@ -248,7 +248,7 @@ _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter
 _MOST_NAMES = 4
 _MOST_MODIFIERS = 2
 _DIGITS = 4
-_SEVERAL = re.compile(r"\w+s|people|leute|\w+(?:ungen|onen|nisse|kte|ele|ioni)|facts")
+_SEVERAL = re.compile(r"\w+s|people|leute|fakten|\w+(?:ungen|onen|nisse|kte|ele|ioni)")
 _WORD = re.compile(r"[^\W_](?:[\w.-]*\w)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 _TAGGED = re.compile(
     r"(?:\b(?:tagged|labell?ed|tag|tags|with (?:the )?(?:tag|label)|mit (?:dem )?(?:tag|schlagwort)|"
@@ -329,8 +329,8 @@ def _about_self(line: str) -> Intent | None:
 
 
 _OF_THE_USER = re.compile(
-    r"\b(?:i|i'm|my|me|mine|we|our|users?|ich|mein\w*|mir|mich|wir|unser\w*|benutzer\w*|nutzer\w*|je|mon|ma|mes|"
-    r"utilisateur|yo|mi|mis|usuario|io|mio|mia|utente|eu|meu|minha|ik|mijn|gebruiker)\b"
+    r"\b(?:i|my|me|mine|we|our|users?|ich|mein\w*|mir|mich|wir|unser\w*|benutzer\w*|nutzer\w*|je|j(?=')|mon|ma|mes|nous|notre|nos|"
+    r"utilisateur|yo|mi|mis|nosotros|nuestr\w*|usuario|io|mio|mia|noi|nostr\w*|utente|eu|meu|minha|ik|mijn|gebruiker)\b"
 )
 
 

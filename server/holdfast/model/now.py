@@ -107,7 +107,7 @@ class NowFile:
     @property
     def says_more(self) -> bool:
         """Whether somebody has written what is in none of the fields."""
-        return any(not part.field and re.search(r"\w", part.body) for part in self.parts)
+        return any(part.field in ("", "title") and re.search(r"\w", part.body) for part in self.parts)
 
     def is_over(self, most_tokens: int) -> bool:
         """Whether it is longer than so many tokens, of four characters each."""

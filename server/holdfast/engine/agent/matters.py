@@ -584,7 +584,12 @@ def newer_versions(view: IndexView, note: Note, now: str) -> list[Note]:
     links = view.links([note.id])
     notes = view.notes({note.id, *(end for link in links for end in (link.source, link.target))})
     read = read_pairs(links, notes)
-    likely = {end: read.get(frozenset((note.id, end)), one_fact(note, item.note, None)) for end, item in notes.items()}
-    newer = (notes[end].note for end, each in likely.items() if each >= FOLDED and end != note.id)
-    later = (each for each in newer if each.is_current(now) and in_time(note, each)[1] is each)
-    return [each for each in later if not say_the_same(note.content, each.content)]
+    others = (item.note for end, item in notes.items() if end != note.id)
+    later = [each for each in others if each.is_current(now) and in_time(note, each)[1] is each]
+
+    def likely(other: Note) -> float:
+        pair = frozenset((note.id, other.id))
+        return read[pair] if pair in read else one_fact(note, other, None)
+
+    found = [each for each in later if likely(each) >= FOLDED and not say_the_same(note.content, each.content)]
+    return sorted(found, key=likely, reverse=True)

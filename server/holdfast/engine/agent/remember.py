@@ -342,8 +342,7 @@ async def _said_since(ports: Ports, note: Note, replaced: Collection[str]) -> li
     return [
         f'{each.id} "{each.title}" says something else since {said_at(each)[:10]}. Where this holds again: '
         f'the same call with supersedes=["{each.id}"].'
-        for each in newer
-        if each.id not in replaced
+        for each in [each for each in newer if each.id not in replaced][:MOST_VERSIONS]
     ]
 
 

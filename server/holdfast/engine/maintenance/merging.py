@@ -25,7 +25,7 @@ from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.lifecycle import read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled, title_of
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled, in_time, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
 from holdfast.model.records import judgement
 from holdfast.model.words import counted
@@ -111,7 +111,7 @@ def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
 
 def _time_of_both(keep: Note, discard: Note) -> dict[str, str | None]:
     """Since when the merged note holds: since the later of the two. What happened at a time that is given did then."""
-    later = max(keep, discard, key=lambda note: note.happened)
+    _, later = in_time(keep, discard)
     if keep.type == "event" and (keep.event_time or discard.event_time):
         return {}
     return {"event_time": later.event_time or (None if later is keep else later.created)}
