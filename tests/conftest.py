@@ -67,7 +67,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     marked = item.get_closest_marker("whole_start") is not None
-    forked.whole_starts(marked or bool(item.config.getoption("--long")))
+    forked.whole_starts(wanted=marked, is_long=bool(item.config.getoption("--long")))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -8,13 +8,14 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
 
+import forked
 from holdfast import early
 from holdfast.early import LISTS, Opening, made_for, stored_answers
 from holdfast.settings import load_settings
@@ -58,7 +59,7 @@ def gated(
     environment: dict[str, str], gate: Path, era: str = ERAS[0], early: str = "", *arguments: str
 ) -> Iterator[Stdio]:
     command = (sys.executable, "-c", PROGRAM.format(early=early), *arguments)
-    with stdio(environment | {"GATE": str(gate)}, era, command) as server:
+    with stdio(environment | {"GATE": str(gate)}, era, command, forked.begin_program) as server:
         yield server
 
 
@@ -377,7 +378,7 @@ def said(environment: dict[str, str], gate: Path, early: str, script: Sequence[L
     last = line("last", "tools/call", {"name": "now_read", "arguments": {}})
     asked = [message for message in script if isinstance(message, dict)]
     awaited = {"last", *(str(message["id"]) for message in asked if message.get("method") == "tools/call")}
-    with gated(environment, gate, ERAS[0], early) as server:
+    with forked.divided() if early == LATE else nullcontext(), gated(environment, gate, ERAS[0], early) as server:
         for message in script:
             server.write(message if isinstance(message, str) else json.dumps(message))
         gate.touch()

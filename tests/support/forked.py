@@ -15,8 +15,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from subprocess import PIPE
@@ -30,14 +30,26 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: who becomes the parent of a process w
 _AT_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "FASTMCP_")  # what a process reads then, or when it imports
 _TAKEN = {"stdin", "stdout", "stderr", "cwd", "env", "text", "encoding", "start_new_session"}  # what a division can do
 _RUNNING = ExitStack()  # what ends with the tests of this process
-_whole = False
+_whole = _is_long = False
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as servers do: on a busy machine threads spin
 
 
-def whole_starts(wanted: bool) -> None:
-    """Whether processes are started in the ordinary way from now on."""
-    global _whole  # noqa: PLW0603 - one switch for all that a test starts
-    _whole = wanted
+def whole_starts(*, wanted: bool, is_long: bool | None = None) -> None:
+    """Whether processes are started in the ordinary way from now on; in the long form of a run all of them are."""
+    global _whole, _is_long  # noqa: PLW0603 - one switch for all that a test starts
+    _is_long = _is_long if is_long is None else is_long
+    _whole = wanted or _is_long
+
+
+@contextmanager
+def divided() -> Iterator[None]:
+    """In a test about starts: what is only to be compared with one starts at once, but for the long form."""
+    before = _whole
+    whole_starts(wanted=False)
+    try:
+        yield
+    finally:
+        whole_starts(wanted=before)
 
 
 def begin(command: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:
