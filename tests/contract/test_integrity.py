@@ -292,10 +292,10 @@ async def test_a_memory_without_its_index_answers_the_same(agent: Agent) -> None
     await update(agent, current_task="t", recent_completions=["a"])
     await agent.remember("A buoy.")
     rewritten(now_file(agent))
-    before = await check(agent), (await agent.call("now_read")).structured
+    before = await check(agent), await agent.omi("now_read")
     for path in (agent.home / ".holdfast").glob("index.db*"):
         path.unlink()
-    assert (await check(agent), (await agent.call("now_read")).structured) == before
+    assert (await check(agent), await agent.omi("now_read")) == before
 
 
 # The graph
