@@ -499,6 +499,8 @@ async def test_what_is_told_again_after_it_had_changed_says_what_was_told_since(
     again = await agent.remember("The release day is Tuesday.")
     assert again["id"] == old
     assert any(new in notice and f'supersedes=["{new}"]' in notice for notice in again["notices"])
+    _, notices = await agent.omi_told("memory_store", content="The release day is Tuesday.", memory_type="fact")
+    assert any("remember the same with" in notice and new in notice for notice in notices), "it cannot replace a note"
     await agent.remember("The release day is Tuesday.", supersedes=[new])
     assert (await agent.recall("which day is the release day?")).found == [old]
     quiet = await agent.remember("The release day is Tuesday.")

@@ -341,7 +341,7 @@ async def _said_since(ports: Ports, note: Note, replaced: Collection[str]) -> li
     newer = await ports.index.read(lambda view: newer_versions(view, note, ports.now))
     return [
         f'{each.id} "{each.title}" says something else since {said_at(each)[:10]}. Where this holds again: '
-        f'the same call with supersedes=["{each.id}"].'
+        f'remember the same with supersedes=["{each.id}"].'
         for each in [each for each in newer if each.id not in replaced][:MOST_VERSIONS]
     ]
 
