@@ -601,13 +601,23 @@ async def test_a_plan_that_was_moved_forward_replaces_the_one_before_as_it_was_s
     assert (await agent.node(later_day))["superseded_by"] == sooner_day
 
 
-async def test_of_two_plans_that_become_one_the_day_is_that_which_was_told_later(agent: Agent) -> None:
-    [first] = await keep(agent, "The kitchen is delivered on 14 December.", event_time="2026-12-14")
+@pytest.mark.parametrize("type_", ["fact", "event"])
+async def test_of_two_plans_that_become_one_the_day_is_that_which_was_told_later(agent: Agent, type_: str) -> None:
+    told = {"type": type_}
+    [first] = await keep(agent, "The kitchen is delivered on 14 December.", event_time="2026-12-14", **told)
     agent.clock.forward(days=30)
-    [then] = await keep(agent, "The kitchen is delivered on 8 December, a week earlier.", event_time="2026-12-08")
+    [then] = await keep(agent, "The kitchen is delivered on 8 December, a week early.", event_time="2026-12-08", **told)
     said = "The kitchen is delivered on 8 December."
     await judge(agent, merges=[{"keep_id": first, "discard_id": then, "merged_content": said}])
     assert (await agent.node(first))["event_time"] == "2026-12-08T00:00:00Z"
+
+
+async def test_a_plan_that_is_told_again_without_its_day_keeps_it(agent: Agent) -> None:
+    [first] = await keep(agent, "The lease has to be signed by 29 December.", event_time="2026-12-29")
+    agent.clock.forward(days=3)
+    [again] = await keep(agent, "By 29 December the lease must be signed.")
+    await judge(agent, merges=[{"keep_id": again, "discard_id": first}])
+    assert (await agent.node(again))["event_time"] == "2026-12-29T00:00:00Z"
 
 
 async def test_what_two_notes_become_holds_since_the_later_of_them(agent: Agent) -> None:

@@ -62,9 +62,10 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
         return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
     if work.dry_run:
         return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.")
-    follows = content is not None and keep.note.title == title_of(keep.note.content)
-    title = title or (title_of(content or "") if follows else keep.note.title)
-    return await _merge(work, keep, discard, title, content or keep.note.content)
+    own = keep.note.title
+    if content is not None and own == title_of(keep.note.content):  # it follows the text
+        own = title_of(content)
+    return await _merge(work, keep, discard, title or own, content or keep.note.content)
 
 
 async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str, content: str) -> Outcome:
@@ -110,11 +111,14 @@ def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
 
 
 def _time_of_both(keep: Note, discard: Note) -> dict[str, str | None]:
-    """Since when the merged note holds: since the later of the two. What happened at a time that is given did then."""
-    _, later = in_time(keep, discard)
-    if keep.type == "event" and (keep.event_time or discard.event_time):
-        return {}
-    return {"event_time": later.event_time or (None if later is keep else later.created)}
+    """Since when the merged note holds: since the later of the two. A plan keeps its day, an event that of the kept."""
+    earlier, later = in_time(keep, discard)
+    is_planned = any((note.event_time or "") > note.created for note in (keep, discard))
+    if keep.type == "event" and not is_planned:
+        return {"event_time": keep.event_time or discard.event_time}
+    if later.event_time or is_planned:
+        return {"event_time": later.event_time or earlier.event_time}
+    return {"event_time": None if later is keep else later.created}
 
 
 def _edges(keep: Note, discard: Note, names: Mapping[str, str]) -> tuple[Link, ...]:
