@@ -155,9 +155,8 @@ def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple[str, ...]]:
-    found = await now.now_read(ports, caller)
-    more = MORE_NOTED if await now.now_says_more(ports, caller) else ""
-    return found, tuple(filter(None, (more, ports.reading_notice)))
+    found, says_more = await now.now_noted(ports, caller)
+    return found, tuple(filter(None, (MORE_NOTED if says_more else "", ports.reading_notice)))
 
 
 def _add_now_update(server: FastMCP, served: ServedMemory) -> None:

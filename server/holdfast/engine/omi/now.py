@@ -165,20 +165,22 @@ async def now_read(ports: Ports, caller: Caller) -> Context | None:
     Raises:
         StorageError: it cannot be read.
     """
+    return (await now_noted(ports, caller))[0]
+
+
+async def now_noted(ports: Ports, caller: Caller) -> tuple[Context | None, bool]:
+    """The same, and whether a person has written into the file what no field has.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
     path = now_page(caller.space)
     await ports.store.settled({page_key(path)}, SETTLE_SECONDS)  # what a crash left half done
     page = (await ports.store.pages([path])).get(path)
     if page is None:
-        return None
+        return None, False
     file = read_now(_text(page))
-    return None if file.is_blank else Context(file.now, file.written or moment(page.modified))
-
-
-async def now_says_more(ports: Ports, caller: Caller) -> bool:
-    """Whether a person has written into the NOW file what no field has."""
-    path = now_page(caller.space)
-    page = (await ports.store.pages([path])).get(path)
-    return page is not None and read_now(_text(page)).says_more
+    return None if file.is_blank else Context(file.now, file.written or moment(page.modified)), file.says_more
 
 
 async def now_update(ports: Ports, caller: Caller, request: NowUpdate) -> NowUpdated:
