@@ -384,12 +384,17 @@ async def test_entries_of_one_form_stand_for_themselves_on_a_list(agent: Agent) 
     assert (await agent.recall("list all decisions")).found == ids
 
 
-@pytest.mark.parametrize("given", [{}, {"types": ["decision"]}])
-async def test_the_name_of_a_type_alone_lists_what_is_of_it(agent: Agent, given: dict[str, list[str]]) -> None:
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [("decisions", {}), ("decisions", {"types": ["decision"]}), ("decision", {"types": ["decision"]})],
+)
+async def test_the_name_of_a_type_alone_lists_what_is_of_it(
+    agent: Agent, query: str, given: dict[str, list[str]]
+) -> None:
     later = await put(agent, "The bakery closes on Sundays.", 2, type="decision")
     sooner = await put(agent, "Oak for the stairs.", 9, type="decision")
     await put(agent, "Parking is behind the bakery.")
-    assert (await agent.recall("decisions", **given)).found == [later, sooner]
+    assert (await agent.recall(query, **given)).found == [later, sooner]
 
 
 async def test_where_nothing_of_the_type_is_from_then_other_notes_of_then_are_told_as_such(agent: Agent) -> None:
@@ -400,6 +405,14 @@ async def test_where_nothing_of_the_type_is_from_then_other_notes_of_then_are_to
     assert {hit["id"]: hit["weak"] for hit in answer["results"]} == {other: True, agreed: False}
     openly = await agent.recall("what did we decide in April?")
     assert not any(hit["weak"] for hit in openly["results"]), "it may be a decision all the same"
+
+
+async def test_what_is_due_at_another_time_is_not_on_the_list_however_well_its_words_fit(agent: Agent) -> None:
+    soon = await put(agent, "Lease of the office signed.", -3, type="event")
+    later = await put(agent, "The tax filing is due on 22 December.", -48, type="event")
+    answer = await agent.recall("what is due before the end of the month?")
+    assert answer.found == [soon]
+    assert (await agent.recall("what is due in December?")).found == [later]
 
 
 async def test_what_is_due_before_a_day_is_what_is_to_come_until_then(agent: Agent) -> None:

@@ -99,8 +99,8 @@ def _is_known(connection: sqlite3.Connection, word: str) -> bool:
 def _apart(connection: sqlite3.Connection, word: str) -> str:
     """The parts of an identifier as they stand in a note, with signs between; empty where none has it so.
 
-    A short number is parted at its thousands alone: "48,212". A telephone number may lack its country, or the first 0;
-    of what looks like a hash a note may have more, or only the beginning.
+    A telephone number may lack its country, or the first 0; of what looks like a hash a note may have more, or only
+    the beginning.
     """
     if TELEPHONE.fullmatch(word):
         numbers = dict.fromkeys(_ways_to_call(word))
@@ -111,6 +111,7 @@ def _apart(connection: sqlite3.Connection, word: str) -> str:
 
 
 def _parted(connection: sqlite3.Connection, word: str) -> str:
+    """The same of what is one thing; a short number is parted at its thousands alone: "48,212"."""
     if word.isdecimal() and len(word) < LEAST_JOINED:
         thousands = word[:-3], word[-3:]
         return "-".join(thousands) if _is_there(connection, " ".join(thousands)) else ""

@@ -425,7 +425,7 @@ def surely_later(one: Note, other: Note) -> bool:
     """Whether the first of two notes is the newer one whatever is said: not of plans that were told in one go."""
     if _is_planned(one, other) and are_near(one.created, other.created):
         return False
-    return one.happened != other.happened and in_time(one, other) == (other, one)
+    return one.happened != other.happened and in_time(one, other)[1] is one
 
 
 def _is_planned(one: Note, other: Note) -> bool:

@@ -280,8 +280,9 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
         ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
         strong = {item.candidate.id: item for item in ranked if not item.weak}
         if asking.intent is None or not asking.intent.liking:
-            found = {end: item for end, item in strong.items() if end not in set(ids)}
-            found = {end: item for end, item in found.items() if not _is_due_elsewhen(item, asking.wanted.now, lists)}
+            there, now = set(ids), asking.wanted.now
+            fitting = (end for end, item in strong.items() if not _is_due_elsewhen(item, now, lists.window))
+            found = {end: strong[end] for end in fitting if end not in there}
         everything = _in_order((*ids, *found), asking.intent, ranked)
         if asking.intent is not None and asking.intent.single:
             strangers = {end for end, item in view.notes(found).items() if not speaks_of_the_user(item.note.content)}
@@ -309,9 +310,10 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
 
 
-def _is_due_elsewhen(item: Ranked, now: str, lists: Listed) -> bool:
+def _is_due_elsewhen(item: Ranked, now: str, window: TimeWindow | None) -> bool:
+    """Whether it is yet to be, and at another time than is asked for."""
     happens = item.candidate.happened
-    return lists.window is not None and happens > now and not lists.window.holds(happens)
+    return window is not None and happens > now and not window.holds(happens)
 
 
 def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:

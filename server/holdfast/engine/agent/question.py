@@ -469,8 +469,7 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
         for timed, when in _timed(until, asking, window):
             found = _in_scopes(view, timed, scopes, intent, limit, offset)
             if found is not None:
-                lacking = () if types else intent.types
-                return replace(found, window=when, lacking=lacking if kinds else ())
+                return replace(found, window=when, lacking=intent.types if kinds and not types else ())
     return None
 
 
