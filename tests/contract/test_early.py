@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Gate:
             open(os.environ["GATE"] + ".reached", "w").close()
             while not os.path.exists(os.environ["GATE"]):
                 time.sleep(0.01)
+sys.modules.pop("holdfast.running", None)  # a process that was divided off has it, with the framework
 sys.meta_path.insert(0, Gate())
 from holdfast.__main__ import main
 sys.exit(main(sys.argv[1:]))
@@ -107,7 +109,7 @@ def test_a_hook_is_answered_before_the_framework_is_there_and_the_session_is_rem
     environment: dict[str, str], gate: Path, era: str
 ) -> None:
     presence = environment | {"HOLDFAST_PRESENCE": "on"}
-    with stdio(presence) as earlier:
+    with forked.divided(), stdio(presence) as earlier:
         earlier.begin()
         earlier.tool("remember", content=LAMP, space="harbour")
         assert earlier.end()[0] == 0
@@ -151,7 +153,7 @@ def test_a_hook_that_the_index_does_not_answer_in_time_is_answered_by_the_framew
     environment: dict[str, str], gate: Path
 ) -> None:
     presence = environment | {"HOLDFAST_PRESENCE": "on"}
-    with stdio(presence) as earlier:
+    with forked.divided(), stdio(presence) as earlier:
         earlier.begin()
         earlier.tool("remember", content=LAMP, space="harbour")
         assert earlier.end()[0] == 0
@@ -372,15 +374,24 @@ SCRIPTS: dict[str, Sequence[Line | str]] = {
 }
 
 
+EARLY_SECONDS = 0.3  # for answers: whoever has the framework loaded is soon there, and answers the rest
+FROM_NOTHING = {"a plain beginning", "the newer era", "a call in between"}  # others find what they import loaded
+
+
 def said(environment: dict[str, str], gate: Path, early: str, script: Sequence[Line | str]) -> list[str]:
-    """All that a server says to a script, in a fixed order."""
-    gate.unlink(missing_ok=True)
+    """All that a server says to a script, in a fixed order. Most start at once: they are compared with each other."""
+    reached = gate.with_name("gate.reached")
+    for file in (gate, reached):
+        file.unlink(missing_ok=True)
     last = line("last", "tools/call", {"name": "now_read", "arguments": {}})
     asked = [message for message in script if isinstance(message, dict)]
     awaited = {"last", *(str(message["id"]) for message in asked if message.get("method") == "tools/call")}
-    with forked.divided() if early == LATE else nullcontext(), gated(environment, gate, ERAS[0], early) as server:
+    whole = early != LATE and script in [SCRIPTS[name] for name in FROM_NOTHING]
+    with nullcontext() if whole else forked.divided(), gated(environment, gate, ERAS[0], early) as server:
         for message in script:
             server.write(message if isinstance(message, str) else json.dumps(message))
+        until(reached.exists)
+        time.sleep(EARLY_SECONDS if early != LATE else 0)
         gate.touch()
         modern = any(isinstance(message, dict) and "_meta" in str(message.get("params")) for message in script[:1])
         server.write(json.dumps(last | {"params": last["params"] | (MODERN if modern else {})}))

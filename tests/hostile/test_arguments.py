@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import stat
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -60,9 +60,17 @@ async def ask(agent: Agent, tool: str, arguments: dict[str, Any]) -> bool:
 
 def marks_of(home: Path) -> dict[str, tuple[int, int, int]]:
     """Every note file with its inode, its size and the time of its last change: to look is cheaper than to read."""
-    found = [(str(path), path.stat()) for path in (home / "memories").rglob("*")]
-    files = {path: status for path, status in found if stat.S_ISREG(status.st_mode)}
-    return {path: (status.st_ino, status.st_size, status.st_mtime_ns) for path, status in files.items()}
+    found: dict[str, tuple[int, int, int]] = {}
+    folders = [str(home / "memories")]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                    continue
+                status = entry.stat()
+                found[entry.path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
 
 
 @pytest.fixture(params=ERAS)

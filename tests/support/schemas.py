@@ -1,8 +1,8 @@
 """JSON schemas that are the same for every server of a process are worked out once in it.
 
 A test's server is a new one, and so is its client, but their schemas follow from the code alone: to generate, inline
-and check them took half of a short test's time. Here each step is done in full for the first server; for later ones its
-outcome is copied, wherever the step is given the same.
+and check them took half of a short test's time. Here each step is done in full for the first server; later ones read
+its outcome, which is kept as JSON, wherever the step is given the same.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from typing import Any
 from unittest.mock import patch
 
 import fastmcp.server.middleware.dereference as inlining
-from fastmcp.server.dependencies import transform_context_annotations
 from fastmcp.tools.function_parsing import ParsedFunction
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
@@ -46,17 +44,22 @@ class _Adapter:
         self._result = result
 
     def json_schema(self, *, schema_generator: type[GenerateJsonSchema]) -> Schema:
-        return deepcopy(_schema_of(self._result, schema_generator))
+        return _read(_schema_of(self._result, schema_generator))
 
 
 @cache
-def _schema_of(result: type, schema_generator: type[GenerateJsonSchema]) -> Schema:
-    return TypeAdapter(result).json_schema(schema_generator=schema_generator)
+def _schema_of(result: type, schema_generator: type[GenerateJsonSchema]) -> str:
+    return json.dumps(TypeAdapter(result).json_schema(schema_generator=schema_generator))
+
+
+def _read(schema: str) -> Schema:
+    """A new one: whoever has it may change it."""
+    return dict(json.loads(schema))
 
 
 def _parsing() -> Callable[..., ParsedFunction]:
     """The schemas of a tool's function: one function of a server is like that of another server but for its closure."""
-    parse, known = ParsedFunction.from_function, dict[tuple[object, ...], ParsedFunction]()
+    parse, known = ParsedFunction.from_function, dict[tuple[object, ...], tuple[ParsedFunction, str, str]]()
 
     def parsed(function: Any, validate: bool = True, wrap_non_object_output_schema: bool = True) -> ParsedFunction:
         if not hasattr(function, "__code__"):
@@ -64,13 +67,16 @@ def _parsing() -> Callable[..., ParsedFunction]:
         parts = (function.__annotations__, function.__defaults__, function.__kwdefaults__, function.__dict__)
         key = (function.__code__, function.__doc__, repr(parts), validate, wrap_non_object_output_schema)
         if key not in known:
-            known[key] = parse(function, validate, wrap_non_object_output_schema)
-        found = known[key]
+            found = parse(function, validate, wrap_non_object_output_schema)
+            known[key] = (found, json.dumps(found.input_schema), json.dumps(found.output_schema))
+        found, takes, gives = known[key]
+        if (signature := getattr(found.fn, "__signature__", None)) is not None:  # parameters that are injected
+            function.__signature__ = signature
         return replace(
             found,
-            fn=transform_context_annotations(function),
-            input_schema=deepcopy(found.input_schema),
-            output_schema=deepcopy(found.output_schema),
+            fn=function,
+            input_schema=_read(takes),
+            output_schema=json.loads(gives),
         )
 
     return parsed
@@ -78,12 +84,12 @@ def _parsing() -> Callable[..., ParsedFunction]:
 
 def _inlining(inline: Callable[[Schema], Schema]) -> Callable[[Schema], Schema]:
     """A schema with its definitions put where they are named."""
-    known: dict[str, Schema] = {}
+    known: dict[str, str] = {}
 
     def inlined(schema: Schema) -> Schema:
         if (text := json.dumps(schema)) not in known:
-            known[text] = inline(schema)
-        return deepcopy(known[text])
+            known[text] = json.dumps(inline(schema))
+        return _read(known[text])
 
     return inlined
 
