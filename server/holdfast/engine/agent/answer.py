@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Final, TypeAlias
 
 from holdfast.engine.agent.matters import (
@@ -26,7 +27,6 @@ from holdfast.engine.agent.matters import (
     current_first,
     earlier_of,
     near_the_best,
-    opposed_pairs,
     valid_then,
     versions_of,
 )
@@ -52,7 +52,9 @@ from holdfast.index.view import IndexView
 from holdfast.model.doubts import against
 from holdfast.model.identifiers import identifiers_of
 from holdfast.model.intent import Intent, may_be_one, speaks_of_the_user
+from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note
+from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.passages import NOTHING, Budget, Passage, most_of_each, passage
 from holdfast.model.ranking import (
     FLOOR,
@@ -533,7 +535,7 @@ def _seen_tensions(
     background = (vector.mean, vector.deviation) if vector else (0.0, 0.0)
     pairs = [
         (item.memory_id_1, item.memory_id_2, item.pattern)
-        for item in opposed_pairs(list(shown.values()), matters.vectors, background)
+        for item in _opposed(list(shown.values()), matters.vectors, background)
     ]
     pairs += [(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair)]
     paired = {frozenset((item.first, item.second)) for item in known}
@@ -567,3 +569,24 @@ def with_passages(hits: Sequence[Hit], terms: Sequence[str], budget: Budget) -> 
         replace(hit, shown=passage(hit.note.content, terms[:MOST_TERMS], room))
         for hit, room in zip(hits, rooms, strict=True)
     )
+
+
+def _opposed(
+    notes: Sequence[Note], vectors: Mapping[str, bytes], background: tuple[float, float]
+) -> list[Contradiction]:
+    """Which of these notes say the opposite of each other; `background` is mean and deviation of their cosines."""
+    mean, deviation = background
+
+    def are_close(one: Note, other: Note) -> bool:
+        if one.id not in vectors or other.id not in vectors:
+            return False
+        return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
+
+    found = []
+    for one, other in combinations([note for note in notes if takes_sides(note.content)], 2):
+        pattern = opposition(one.content, other.content)
+        if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
+            pattern = close
+        if pattern is not None:
+            found.append(Contradiction(one.id, other.id, pattern))
+    return found

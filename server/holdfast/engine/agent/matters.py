@@ -11,14 +11,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import combinations
 
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.claims import say_the_same, says_more
-from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
-from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import (
@@ -390,27 +387,6 @@ def consolidated(links: Iterable[LinkRow], shown: Collection[str]) -> dict[str, 
         if link.type == "derived_from" and link.reason == MADE_OF and {link.source, link.target} <= set(shown):
             wholes.setdefault(link.target, []).append(link.source)
     return wholes
-
-
-def opposed_pairs(
-    notes: Sequence[Note], vectors: Mapping[str, bytes], background: tuple[float, float]
-) -> list[Contradiction]:
-    """Which of these notes say the opposite of each other; `background` is mean and deviation of their cosines."""
-    mean, deviation = background
-
-    def are_close(one: Note, other: Note) -> bool:
-        if one.id not in vectors or other.id not in vectors:
-            return False
-        return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
-
-    found = []
-    for one, other in combinations([note for note in notes if takes_sides(note.content)], 2):
-        pattern = opposition(one.content, other.content)
-        if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
-            pattern = close
-        if pattern is not None:
-            found.append(Contradiction(one.id, other.id, pattern))
-    return found
 
 
 def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others: Sequence[Ranked]) -> list[Ranked]:
