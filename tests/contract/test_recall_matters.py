@@ -485,6 +485,25 @@ async def test_what_was_consolidated_stands_behind_the_whole_in_a_line_each(agen
     assert not set(parts) & {item["id"] for item in answer["related"]}
 
 
+@pytest.mark.parametrize("replaces", [False, True])
+async def test_what_was_told_after_a_consolidation_goes_ahead_of_it_where_that_is_asked_for(
+    agent: Agent, replaces: bool
+) -> None:
+    texts = ("The crane's load limit is 8 tonnes.", "The crane needs two drivers.", "The crane has the number K7.")
+    parts = await told(agent, *((OLD, text) for text in texts))
+    item = {"node_ids": parts, "title": "The crane", "content": "Load limit 8 tonnes, two drivers, number K7."}
+    await agent.call("run_maintenance", results={"consolidations": [item]})
+    whole = (await agent.recall("what number does the crane have?")).found[0]
+    assert whole not in parts
+    newer = {"content": "The crane's load limit is 12 tonnes.", "event_time": NEW}
+    if replaces:
+        newer["supersedes"] = parts[:1]
+    later = str((await agent.remember(**newer))["id"])
+    asked = await agent.recall("what is the crane's load limit?")
+    assert asked.found[:2] == [later, whole], asked.text
+    assert (await agent.recall("how many drivers does the crane need?")).found[0] == whole
+
+
 async def test_a_neighbour_that_was_retired_says_so(agent: Agent) -> None:
     (stored,) = await told(agent, (OLD, "The crane hangs on hemp rope."))
     beside = (await agent.remember("Gulls nest there.", links=[stored]))["id"]

@@ -12,7 +12,7 @@ asked to retire it (`PROPOSED`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -238,6 +238,30 @@ def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
     likely = max(_LEAST_READ, min(1.0 - _LEAST_READ, likely))
     read = _READ_AHEAD + _READ_WEIGHED * math.log(likely / (1.0 - likely))
     return Judged(likely, max(read, odds) if max(len(older), len(newer)) > _READ_WHOLE else read)
+
+
+def overtaken(
+    wholes: Mapping[str, Sequence[str]], likely: Mapping[tuple[str, str], float], said: Mapping[str, str]
+) -> dict[tuple[str, str], float]:
+    """What was made of several notes, beside each newer version of one of these: that goes ahead, and hides no others.
+
+    The value is how likely the two are versions of one fact, and not enough for one to be folded behind the other.
+
+    Args:
+        wholes: for each note that was consolidated what it was made into.
+        likely: how likely the first is the older version of the second.
+        said: since when each holds, of those that may be shown.
+    """
+    return {
+        (whole, newer): PERHAPS
+        for (part, newer), worth in likely.items()
+        for whole in wholes.get(part, ())
+        if worth >= FOLDED
+        and {whole, newer} <= said.keys()
+        and likely.get((whole, newer)) != 1.0
+        and whole not in (newer, *wholes.get(newer, ()))
+        and said[newer] > said[whole]
+    }
 
 
 def told_as(likely: float) -> str:

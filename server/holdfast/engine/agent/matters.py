@@ -32,6 +32,7 @@ from holdfast.model.versions import (
     as_read,
     judged,
     likelihood,
+    overtaken,
 )
 
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
@@ -59,6 +60,7 @@ _NOWHERE = 99  # the place of what is no hit
 # Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
 NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
 _OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
+_OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolidated: above every line
 _LEAST_LIKELY = 0.2  # versions of one fact, where the newer lacks words of the question that the older has
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
@@ -87,7 +89,8 @@ class Matters:
     """Pairs of notes, the older and the newer, by how likely they are two versions of one fact.
 
     `unclear` are pairs that say different things but were told in one go, the newer first. `compared` are pairs that
-    nothing but their texts made likely. `odds` are for an order, siblings included. `vectors` and `texts` are by id.
+    nothing but their texts made likely. `odds` are for an order, siblings included. `overtaken` are pairs of what was
+    consolidated and a newer version of a part of it. `vectors` and `texts` are by id.
     """
 
     said: Mapping[str, str]
@@ -95,6 +98,7 @@ class Matters:
     odds: Mapping[tuple[str, str], float]
     unclear: tuple[tuple[str, str], ...]
     compared: Collection[tuple[str, str]]
+    overtaken: Collection[tuple[str, str]]
     vectors: Mapping[str, bytes]
     texts: Mapping[str, str]
 
@@ -103,6 +107,8 @@ class Matters:
 
     def is_fuller(self, older: str, newer: str) -> bool:
         """Whether the older of a pair that was compared says something else besides."""
+        if (older, newer) in self.overtaken:
+            return True
         return (older, newer) in self.compared and says_more(self.texts[older], self.texts[newer])
 
 
@@ -157,7 +163,12 @@ def compared(
         if weight > -math.inf:
             odds[pair] = weight if likeness is None else weight + counting * around.odds(*pair)
     said = {each: said_at(item.note) for each, item in notes.items()}
-    return Matters(said, one_each(likely), odds, tuple(unclear), found.keys() | odds.keys(), vectors, texts)
+    told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
+    late = overtaken(consolidated(links), told, said)
+    likely, odds = likely | late, odds | dict.fromkeys(late, _OVERTAKEN)
+    return Matters(
+        said, one_each(likely), odds, tuple(unclear), found.keys() | odds.keys(), late.keys(), vectors, texts
+    )
 
 
 class _Around:
@@ -380,11 +391,12 @@ def earlier_of(
     return tuple(Earlier(note, _days(head, note), note.id in parts) for note in older)
 
 
-def consolidated(links: Iterable[LinkRow], shown: Collection[str]) -> dict[str, list[str]]:
-    """For each note that was consolidated the one that says it all, where both are shown."""
+def consolidated(links: Iterable[LinkRow], shown: Collection[str] | None = None) -> dict[str, list[str]]:
+    """For each note that was consolidated the one that says it all; where both are shown, if that is said."""
     wholes: dict[str, list[str]] = {}
     for link in links:
-        if link.type == "derived_from" and link.reason == MADE_OF and {link.source, link.target} <= set(shown):
+        are_shown = shown is None or (link.source in shown and link.target in shown)
+        if link.type == "derived_from" and link.reason == MADE_OF and are_shown:
             wholes.setdefault(link.target, []).append(link.source)
     return wholes
 
