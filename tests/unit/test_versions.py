@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.claims import parts_that_differ, says_more
-from holdfast.model.versions import FOLDED, ReadTogether, as_read, likelihood, likelihood_together
+from holdfast.model.versions import (
+    FOLDED,
+    ReadTogether,
+    as_read,
+    likelihood,
+    likelihood_together,
+    overtaken,
+)
 
 UNLIKELY = 0.16  # by their texts alone
 
@@ -118,3 +125,26 @@ def test_what_was_not_read_to_its_end_may_go_ahead_by_its_words_too() -> None:
     assert as_read(0.01, 3.0, long, short).odds == 3.0
     assert as_read(0.99, 3.0, long, short).odds > 3.0
     assert as_read(0.01, 3.0, long, short).likely < FOLDED
+
+
+@pytest.mark.parametrize(
+    ("likely", "said_later", "is_overtaken"),
+    [
+        ({("part", "new"): FOLDED}, "2026-07-01", True),
+        ({("part", "new"): FOLDED - 0.1}, "2026-07-01", False),
+        ({("part", "new"): 1.0}, "2026-04-01", False),  # before the last of what it was made of
+        ({("part", "new"): 1.0, ("whole", "new"): 1.0}, "2026-07-01", False),  # which replaced it
+        ({("another", "new"): 1.0}, "2026-07-01", False),
+        ({("part", "other part"): 1.0}, "2026-07-01", False),  # it was made of both
+        ({("part", "whole"): 1.0}, "2026-07-01", False),
+        ({("part", "hidden"): 1.0}, "2026-07-01", False),
+    ],
+)
+def test_what_was_made_of_several_is_overtaken_by_a_later_version_of_one_of_them(
+    likely: dict[tuple[str, str], float], said_later: str, *, is_overtaken: bool
+) -> None:
+    wholes = {"part": ["whole"], "other part": ["whole"]}
+    said = {"part": "2026-03-01", "other part": "2026-06-01", "whole": "2026-05-01", "new": said_later}
+    found = overtaken(wholes, likely, said | {"another": "2026-03-01"})
+    assert list(found) == [("whole", "new")] * is_overtaken
+    assert all(worth < FOLDED for worth in found.values()), "a whole is never folded behind one of its parts"

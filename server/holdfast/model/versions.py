@@ -259,7 +259,7 @@ def overtaken(
         if worth >= FOLDED
         and {whole, newer} <= said.keys()
         and likely.get((whole, newer)) != 1.0
-        and whole not in (newer, *wholes.get(newer, ()))
+        and whole not in wholes.get(newer, ())
         and said[newer] > said[whole]
     }
 
