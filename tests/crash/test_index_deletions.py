@@ -171,6 +171,8 @@ def tried(home: Path, seed: int, mortal: int, enough: Counter[str]) -> Counter[s
         trial.staying = [trial.start(kind) for kind in STAYING]
         trial.mortal = [trial.start(Piped) for _ in range(mortal)]
         go(trial, seed)
+        for server in trial.mortal:  # what a killed one laid aside goes when the next one opens the folder
+            answered(trial, server, "recall", query="tide")
         notes = assert_agrees(trial.ledger, memory, DELETED_AGAIN)
         for server in trial.staying:
             assert_shown(server, trial.ledger.kept, notes)
