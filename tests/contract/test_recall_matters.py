@@ -504,6 +504,23 @@ async def test_what_was_told_after_a_consolidation_goes_ahead_of_it_where_that_i
     assert (await agent.recall("how many drivers does the crane need?")).found[0] == whole
 
 
+async def test_by_meaning_too_it_goes_ahead_only_where_it_is_what_is_asked_for(era: str, tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", era, encoder="builtin") as agent:
+        texts = ("The CI runner needs 8 GB of memory.", "It needs Docker 24.", "The CI runner has the label linux-big.")
+        parts = await told(agent, *((OLD, text) for text in texts))
+        item = {
+            "node_ids": parts,
+            "title": "CI runner",
+            "content": "The CI runner needs 8 GB of memory and Docker 24 and has the label linux-big.",
+        }
+        await agent.call("run_maintenance", results={"consolidations": [item]})
+        content = "The CI runner needs 16 GB of memory since the Bazel upgrade."
+        later = str((await agent.remember(content, event_time=NEW))["id"])
+        assert (await agent.recall("how much RAM must the build agent have?")).found[0] == later
+        for query in ("how is the build machine tagged?", "which container engine version do builds require?"):
+            assert (await agent.recall(query)).found[0] not in (later, *parts), query
+
+
 async def test_a_neighbour_that_was_retired_says_so(agent: Agent) -> None:
     (stored,) = await told(agent, (OLD, "The crane hangs on hemp rope."))
     beside = (await agent.remember("Gulls nest there.", links=[stored]))["id"]

@@ -242,10 +242,8 @@ def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
 
 def overtaken(
     wholes: Mapping[str, Sequence[str]], likely: Mapping[tuple[str, str], float], said: Mapping[str, str]
-) -> dict[tuple[str, str], float]:
-    """What was made of several notes, beside each newer version of one of these: that goes ahead, and hides no others.
-
-    The value is how likely the two are versions of one fact, and not enough for one to be folded behind the other.
+) -> dict[tuple[str, str], list[str]]:
+    """What was made of several notes beside each newer version of one of these, with the other notes it was made of.
 
     Args:
         wholes: for each note that was consolidated what it was made into.
@@ -253,7 +251,7 @@ def overtaken(
         said: since when each holds, of those that may be shown.
     """
     return {
-        (whole, newer): PERHAPS
+        (whole, newer): [other for other in wholes if whole in wholes[other] and other != part]
         for (part, newer), worth in likely.items()
         for whole in wholes.get(part, ())
         if worth >= FOLDED

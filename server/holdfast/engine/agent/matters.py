@@ -90,7 +90,7 @@ class Matters:
 
     `unclear` are pairs that say different things but were told in one go, the newer first. `compared` are pairs that
     nothing but their texts made likely. `odds` are for an order, siblings included. `overtaken` are pairs of what was
-    consolidated and a newer version of a part of it. `vectors` and `texts` are by id.
+    consolidated and a newer version of a part of it, with its other parts. `vectors` and `texts` are by id.
     """
 
     said: Mapping[str, str]
@@ -98,7 +98,7 @@ class Matters:
     odds: Mapping[tuple[str, str], float]
     unclear: tuple[tuple[str, str], ...]
     compared: Collection[tuple[str, str]]
-    overtaken: Collection[tuple[str, str]]
+    overtaken: Mapping[tuple[str, str], Sequence[str]]
     vectors: Mapping[str, bytes]
     texts: Mapping[str, str]
 
@@ -165,10 +165,8 @@ def compared(
     said = {each: said_at(item.note) for each, item in notes.items()}
     told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
     late = overtaken(consolidated(links), told, said)
-    likely, odds = likely | late, odds | dict.fromkeys(late, _OVERTAKEN)
-    return Matters(
-        said, one_each(likely), odds, tuple(unclear), found.keys() | odds.keys(), late.keys(), vectors, texts
-    )
+    likely, odds = likely | dict.fromkeys(late, PERHAPS), odds | dict.fromkeys(late, _OVERTAKEN)  # and never folded
+    return Matters(said, one_each(likely), odds, tuple(unclear), found.keys() | odds.keys(), late, vectors, texts)
 
 
 class _Around:
@@ -467,7 +465,7 @@ def _heads(
         if matters.of(old, new) < UNASKED and lacking(new) and not lacking(old):
             continue
         is_fuller = matters.is_fuller(old, new)
-        if is_fuller and not answers_as_well:
+        if is_fuller and not (answers_as_well and _is_nearest(found, new, matters.overtaken.get((old, new), ()))):
             continue
         if is_sure and _last(new, heads) != old:
             heads.setdefault(old, new)
@@ -499,6 +497,11 @@ def _z(item: Ranked) -> float:
 def _answers_as_well(newer: Ranked, older: Ranked) -> bool:
     """Whether it holds all the words of the question that the older one does."""
     return set(older.candidate.matched) <= set(newer.candidate.matched)
+
+
+def _is_nearest(found: Mapping[str, Ranked], new: str, others: Iterable[str]) -> bool:
+    """Whether no other part of what was consolidated is nearer to the question."""
+    return all(_z(found[part]) <= _z(found[new]) for part in others if part in found)
 
 
 def _last(old: str, heads: Mapping[str, str]) -> str:
