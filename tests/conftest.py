@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--long"):
         for item in items:
             item.add_marker(pytest.mark.timeout(LONG_SECONDS), append=False)
+    elif spared := {*_out_of_turn(items)}:
+        config.hook.pytest_deselected(items=[*spared])
+        items[:] = [item for item in items if item not in spared]
+
+
+def _out_of_turn(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of a test marked `in_turn(n)` all cases but those whose parameters' places add up to a multiple of n.
+
+    So each pair of values of two parameters is still met, where a third has n values.
+    """
+    places: dict[tuple[str, str], list[Any]] = {}
+    for item in items:
+        if (mark := item.get_closest_marker("in_turn")) is None:
+            continue
+        place = 0
+        for name, value in getattr(getattr(item, "callspec", None), "params", {}).items():
+            met = places.setdefault((item.nodeid.partition("[")[0], name), [])
+            if value not in met:
+                met.append(value)
+            place += met.index(value)
+        if place % mark.args[0]:
+            yield item
 
 
 def pytest_collection_finish() -> None:

@@ -1,15 +1,16 @@
 """Each test of the contract runs in both protocol eras, and on every storage unless it is about files as such.
 
-Where a test has several cases, the short form runs the first in both eras and the others in the newer one, but for
-tests of processes, which are about what is on the wire.
+The short form runs the first case of a test twice: on the folder in the newer era and on rows in the older one, or in
+both eras where there is one storage. Further cases run once, in the newer era, by turns on the folder and on rows. Of
+modules that are about what is on the wire it has everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,17 +24,7 @@ if TYPE_CHECKING:
     from served import Agent
 
 HERE = Path(__file__).parent
-
-# Modules of which the short form has every case on rows: those about what is stored, and what is told of it. Of others,
-# which are about what an index finds (the same on every storage) or about the wire, it has the first case of each test.
-EVERY_CASE = {
-    "test_admin_calls", "test_admin_notes", "test_admin_purge", "test_admin_reviews", "test_admin_undo",
-    "test_belief_update", "test_conversation_exports", "test_distilling", "test_draining", "test_events", "test_forms",
-    "test_gate", "test_hand_over", "test_http_auth", "test_ingest_session", "test_integrity", "test_lenient_arguments",
-    "test_mark_outdated", "test_moves", "test_now", "test_omi_memory", "test_own_undo", "test_recall_corrections",
-    "test_recall_node", "test_remember", "test_resources", "test_resources_wire", "test_submit_feedback",
-    "test_subscriptions", "test_tenancy", "test_view",
-}  # fmt: skip
+Way = tuple[str, str]  # an era and a storage
 
 # Modules that run in memory too, in the long form and where there is no PostgreSQL.
 IN_MEMORY = {
@@ -42,14 +33,6 @@ IN_MEMORY = {
     "test_own_undo", "test_prompts", "test_recall", "test_recall_budgets", "test_recall_doubt", "test_recall_node",
     "test_recall_phrasings", "test_recall_silence", "test_recall_time", "test_remember", "test_resources",
     "test_stored_prompts", "test_submit_feedback", "test_view",
-}  # fmt: skip
-
-# Modules whose servers are processes of their own. They are told of the database by `processes.environment_in`.
-OF_PROCESSES = {
-    "test_command_line", "test_doctor", "test_draining", "test_early", "test_gate", "test_http_auth",
-    "test_http_headers", "test_inject", "test_known_lists", "test_log", "test_metrics", "test_omi_examples",
-    "test_other_systems", "test_resources_wire", "test_reverse_proxy", "test_running", "test_startup",
-    "test_subscriptions", "test_tenancy", "test_viewing",
 }  # fmt: skip
 
 # Modules that run on the folder alone, each with the reason. In others `files` marks such tests, with the reason.
@@ -82,44 +65,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """The short form of a run: what is said above."""
     if config.getoption("--long"):
         return
-    newer = {_test_of(item) for item in items if _given(item).get("era") == ERAS[1]}
-    met: set[tuple[str, str]] = set()
-    spared = {item for item in items if _is_for_the_long_form(item, newer, met)}
+    spared = {*_for_the_long_form(items)}
     if spared:
         config.hook.pytest_deselected(items=[*spared])
         items[:] = [item for item in items if item not in spared]
 
 
-def _given(item: pytest.Item) -> dict[str, Any]:
-    return dict(getattr(getattr(item, "callspec", None), "params", {}))
+def _for_the_long_form(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """What the short form does without."""
+    tests: dict[str, dict[Way, list[pytest.Item]]] = {}
+    for item in items:
+        if item.path.parent == HERE and ON_THE_FOLDER.get(item.path.stem) != _WIRE:
+            given = dict(getattr(getattr(item, "callspec", None), "params", {}))
+            way = str(given.get("era", ERAS[1])), str(given.get("storage", FOLDER))
+            tests.setdefault(item.nodeid.partition("[")[0], {}).setdefault(way, []).append(item)
+    for ways in tests.values():
+        for way, cases in ways.items():
+            yield from (item for number, item in enumerate(cases) if not is_kept(number, way, ways.keys()))
 
 
-def _test_of(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
-
-
-def _is_for_the_long_form(item: pytest.Item, newer: AbstractSet[str], met: set[tuple[str, str]]) -> bool:
-    """Whether the short form does without it.
-
-    `newer` are the tests that run in the newer era, `met` those that had such a case, and on which storage.
-    """
-    if item.path.parent != HERE:
-        return False
-    given, module = _given(item), item.path.stem
-    older = given.get("era") == ERAS[0] and _test_of(item) in newer
-    if given.get("storage") == ROWS:
-        this = _test_of(item), ROWS
-        again = this in met
-        if older:
-            return True
-        met.add(this)
-        return again and module not in EVERY_CASE
-    this = _test_of(item), FOLDER
-    if given.get("era") != ERAS[0] or module in OF_PROCESSES:
-        return False
-    again = this in met
-    met.add(this)
-    return again
+def is_kept(number: int, way: Way, ways: AbstractSet[Way]) -> bool:
+    """Whether the short form runs a test's case of that number in this way, of all the ways that there are for it."""
+    (era, storage), (eras, storages) = way, ({each[part] for each in ways} for part in (0, 1))
+    if number == 0:
+        return len(eras) == 1 or len(storages) == 1 or (era == ERAS[0]) == (storage == ROWS)
+    by_turns = ROWS if number % 2 and ROWS in storages and postgres.is_there() else FOLDER
+    return storage == by_turns and (era == ERAS[1] or ERAS[1] not in eras)
 
 
 @pytest.fixture(params=ERAS)

@@ -182,6 +182,7 @@ def target(house: House, tool: str) -> Path:
     return house.home / "now" / "work.md" if tool == "now_update" else house.file(house.note)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("still", [False, True], ids=["just now", "hanging since long"])
 @pytest.mark.parametrize("stage", ["", *STAGES])
 @tools

@@ -139,6 +139,7 @@ async def test_what_is_being_saved_is_not_rewritten_until_it_is_still(what: str,
     assert holding(home, MARK, "history") or holding(home, MARK, "trash")
 
 
+@pytest.mark.in_turn(2)
 @disks
 @pytest.mark.parametrize("killed", [False, True], ids=["alive", "killed"])
 @pytest.mark.parametrize("again", [False, True], ids=["saved once", "saved again"])
@@ -322,6 +323,7 @@ for _name in (*STEPS, "lone_reader", "link"):
     setattr(Slipping, _name, _slipping(_name))
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("dies_after", [None, 0, 3], ids=["alive", "killed at once", "killed a little later"])
 @pytest.mark.parametrize(("before", "stage"), [("opened", "cut"), ("", "half"), ("opened", "half"), ("cut", "closed")])
 @whats

@@ -376,6 +376,7 @@ def texts_of_the_person(home: Path) -> tuple[bool, bool]:
     return stands, filed
 
 
+@pytest.mark.in_turn(3)
 @editors
 @pytest.mark.parametrize("what", ["a rewrite", "a deletion", "three notes rewritten"])
 async def test_what_an_editor_saves_between_any_two_steps_is_never_lost(

@@ -536,6 +536,7 @@ def test_who_guesses_tokens_is_slowed_down_and_keeps_nobody_out(tmp_path: Path) 
         until(lambda: listing(port, "writer").status_code == 200)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("token", ["", READER], ids=["a stranger", "a client"])
 @pytest.mark.parametrize(
     "kind",

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 import runpy
+from itertools import product
 from pathlib import Path
 
 import pytest
+
+import postgres
+from served import ERAS
+from storages import FOLDER, ROWS
 
 PACKAGE = Path(__file__).parents[2] / "server" / "holdfast"
 CONTRACT = Path(__file__).parents[1] / "contract"
@@ -75,9 +80,22 @@ def test_nothing_is_listed_that_the_engine_does_without() -> None:
 def test_every_module_of_the_contract_runs_on_every_storage_or_says_why_not() -> None:
     told = runpy.run_path(str(CONTRACT / "conftest.py"))
     modules, on_the_folder = {path.stem for path in CONTRACT.glob("test_*.py")}, told["ON_THE_FOLDER"]
-    assert not (told["EVERY_CASE"] | told["IN_MEMORY"] | told["OF_PROCESSES"] | on_the_folder.keys()) - modules
+    assert not (told["IN_MEMORY"] | on_the_folder.keys()) - modules
     assert not told["IN_MEMORY"] & on_the_folder.keys()
     assert all(on_the_folder.values())
+
+
+@pytest.mark.parametrize("eras", [ERAS, ERAS[:1], ERAS[1:]])
+@pytest.mark.parametrize("storages", [(FOLDER, ROWS), (FOLDER,)])
+def test_the_short_form_runs_each_case_and_the_first_in_both_eras_and_on_both_storages(
+    eras: tuple[str, ...], storages: tuple[str, ...]
+) -> None:
+    is_kept = runpy.run_path(str(CONTRACT / "conftest.py"))["is_kept"]
+    ways = {*product(eras, storages)}
+    first, *further = ([way for way in ways if is_kept(number, way, ways)] for number in range(4))
+    assert ({era for era, _ in first}, {storage for _, storage in first}) == ({*eras}, {*storages})
+    assert [len(kept) for kept in further] == [1, 1, 1]
+    assert {storage for ((_, storage),) in further} == ({*storages} if postgres.is_there() else {FOLDER})
 
 
 def is_path_past_the_storage(node: ast.AST) -> bool:
