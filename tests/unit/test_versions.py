@@ -31,6 +31,8 @@ def likely(older: str, newer: str) -> float:
         ("Backups run at 2 am.", "Backups now run at 4 am because of the batch job."),
         ("Das Standup ist um 9:15 Uhr.", "Das Standup wurde auf 9:45 Uhr verschoben."),
         ("The release date is 12 January.", "The release slipped to 12 February."),
+        ("School lunch costs 3.80 euros.", "School lunch was raised to 4.20 euros."),
+        ("Staff meeting: Tuesdays at 13:30.", "Staff meeting moved to Thursdays at 15:00."),
     ],
 )
 def test_what_has_moved_is_a_version_of_what_it_was(older: str, newer: str) -> None:
@@ -50,6 +52,34 @@ def test_what_has_moved_is_a_version_of_what_it_was(older: str, newer: str) -> N
 def test_a_day_a_figure_and_a_name_of_one_subject_are_no_versions_of_each_other(older: str, newer: str) -> None:
     assert likely(older, newer) < UNLIKELY
     assert likely(newer, older) < UNLIKELY
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The saddle of Stella hangs in the tack room.", "The saddle of Blitz hangs at the saddler's."),
+        ("Der Schlüssel vom Keller hängt am Brett.", "Der Schlüssel vom Dachboden hängt am Haken."),
+        ("La clé de la cave est sur le mur.", "La clé du grenier est sur la table."),
+        ("The kitchen cost 9,800 euros.", "The fitter of the kitchen took 750 euros."),
+        ("The service of the sewing machine costs 90 euros.", "The sewing machine costs 450 euros."),
+        ("Meeting with Anna: we agreed on oak.", "Meeting with Anna: we agreed on ash."),
+    ],
+)
+def test_two_things_of_one_name_and_a_part_with_its_whole_are_no_versions(older: str, newer: str) -> None:
+    assert likely(older, newer) == 0.0
+    assert likely(newer, older) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The captain of the team is Ann.", "The captain of the team is Bea."),
+        ("The price of the ticket is 3 euros.", "The price of a ticket rose to 4 euros."),
+        ("A jar of honey costs 8 euros.", "Honey costs 9 euros now."),
+    ],
+)
+def test_what_is_said_anew_of_a_thing_or_of_what_it_has_is_a_version(older: str, newer: str) -> None:
+    assert likely(older, newer) >= FOLDED
 
 
 @pytest.mark.parametrize(

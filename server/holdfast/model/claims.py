@@ -26,6 +26,7 @@ from holdfast.model.statement import (
     NUMBERED,
     NUMERALS,
     ORDINALS,
+    ROLES,
     TOKEN,
     UNSPACED,
     VERBS,
@@ -126,6 +127,15 @@ _MORE_CHANGES = frozenset(  # beside `CHANGE_WORDS`: they announce a change, and
 _SILENT = (
     CHANGE_WORDS | _MORE_CHANGES | {"forward", "back", "kunftig", "ab", "mehr", "erst", "plus", "up", "down", "better"}
 )
+# What a thing has that is no part of it, beside what `_ABOUT` asks for.
+_OF_ANY = """
+    piece pair kilo kg litre liter jar bottle box bag cup loaf glass pack set sort kind type half bit lot most hour
+    name number size colour color length width height depth age date day time place state status rule limit owner keeper
+    title code amount total value level rate share count capacity deadline budget temperature pressure speed name zahl
+    grosse farbe lange breite tiefe alter datum ort zustand regel besitzer stand hohe wert nom taille couleur longueur
+    date nombre tamano color largo fecha lugar regla dueno
+"""
+_OF = frozenset("of von vom des de du del della do da".split())  # noqa: SIM905 - as above
 _NEWNESS = frozenset("new neu neue neuer neuen neues nouveau nouvelle nuevo nueva novo nova nieuwe".split())  # noqa: SIM905 - as above
 _CHANGING = re.compile(
     r"\b(?:these days|from now on|any ?more|after all|as of|ab sofort|ya no|plus de|no longer|brought forward|put back"
@@ -181,6 +191,8 @@ _CLOCK = re.compile(r"\d{1,2}[:.]\d\d")
 _AMOUNT = re.compile(r"[\d.,]+|\d+(?:%|k|m|gb|mb|kg|mg|ml|l|h|pm|am)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _INNER = re.compile(r"\w[/.:@_]\w")
+ATTRIBUTES = frozenset(stem(word) for word in (*_ABOUT_OF, *ROLES, *_OF_ANY.split()))
+_LATEST_OF = 6  # words, among which "of" stands
 _EDGES = ".:/'\u2019"
 _PREFIX = 4  # letters that two words share which may be forms of one
 
@@ -224,7 +236,8 @@ class Claim:
     `words` are all words of the head, folded; `stems` those of the note's first sentences. `changed` tells that
     something is no longer as it was, `renewed` of what it says that it is new, `ended` that something has only ceased;
     `mine` that it is of the one who speaks. `prefixes` are its words by their first letters; `axes` those that tell
-    siblings apart; `ends` are the verbs by which the state that it tells of is said to have changed.
+    siblings apart; `ends` are the verbs by which the state that it tells of is said to have changed. Of "the saddle of
+    Stella" `part` is the stem of the thing, `wholes` are those of whose it is.
     """
 
     head: tuple[Term, ...]
@@ -241,6 +254,8 @@ class Claim:
     ended: bool
     mine: bool
     spaced: bool
+    part: str
+    wholes: frozenset[str]
 
     def holds(self, term: Term) -> bool:
         """Whether it has this word, another form of it, or one that asks for the same."""
@@ -287,6 +302,7 @@ def _claim(content: str) -> Claim:
     plain = [folded(token.rstrip(_EDGES)) for token, _ in spans]
     new = [place for place, word in enumerate(plain) if word in _NEWNESS]
     end = end_of_subject([token for token, _ in spans])
+    part, wholes = _of_what([token for token, _ in spans], end)
     later = _NEWNESS if all(place >= end for place in new) else frozenset[str]()  # only something of it is new
     return Claim(
         head=first,
@@ -307,7 +323,22 @@ def _claim(content: str) -> Claim:
         ended=_ENDED.search(folded(head[:cut])) is not None,
         mine=not words.isdisjoint(_MINE),
         spaced=UNSPACED.search(head) is None,
+        part=part,
+        wholes=wholes,
     )
+
+
+def _of_what(tokens: list[str], end: int) -> tuple[str, frozenset[str]]:
+    """The thing that a text begins with, and whose it is, if that is said behind it; its subject ends at `end`."""
+    plain = [folded(token.rstrip(_EDGES)) for token in tokens]
+    at = next((place for place, word in enumerate(plain[:_LATEST_OF]) if word in _OF and place), len(plain))
+    telling = [place for place in range(at + 1, len(plain)) if not _is_empty(tokens[place], plain[place])]
+    wholes = frozenset(stem(plain[place]) for place in telling if place < end or place == telling[0])
+    return (stem(plain[at - 1]), wholes) if wholes else ("", wholes)
+
+
+def _is_empty(token: str, text: str) -> bool:
+    return not text or (_says_nothing(token, text, 1) and text not in AXIS_OF)
 
 
 def _is_title(content: str, head: str) -> bool:

@@ -116,10 +116,12 @@ ROLES = frozenset(
     responsable dirige notre mon ma nuestro nuestra mi""".split()  # noqa: SIM905
 )
 # What began with these took place and was over: a line of a log, a meeting.
-HAPPENINGS = frozenset(
-    """meeting sync standup retro retrospective call minutes besprechung reunion deployed fixed finished completed met
-    discussed talked shipped ran merged restarted restored lunch dinner met read watched visited incident measured
-    closed resolved investigated standup""".split()  # noqa: SIM905
+OCCASIONS = frozenset(
+    "meeting sync standup retro retrospective call minutes besprechung reunion lunch dinner".split()  # noqa: SIM905
+)
+HAPPENINGS = OCCASIONS | frozenset(
+    """deployed fixed finished completed met discussed talked shipped ran merged restarted restored read watched visited
+    incident measured closed resolved investigated""".split()  # noqa: SIM905
 )
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
@@ -196,6 +198,23 @@ ORDINALS = frozenset(
     "first second third fourth fifth sixth seventh eighth ninth tenth fifteenth twentieth last".split()  # noqa: SIM905
 )
 _STATES = re.compile(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
+_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_EVERY = (
+    rf"{_DAY}s|(?:every|each) (?:\w+ )?{_DAY}|daily|weekly|monthly|(?:jede[nrsm]?|immer) \w*(?:tag|woche)s?|"
+    r"(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s|(?:chaque|cada|tous les|todos los) \w+"
+)
+_CLOCK = rf"(?:\d|half|noon|{'|'.join(word for word in NUMERALS if len(word) > 2)})"  # noqa: PLR2004
+# What is said of an occasion that comes round, and what stands behind a colon then.
+_COMES_ROUND = re.compile(
+    rf"\b(?:{_EVERY}|every|always|usually|costs?|goes|comes|moves?|moved|starts?|begins?|ends?|lasts?|raised|kostet|"
+    rf"beginnt|dauert|coute|commence|cuesta|empieza|(?:at|from|um|ab|a las) {_CLOCK})\b",
+    re.IGNORECASE,
+)
+_TIMETABLE = re.compile(
+    rf"(?:the |on |am )?(?:{_EVERY}|{_DAY}(?: (?:at )?{_CLOCK}|\Z)|\d{{1,2}}(?:[:.]\d\d)?(?: ?[ap]m| uhr)?"
+    r"(?: (?:to|till|until|bis) |-|\W*\Z))",
+    re.IGNORECASE,
+)
 _VERBS_FIRST = frozenset(
     """prefers prefer likes like wants want uses use keeps keep needs need always never please write run set has have
     remind answer drinks eats lives works speaks""".split()  # noqa: SIM905
@@ -320,8 +339,12 @@ def _is_negated(words: list[str]) -> bool:
 
 
 def _happened(head: str) -> bool:
-    """Whether it tells of what took place, and not of how a meeting that comes round is held."""
+    """Whether it tells of what took place, and not of how a meeting that comes round is held, or what a lunch costs."""
     begins = HAPPENINGS & {folded(token) for token in TOKEN.findall(head)[:3]}
+    name, colon, rest = head.partition(": ")
+    comes_round = _TIMETABLE.match(rest) if colon else _COMES_ROUND.search(name.partition(",")[0])
+    if comes_round and begins and begins <= OCCASIONS:
+        return False
     first = folded(next(iter(TOKEN.findall(head)), ""))
     if first.endswith("ed") and first not in CHANGE_WORDS and stem(first) not in GENERIC_STEMS:  # "Painted pier 3"
         return ": " not in head and not _STATES.search(head)

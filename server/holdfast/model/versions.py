@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from holdfast.model.claims import KIN, VAGUE, Claim, Term, claim
+from holdfast.model.claims import ATTRIBUTES, KIN, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
 
 LED, FOLDED, PROPOSED, UNASKED = 0.002, 0.5, 0.75, 0.85
@@ -45,6 +45,7 @@ _AHEAD, _WEIGHED, _LEAST, _SIBLINGS, _TELLING, _FRAMED = 5.17, 0.67, -6.0, 1.53,
 _WORDS_SIBLINGS, _WORDS_ALIKENESS = 2.5, 2.3  # by words alone: of siblings, and at the usual cosine
 _MOST_REST, _MOST_SHARED, _MOST_GAP = 5.0, 4.0, 6.0
 _MOST_ODDS = 6.0  # of the logarithms of odds that reading together gives
+_RATHER_AGAIN = -1.0  # logarithm of odds for saying it again, not anew: in doubt nobody is asked to retire a note
 _READ_WHOLE = 160  # characters, that are surely read to their end
 _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 1.92, 1.31, 0.02  # the odds for an order, where two were read together
 
@@ -227,6 +228,8 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     older, newer = older[:LONGEST], newer[:LONGEST]
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
+    if _belong_to_two(claim(older), claim(newer)):
+        return 0.0  # what is written says more than what is read
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
 
 
@@ -260,6 +263,12 @@ def overtaken(
         and whole not in wholes.get(newer, ())
         and said[newer] > said[whole]
     }
+
+
+def says_it_again(newer: str, read: ReadTogether, back: ReadTogether) -> bool:
+    """Whether a text says the same as an older one in other words, by what was read of the two in either order."""
+    again = (read.again - read.anew + back.again - back.anew) / 2
+    return again > _RATHER_AGAIN and not statement(newer).changed
 
 
 def told_as(likely: float) -> str:
@@ -488,6 +497,8 @@ def _are_siblings(both: _Both) -> bool:
         or _are_numbered(older, newer)
         or _is_kin_of(older, newer)
         or _are_of_two(older, newer)
+        or _belong_to_two(older, newer)
+        or (both.values.differ and (_tells_of_a_part(older, newer) or _tells_of_a_part(newer, older)))
         or _fill_one_form(both)
         or (both.values.other and both.share_their_subject)  # a day of one thing and an amount of another
         or (newer.ended and bool(both.left) and bool(both.fresh))  # what is no longer so is something else
@@ -546,6 +557,18 @@ def _kin_in(said: Claim) -> set[str]:
         for term, after in zip(said.head, following, strict=False)
         if term.subject and term.text in KIN and not (term.text == "frau" and after and after.kind == "name")
     }
+
+
+def _belong_to_two(older: Claim, newer: Claim) -> bool:
+    """Whether they tell of one sort of thing of two others, as "the saddle of Stella" and "the saddle of Blitz"."""
+    apart = older.wholes - newer.stems and newer.wholes - older.stems
+    return bool(apart) and older.part == newer.part and not newer.changed
+
+
+def _tells_of_a_part(one: Claim, other: Claim) -> bool:
+    """Whether one tells of a thing that belongs to what the other is about, as "the fitter of the kitchen"."""
+    about = {term.stem for term in other.head if term.subject}
+    return bool(one.wholes) and one.wholes <= about and one.part not in other.stems | ATTRIBUTES
 
 
 def _are_of_two(older: Claim, newer: Claim) -> bool:
