@@ -81,6 +81,13 @@ async def test_a_successor_is_worth_a_little_less_than_the_words_that_led_to_it(
     assert 0.8 * before.ranked.relevance < after.ranked.relevance < before.ranked.relevance
 
 
+async def test_a_successor_that_does_not_name_what_is_asked_for_is_not_doubted(memory: Memory) -> None:
+    old = await kept(memory, "The supplier of our corks is Amorim.")
+    new = await kept(memory, "We bottle with screw caps of Vinotwist.", old)
+    (hit,) = (await ask(memory, "who is the supplier of our corks?")).hits
+    assert (hit.note.id, hit.ranked.weak, hit.ranked.doubt) == (new, False, "")
+
+
 async def test_a_successor_that_is_found_by_itself_is_told_once(memory: Memory) -> None:
     first, second, third = await chain(memory)
     answer = await ask(memory, f"{HEMP} {STEEL} {SLING}")

@@ -25,7 +25,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from holdfast.model.note import Note
+from holdfast.model.claims import parts_that_differ, says_more
+from holdfast.model.note import Note, in_time
 from holdfast.model.statement import DAYS, unpointed
 from holdfast.model.words import STOP_WORDS, folded
 
@@ -374,3 +375,22 @@ def _are_opposite(a: Sentence, b: Sentence) -> bool:
     return any(
         word not in b.words and not _OPPOSITE[word].isdisjoint(b.words - a.words) for word in a.words & _OPPOSITE.keys()
     )
+
+
+def otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
+    """Which note says something else, what of it, and the call that mends it."""
+    verb = f"Contradicts ({pattern})" if pattern else "Says something else than"
+    parts = parts_that_differ(other.content, note.content)
+    there, here = (text and f'"{text}"' for text in parts) if parts else ("", "")
+    apart = ", ".join(filter(None, (there and f"{there} there", here and f"{here} here")))
+    sentence = f'{verb} {other.id} "{other.title}"{f": {apart}" if apart else ""}.'
+    return f"{sentence} {_replacing(*in_time(other, note))}"
+
+
+def _replacing(older: Note, newer: Note) -> str:
+    """The call by which one note replaces another, or by which a note that says more loses nothing of the rest."""
+    if says_more(older.content, newer.content):
+        rest = f'remember(content="<what else of it still holds>", supersedes=["{older.id}"])'
+        return f"{older.id} says more than that, which replacing it would lose. Where this one is right: {rest}"
+    call = f'mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
+    return f"Replaces {older.id}? Only where both tell one fact: {call}"

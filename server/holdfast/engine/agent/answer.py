@@ -417,12 +417,12 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
         [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
     )
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
+    ranked = _doubted(view, asking, ranked, max(limit, LEVELLED))  # what replaced a note inherits what is left of it
     retired = [item.candidate.id for item in ranked if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
     if not asking.question.past:
         ranked = _replaced(view, ranked, chains, wanted)
-    ordered = _newest_first(view, ranked, chains, asking.question)
-    return levelled(_doubted(view, asking, ordered, max(limit, LEVELLED)))
+    return levelled(_newest_first(view, ranked, chains, asking.question))
 
 
 def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -> list[Ranked]:
@@ -495,11 +495,12 @@ def _successor(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> R
 
 def _inheriting(successor: Ranked, item: Ranked) -> Ranked:
     """Worth what the replaced note is, a little less, where that is more than it is worth by itself."""
-    if item.score <= successor.score:
+    worth = INHERITED * item.relevance
+    if item.score <= successor.score and worth <= successor.relevance:
         return successor
-    worth = max(successor.relevance, INHERITED * item.relevance)
     also = (*successor.also, f"replaces {item.candidate.id} ({item.why})")
-    return successor._replace(score=item.score, relevance=worth, also=also)
+    successor = successor._replace(score=max(item.score, successor.score), also=also)
+    return successor if worth <= successor.relevance else successor._replace(relevance=worth, share=1.0, doubt="")
 
 
 def _around(

@@ -31,7 +31,7 @@ from holdfast.errors import ConflictError, EncoderError, InvalidArgumentError, P
 from holdfast.index.rows import IndexedNote, content_key, digest
 from holdfast.index.view import IndexView
 from holdfast.model import versions
-from holdfast.model.claims import parts_that_differ, say_the_same, says_more
+from holdfast.model.claims import say_the_same
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import (
     EDGE_TYPES,
@@ -47,7 +47,7 @@ from holdfast.model.note import (
     title_of,
 )
 from holdfast.model.omi import MemoryStoredEvent, memory_type
-from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
+from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, otherwise_than
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
 from holdfast.store.codec import new_document
@@ -393,7 +393,8 @@ def _detail(caller: Caller, wanted: _Wanted) -> JournalRecord:
 class Close:
     """A note that the new one is close to: how relevant, and how likely another version of the same fact.
 
-    `likeness` is the cosine of their vectors, None without vectors. `is_read`: the two were read together.
+    `likeness` is the cosine of their vectors, None without vectors. `is_read`: the two were read together. `is_same`:
+    it says the same in other words.
     """
 
     candidate: RankCandidate
@@ -402,6 +403,7 @@ class Close:
     likeness: float | None
     likely: float
     is_read: bool = False
+    is_same: bool = False
 
 
 def close_notes(view: IndexView, note: Note, vector: QueryVector | None, now: str) -> list[Close]:
@@ -432,14 +434,21 @@ async def read_together(ports: Ports, note: Note, close: Sequence[Close]) -> tup
         return tuple(close), ""
     try:
         said = await ports.pairs.read([(older.content, newer.content) for _, older, newer in pairs])
+        likely = [
+            versions.likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
+            for (item, older, newer), each in zip(pairs, said, strict=True)
+        ]
+        sure = [place for place, worth in enumerate(likely) if worth >= versions.PROPOSED]
+        back = await ports.pairs.read([(pairs[place][2].content, pairs[place][1].content) for place in sure])
     except EncoderError as error:
         return tuple(close), f"Close notes were compared by their words alone: {error}"
-    likely = {
-        item.note.id: versions.likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
-        for (item, older, newer), each in zip(pairs, said, strict=True)
+    same = {
+        place
+        for place, each in zip(sure, back, strict=True)
+        if versions.says_it_again(pairs[place][2].content, said[place], each)
     }
-    others = tuple(item for item in close if item.note.id not in likely)
-    return (*(replace(item, likely=likely[item.note.id], is_read=True) for item, *_ in pairs), *others), ""
+    read = [replace(item, likely=likely[place], is_read=True, is_same=place in same) for place, item in enumerate(near)]
+    return (*read, *(item for item in close if item not in near)), ""
 
 
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
@@ -532,7 +541,7 @@ async def _otherwise(
     replaced = {item.note.id for item in old}
     others = [item for item in close if item.candidate.id not in replaced]
     likely = [item for item in others if item.likely >= versions.PROPOSED]
-    anew = [item for item in likely if not say_the_same(item.note.content, note.content)]
+    anew = [item for item in likely if not (item.is_same or say_the_same(item.note.content, note.content))]
     anew = sorted(anew, key=lambda item: -item.likely)[:MOST_VERSIONS]
     opposed = {
         item.candidate.id: pattern
@@ -542,26 +551,7 @@ async def _otherwise(
     if opposed:
         await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
     different = [*anew, *(item for item in others if item.candidate.id in opposed and item not in anew)]
-    return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
-
-
-def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
-    """Which note says something else, what of it, and the call that mends it."""
-    verb = f"Contradicts ({pattern})" if pattern else "Says something else than"
-    parts = parts_that_differ(other.content, note.content)
-    there, here = (text and f'"{text}"' for text in parts) if parts else ("", "")
-    apart = ", ".join(filter(None, (there and f"{there} there", here and f"{here} here")))
-    sentence = f'{verb} {other.id} "{other.title}"{f": {apart}" if apart else ""}.'
-    return f"{sentence} {_replacing(*in_time(other, note))}"
-
-
-def _replacing(older: Note, newer: Note) -> str:
-    """The call by which one note replaces another, or by which a note that says more loses nothing of the rest."""
-    if says_more(older.content, newer.content):
-        rest = f'remember(content="<what else of it still holds>", supersedes=["{older.id}"])'
-        return f"{older.id} says more than that, which replacing it would lose. Where this one is right: {rest}"
-    call = f'mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
-    return f"Replaces {older.id}? Only where both tell one fact: {call}"
+    return [otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
 
 
 def _already(old: Sequence[IndexedNote]) -> list[str]:
