@@ -195,6 +195,25 @@ async def test_whoever_tied_two_notes_has_said_how_they_belong_together(agent: A
     assert sorted(answer.found) == sorted([first, second["id"]])
 
 
+@pytest.mark.parametrize(("verdict", "folded"), [("contradicts", True), ("none", False)])
+async def test_a_tension_leaves_the_newer_first_and_what_nothing_ties_stays_apart(
+    agent: Agent, verdict: str, *, folded: bool
+) -> None:
+    old, new = await told(agent, CHAIN[0], CHAIN[1])
+    item = {"node_a_id": old, "node_b_id": new, "edge_type": verdict, "reason": "I was told so"}
+    ((outcome),) = (await agent.call("run_maintenance", results={"edges": [item]}))["outcomes"]
+    assert outcome["status"] == "applied", outcome
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    assert [bool(each) for each in behind(answer)] == ([True] if folded else [False, False])
+    assert folded <= (answer.found == [new])
+    assert [{pair["a"], pair["b"]} for pair in answer["tensions"]] == [{old, new}] * folded
+    page = agent.files / "memories" / "harbour"
+    (file,) = page.glob(f"*{old}.md")
+    file.write_text(file.read_text("utf-8").replace("100", "120"), "utf-8")  # of other words nothing was said
+    again = await agent.recall("what is the limit of the partner gateway?")
+    assert again.found == [new]
+
+
 async def test_what_is_stored_in_one_go_is_a_list_and_no_history(agent: Agent) -> None:
     for number in (100, 300):
         await agent.remember(LIMIT.format(number))
@@ -250,6 +269,17 @@ async def test_what_was_valid_then_comes_first_and_what_came_later_is_marked(
     assert all(f"(later: since {day})" in answer.text for day in since.values())
     if "was" in query:
         assert since == {ids[place]: CHAIN[place][0] for place in later}
+
+
+async def test_another_thing_is_no_later_state_of_what_was_asked_about(era: str, tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", era, encoder="builtin", clock=Clock(NOVEMBER)) as agent:
+        texts = ("The saddle of Stella hangs in the tack room.", "The saddle of Blitz is at the saddler's.")
+        stella, blitz = await told(agent, (OLD, texts[0]), (NEW, texts[1]))
+        for query in ("where was Stella's saddle in August?", "where is Stella's saddle?"):
+            answer = await agent.recall(query)
+            assert answer.found[0] == stella, query
+            assert not any(behind(answer)), query
+        assert (await agent.recall("where is the saddle of Blitz?")).found[0] == blitz
 
 
 PAST_QUESTIONS = {
@@ -397,6 +427,25 @@ async def test_a_version_that_is_stored_at_once_is_told_of_and_is_a_tension(agen
     answer = await agent.recall("what is the limit of the partner gateway?")
     (pair,) = answer["tensions"]
     assert {pair["a"], pair["b"]} == {old["id"], new["id"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        (
+            "The first-aid box is on the wall beside the washroom.",
+            "You find the first-aid kit on the wall next to the washroom.",
+        ),
+        ("Pepper kicks when his girth is tightened fast.", "If you do up Pepper's girth quickly he will kick."),
+    ],
+)
+async def test_what_says_the_same_in_other_words_is_no_contradiction(
+    era: str, tmp_path: Path, text: str, again: str
+) -> None:
+    async with serving(tmp_path / "home", era, encoder="builtin") as agent:
+        await agent.remember(text)
+        assert not hints(await agent.remember(again))
+        assert (await agent.recall(text))["tensions"] == []
 
 
 async def test_no_hint_where_the_new_note_replaces_the_old_one_or_speaks_of_something_else(agent: Agent) -> None:

@@ -92,6 +92,7 @@ class IndexView:
     batch = _asked(maintenance.batch_of)
     cursor = _asked(maintenance.cursor_of)
     judged = _asked(maintenance.judged_with)
+    judged_apart = _asked(maintenance.judged_apart)
     batches = _asked(maintenance.batches)
     ids_before = _asked(maintenance.ids_before)
     ids_changed_since = _asked(maintenance.ids_changed_since)

@@ -16,6 +16,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.claims import say_the_same, says_more
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
+from holdfast.model.opposition import compared as differing
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import (
@@ -59,11 +60,11 @@ _WEAK = -1.3  # the same, at the least, of what hardly answers
 _NOWHERE = 99  # the place of what is no hit
 # Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
 NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
-_OF_A_GROUP = 0.2  # where the past is asked for nothing is hidden by it
+_OF_A_GROUP, _LIKELY_ONE = 0.2, 0.4  # where the past is asked for; the other if the newer lacks words asked for
 _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolidated: above every line
 _LEAST_LIKELY = 0.2  # versions of one fact, where the newer lacks words of the question that the older has
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
-_IN_TIME = frozenset({"preceded_by", "evolved_from"})  # edges between versions of one fact
+_IN_TIME = frozenset({"preceded_by", "evolved_from", "contradicts"})  # edges between versions of one fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,7 @@ def compared(
     """
     made = [link for link in links if link.reason not in AUTO_REASONS]
     tied = {frozenset((link.source, link.target)) for link in made if link.type not in _IN_TIME}
+    tied |= view.judged_apart(notes)
     read = view.readings(list(notes)) | read_pairs(links, notes)
     vectors = view.first_vectors(key, list(notes)) if key else {}
     texts = {each: item.note.content for each, item in notes.items()}
@@ -154,7 +156,7 @@ def compared(
             worth, weight = as_read(known, weight, older.content, newer.content)
             counting = _OF_READ
         if weight > -math.inf and _at_once(older, newer, worth):
-            if worth < FOLDED:
+            if worth < FOLDED or differing(older, newer).difference == "none":
                 continue
             unclear.append((newer.id, older.id))
             worth, weight = LED, -math.inf
@@ -192,8 +194,9 @@ class _Around:
                     or value >= FAR
                     or self._nearer(place, value) < _NEIGHBOURS > self._nearer(at, value)
                 )
-                if is_near or mine == texts[at] or frozenset((self._notes[place].id, self._notes[at].id)) in read:
-                    yield self._notes[place], self._notes[at], mine == texts[at], None if math.isnan(value) else value
+                is_same = mine == texts[at] != ""
+                if is_near or is_same or frozenset((self._notes[place].id, self._notes[at].id)) in read:
+                    yield self._notes[place], self._notes[at], is_same, None if math.isnan(value) else value
 
     def odds(self, older: str, newer: str) -> float:
         """What the others say for two notes being versions of one fact: the nearer they are to either, the less."""
@@ -336,10 +339,11 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
             continue
         then = _held_then(group, matters, era) if era.before or era.first else group[: _turn(group, looked, era.turn)]
         if then:
-            open_ones = [end for end in then[-2::-1] if not looked[end].candidate.outdated]
-            led.append(Led(_lifted(looked[then[-1]], item), tuple(open_ones)))
-            retired = [end for end in then[-2::-1] if end in ends and looked[end].candidate.outdated]
-            led += [Led(_beside(looked[end], item)) for end in retired]
+            sure = _surely_with({then[-1]}, looked, matters)
+            folded = [end for end in then[-2::-1] if end in sure and not looked[end].candidate.outdated]
+            led.append(Led(_lifted(looked[then[-1]], item), tuple(folded)))
+            others = [end for end in then[-2::-1] if end in ends and end not in folded]
+            led += [Led(_beside(looked[end], item)) for end in others]
         later = [end for end in group[len(then) :] if end in ends]
         led += [Led(_beside(looked[end], item), later_since=matters.said[end]) for end in later]
     return led
@@ -447,11 +451,8 @@ def _heads(
         if naming.intersection(found[old].candidate.held) - set(found[new].candidate.held):
             continue
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
-        is_sure, odds, place = (
-            matters.of(old, new) >= line,
-            matters.odds.get((old, new), -math.inf),
-            places.get(new, _NOWHERE),
-        )
+        is_sure, odds = matters.of(old, new) >= line, matters.odds.get((old, new), -math.inf)
+        place = places.get(new, _NOWHERE)
         answers_as_well = _answers_as_well(found[new], found[old])
         may_lead = matters.of(old, new) >= _LEAST_LIKELY or (answers_as_well and found[old].candidate.matched)
         if {old, new} <= matters.vectors.keys():
@@ -514,13 +515,23 @@ def _last(old: str, heads: Mapping[str, str]) -> str:
 
 
 def _group(end: str, found: Mapping[str, Ranked], matters: Matters) -> set[str]:
-    """All that speak of the matter of one, over any number of steps."""
-    pairs = [pair for pair, likely in matters.likely.items() if likely >= _OF_A_GROUP and set(pair) <= found.keys()]
-    group, grown = {end}, True
-    while grown:
-        more = {each for pair in pairs if group & set(pair) for each in pair} - group
+    """All that speak of the matter of one: surely, over any number of steps; or likely, if the newer has its words."""
+    near = {
+        each
+        for (old, new), likely in matters.likely.items()
+        if likely >= _OF_A_GROUP and end in (old, new) and {old, new} <= found.keys()
+        for each in (old, new)
+        if likely >= _LIKELY_ONE or _answers_as_well(found[new], found[old])
+    }
+    return _surely_with({end} | near, found, matters)
+
+
+def _surely_with(ends: set[str], found: Mapping[str, Ranked], matters: Matters) -> set[str]:
+    """These with all that surely tell the same facts, over any number of steps."""
+    pairs = [pair for pair, likely in matters.likely.items() if likely >= FOLDED and set(pair) <= found.keys()]
+    group = set(ends)
+    while more := {each for pair in pairs if group & set(pair) for each in pair} - group:
         group |= more
-        grown = bool(more)
     return group
 
 
