@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 
 from holdfast.model.identifiers import (
@@ -148,147 +149,7 @@ class Attribute(NamedTuple):
     told: str
 
 
-# Attributes by name, with what is left without them and their form. Lines with "?" find in a question that one is asked
-# for, lines with "=" in a note that one is told: those are wide, for what they miss is doubted. "{}" are lists below.
-_ATTRIBUTES: Final = r"""
-phone number, SURELY, words
-? \b(?:(?:tele)?phone|mobile|cell|fax|landline|handy|telefon|portable|movil)[- ]?{number}\b|\bphone extension\b
-? \b(?:telefon|handy|mobil|fax)nummer|\bdurchwahl\b|\bnumero de (?:tele\w+|portable|movil)
-? \bwhat(?:'s| is) (?:[\w-]+ ){0,3}?[\w-]+'s? (?:phone|telephone|mobile|fax)\W*\Z
-= \+\d[\d ()/-]{5,}\d|(?<!\d)\(?0\d[\d ()/-]{4,}\d|(?<![\d.,:-])\d{2,5}[- /]\d{3,4}(?:[- /]\d{2,})*(?![\d.,:])
-= (?<![\d.,])\d{6,}(?![\d.,])|\b(?:{phone})\b[^.!?]{0,40}\d{2,}
-email address, SURELY, words
-? \be-?mail[- ]?add?resse?\b|\bmail[- ]?add?resse?\b|\badresse (?:e-?)?mail\b|\bcorreo electr
-? {what}\be-?mails?(?: (?:of|for|von|de)\b|\W*\Z)
-= \S ?@ ?\w|\(at\)|\[at\]|\bat [\w-]+ ?(?:\.|dot) ?(?:com|org|net|de|io)\b
-IP address, SURELY, words
-? \bip(?:v[46])?[- ]?(?:add?resse?n?|s)\b|\badresse ip\b|\bdireccion ip\b|\bwh(?:at|ich) ip\b
-= \d{1,3}\.\d{1,3}\.(?:\d{1,3}|x|\*)|[0-9a-f]{1,4}:[0-9a-f]{0,4}:[0-9a-f:]+|\bdhcp\b|\blocalhost\b
-address, LIKELY, words
-? (?:{what}|'s (?:home |postal )?)(?<!mail )(?<!ip )(?<!web )(?<!-)\b(?:address|adresse|anschrift|direccion)\b
-? \bwhere does \w+ live\b
-= \b(?:{street})\b|\w(?:strasse|gasse|weg|platz|ufer|ring|allee|damm|hof|markt)\b|@|://
-= \b\w+\.\w{2,}(?:\.\w+)*[/:]|\b\d{4,5} [a-z]{3,}
-= \d{1,3}\.\d{1,3}\.\d|:\d{2,5}\b|\b(?:address|adresse|anschrift|direccion|lives?|moved to|wohnt|habite|vive)\b
-birthday, SURELY, words
-? \bwhen(?:'s| is| was| does| do)?\b.*\b(?:birth ?day|born)\b|\b(?:date of birth|birth ?date|geburtsdatum)\b
-? \bwh(?:at|ich)(?:'s| is| day is| date is)\b[^?]*\bbirthday\W*\Z|\bwann\b.*\b(?:geburtstag|geboren)\b
-? \A\W*(?:(?:tell|give) me )?(?:\w+ ){0,2}?\w+'s birthday\W*\Z|\bbirthday of\b
-? \bquand\b.*\b(?:anniversaire|nee?)\b|\bdate de naissance\b|\bcuando\b.*\b(?:cumple\w*|nacio)\b|\bfecha de nac
-= \b{birth}\b|\bturn(?:s|ed|ing)? (?:\d+|\w+ty|\w+teen)\b
-age, SURELY, words
-? \bhow old\b|\bwhat age\b|\bwie alt\b|\bquel age\b|\bcuantos anos tiene
-= \b{birth}\b|\d+[- ](?:years?|yrs?|months?|weeks?|days?|jahre?|monate?|ans?|mois|anos?|meses)\b|\baged?\b|\b\d{1,3}th\b
-= \b(?:years?|months?|weeks?)[- ]old\b|\bjahre alt\b|\bturn(?:s|ed|ing)?\b|(?:19|20)\d\d|\b(?:is|are|was) \d{1,3}\b
-= \bin (?:his|her|their) \w+ies\b
-price, SURELY, words
-? \bhow much (?:is|was|are|were|does|did|do|will|would|has|have)\b.*\b(?:costs?|charged?|paid|pay|spend|spent)\b
-? \bwhat (?:do|does|did|will|would)\b.*\b(?:costs?|charge)\b|\b(?:hourly|daily|monthly) (?:rate|fee)\b
-? \b(?:price|cost|fee|salary) of\b|'s (?:price|cost|fee|salary)\W*\Z
-? {what}\b(?:price|fee|salary|rent|preis|gehalt|miete|prix|loyer|precio|alquiler)\b
-? \b(?:was|wieviel|wie viel) kostet(?:e|en)?\b|\bcombien cout|\bcuanto c[ou]e?st
-= [\u20ac$\u00a3\u00a5]|\d[.,]\d\d\b(?!\.)|\b(?:{money})\b|/ ?(?:mo|month|yr|year|h|hour|day)\b
-= (?<![\d.,:-])(?!(?:19|20)\d\d\b)\d[\d.,]*\d(?= ?(?:[.,;!?)]|\Z|\n)| (?:{then})\b)
-version, SURELY, words
-? {what}\bversion\b|\bversion of\b
-= \bv?\d+\.\d+|\bv\d+\b|\bversions?\b|\b[a-z+]{3,}[- ]\d{1,3}\b(?![.,:]\d| ?(?:%|[a-z]{3,}s)\b)
-port, SURELY, words
-? {what}\bports?\b(?=.*\b(?:{serves})\b)|\bon (?:what|which) port\b|\bport number\b
-= \bports?\b|:\d{2,5}\b|\blocalhost\b|\bon \d{2,5}\b|(?<![\d.,-])(?!(?:19|20)\d\d\b)\d{4,5}(?![\d.,-])
-such number, SURELY, words
-? \b(?:number|licen[cs]e|registration) plates?\b|\bplate number\b|\bkennzeichen\b|\b(?:{numbered}) {number}\b|\biban\b
-? \b(?:serien|policen|versicherungs|konto|rechnungs|kunden|vertrags|bestell|zimmer|steuer)nummer\b
-? \bnumero de (?:serie|cuenta|compte|contrat|contrato)\b|\bplaque d'immatriculation\b|\bmatricula\b
-= \bnumbers?\b|\bnr\b|\bno\. ?\d|#\d|\bnumm?ero?\b|nummer\b|(?<![\d.,:-])(?!(?:19|20)\d\d(?!\d))\d{4,}
-= \b(?=\w*\d)(?=\w*[a-z])[\w/-]{5,}\b|\b[a-z]{1,4}-?\d{3,}\b
-= \b(?:room|gate|flight|platform|ticket|order|unit|zimmer) [a-z]?\d|\b(?:{numbered}) (?:id|code)\b
-colour, SURELY, words
-? \bwh(?:at|ich) colou?rs?\b|\bwhat(?:'s| is| was) the colou?r\b|\bwelche[rn]? farben?\b
-? \bquelles? couleurs?\b|\bque color
-= \b(?:{colour})\b|#[0-9a-f]{3,8}\b|\w+ish\b|\bral \d
-measure, LIKELY, words
-? \bhow (?:tall|high|thick|wide|deep|broad)\b|\bwie (?:dick|breit|tief) (?:ist|sind|war|liegt)\b
-? \bwhat(?:'s| is)? (?:the )?(?:\w+ )?(?:length|width|height|depth|thickness|diameter)\b
-= \d\s?(?:{length}|['"\u2033\u2032])(?![^\W\d_])|\d ?(?:x|by|mal|sur|por|\u00d7) ?\d|\b(?:{count}) (?:{length})\b|\d ?%
-= \d[.,]\d\d\b|\b(?:levels?|times (?:as|the)|limit|maximum|minimum|max|min)\b
-weight, SURELY, words
-? \bhow heavy\b|\bhow much (?:does|did|do)\b.*\bweigh\b|\bweight of\b|\bwie schwer (?:ist|sind|war)\b
-= \d\s?(?:{weight}|g|t|stone)\b|\b(?:{weight})\b
-size, LIKELY, words
-? \bhow (?:much|many \w+ of|big|large) (?:is |are )?(?:the )?(?:ram|memory|storage|disk|disc|swap|vram)\b
-? \b(?:disk|memory|ram|storage) (?:size|capacity)\b
-? \bhow many (?:gb|gigabytes|megabytes|terabytes)\b|\bwie ?viel (?:ram|speicher\w*)\b
-= \d\s?(?:[kmgtp]i?b|gb|gigs?|bytes?|[kmgt]ega\w*|gigabytes?|terabytes?|megabytes?)\b
-percentage, SURELY, words
-? {what}\b(?:interest|tax|mortgage|discount|growth|conversion|churn|error|hit) rate\b|\bhow many percent\b
-? \bwh(?:at|ich) (?:percentage|percent|share|proportion|accuracy)\b|\bzinssatz\b|\bwie ?viel prozent\b
-? \bquel (?:pourcentage|taux)\b|\bque porcentaje\b
-= %|\bper ?cent\b|\bprozent\b|\bpour ?cent\b|\bpor ciento\b|\b(?:0|1)\.\d+|\bper (?:mille|thousand)\b|\bbps\b
-= \b\d+ (?:of|in|out of) (?:\w+ )?\d+|\b(?:half|third|quarter|tenth|one in)\b
-password, SURELY, words
-? \b(?:password|passphrase|passcode|passwort|kennwort|mot de passe|contrasena|pin code|pin number)\b
-= \bpass(?:word|phrase|code|wort)?s?\b|\bkennwort|\bmot de passe\b|\bcontrasena
-= \b(?:pin|secrets?|credentials?|vault|key|token|login|code)\b
-web address, LIKELY, words
-? {what}\b(?:url|website|web ?site|web address|domain|webseite|web-?adresse|site web|pagina web)\b
-= ://|\bwww\.|\b[\w-]+\.(?:{domain})\b|/\w+|\burl\b|\bdomain\b
-hours, LIKELY, words
-? \b(?:opening|office|business|visiting|working) hours\b|\boffnungszeiten\b|\bhoraires\b|\bhorario\b
-= \d{1,2}(?:[:.]\d\d)?\s?(?:am|pm|h|uhr|to|until|till|bis|a|-|\u2013)\b|\bnoon\b|\bmidnight\b|\d[-\u2013]\d|:\d\d
-= \b(?:opens?|opened|closed?|closes|geoffnet|geschlossen|ouvert\w*|ferme\w*|abierto\w*|cerrado\w*|{day})s?\b
-maker, SURELY, any name
-? {what}\b(?:brand|manufacturer|marke|hersteller|marque|fabricant|marca|fabricante)\b
-? \bwho (?:made|makes|manufactured|manufactures|produced|produces|built|designed)\b|\bwer hat\b.*\b(?:herges|gebaut)
-= \b(?:brands?|makes?|models?|made|built|manufactur\w*|marke|modell|hersteller|marque|modele|marca|modelo)\b
-surname, SURELY, surname
-? \b(?:surname|last name|family name|full name|nachname\w*|nom de famille|apellidos?)\b
-= \b(?:surname|last name|family name|full name|nachname|nom de famille|apellidos?)\b
-name, LIKELY, near name
-? \bwh(?:at|ich)(?:'s| is| are| was)? (?:the )?names? of\b|\bwhat(?:'s| is| was) [^?]{2,40}'s? (?:first )?name\b
-? \bwhat (?:is|are|was) [^?]{2,50} (?:called|named)\b|\bwie heiss(?:t|en)\b|\bcomment s'appelle|\bcomo se llama
-= \b(?:named|called|heiss(?:t|en)|appelle\w*|llama\w?)\b|\bnames?(?: is| are| was|:)|["\u201c\u201e\u00ab`]
-reason, UNSURELY, words
-? \A\W*(?:(?:and|so|but|und|et|y) )?(?:why|wieso|weshalb|warum|pourquoi|por que)\b|\bwhat(?:'s| is| was) the reason\b
-= \b(?:{reason})\b|n't\b|[:;(\u2013\u2014]|\bto [a-z]+\b
-person, UNSURELY, any name
-? \A\W*(?:(?:and|so|but|und|et|y) )?(?:who|whom|wer|wen|wem|qui|quien)\b(?! else)|\bin charge of\b|\bresponsible for\b
-= \b(?:{person}|\w{3,}(?:ers?|ors?|ists?|ians?))\b|@\w
-"""
-_LISTS: Final = r"""
-number number no nr nummer numero
-phone ext extension phone tel telefon telephone mobile cell fax durchwahl call ring dial reach\w*
-phone erreich\w* text sms number
-phone nummer
-street street str road rd lane avenue ave square boulevard blvd drive court alley quay terrace crescent rue allee place
-street calle plaza avenida camino platz floor suite postfach unit building park estate
-birth birth\w* born b-?day geburt\w* geboren\w* anniversaire naissance nee? cumple\w* nacid\w* nacim\w* nacio
-money aud cad nzd nok sek dkk isk pln czk huf jpy cny inr brl
-money eur euros? usd dollars? bucks pounds? quid gbp chf franken francs? cents? pence yen rupees? kron\w+ zloty pesos
-money crowns cost\w* pric\w+ pay\w* paid fees? rent\w* charge\w* bill\w* invoice\w* quot\w+ offer\w* budget free cheap
-money expensive worth spen[dt]\w* b[ou]ught buy sold sell prei\w+ koste\w* bezahlt zahlt gebuhr\w* miete rechnung
-money angebot kostenlos umsonst gratis prix cout\w* paye loyer facture gratuit cuesta\w* precio pag\w+ alquiler
-money annually monthly yearly hourly
-serves listen\w* run\w* us\w* serv\w* bound bind expos\w* open tcp udp for does is on lauscht lauft ecoute escucha
-numbered serial policy account order invoice customer contract ticket part model registration reference tracking
-numbered passport tax vat room flight membership insurance
-colour red blue green yellow black white brown orange gr[ea]y purple violet pink silver gold\w* beige turquoise teal
-colour cyan magenta maroon navy olive cream ivory amber crimson scarlet indigo lilac bronze copper transparent
-colour colou?r\w* rote?[rns]? blaue?n? grune?n? gelbe? schwarze?n? weisse?n? braune? graue? rosa lila silbern farbe\w*
-colour rouge bleue? verte? jaune noire? blanc\w* brun gris\w? couleur roj[oa] azul verde amarill[oa] negr[oa] marron
-length mm cm dm m km met(?:re|er)s? (?:centi|milli|kilo)met\w+ inch(?:es)? in feet foot ft miles? yards? storeys?
-length stories floors? fathoms? zoll metros? px pixels?
-then for in per each an? from last this by plus net and but
-count a an half one two three four five six seven eight nine ten twelve twenty thirty fifty hundred few several
-weight kg mg lbs? oz grams? grammes? kilos? kilograms? tons? tonnes? pounds? ounces? gramm kilogramm tonnen
-domain com org net de io dev app eu uk fr es ch at local internal lan example test co ai me info
-reason because since as so due reasons? caus\w* otherwise too would instead than not? cannot never nobody need\w* when
-reason if want\w* but after until broke\w* fail\w* los[te] weil da damit denn sonst nicht kein\w* zu car parce afin
-reason pour porque para
-person i we he she they you my our his her their us me team group users? people persons? staff family mother father mum
-person dad mom sister brother wife husband son daughter partner friend\w* neighbou?r\w* boss company agency office firm
-person bank customer\w* client department everybody everyone nobody somebody anyone children kids wir ich er sie
-person unser\w* mein\w* nous notre il elle nosotros nuestr\w+ el ella
-"""
+_TABLE: Final = Path(__file__).with_name("attributes.txt")
 # Kinds of numbers by what they are called, each line one; German ones as they begin a compound.
 _KINDS: Final = """
     phone telephone mobile cell fax landline handy mobil telefon fon portable movil telefono
@@ -436,18 +297,31 @@ def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterato
         yield Doubt(HEADLESS, f"no {asked.head[-1]}")
 
 
-@cache  # made when the first question is read, so that a start does not wait for it
-def _attributes() -> tuple[Attribute, ...]:
+@cache  # read when the first question is, so that a start does not wait for it
+def _table() -> tuple[list[str], list[str]]:
+    """The lines of the table that tell of attributes, and those of its lists."""
+    attributes, _, lists = _TABLE.read_text("utf-8").partition("\n--\n")
+    first, second = ([line for line in half.split("\n") if line and line[0] != "#"] for half in (attributes, lists))
+    return first, second
+
+
+@cache
+def _lists() -> Mapping[str, str]:
+    """For each list of the table a pattern that finds any of its words."""
     lists = {"what": [_WHAT], "day": [folded(day) for day in say.WEEKDAYS]}
-    for line in filter(None, _LISTS.split("\n")):
-        name, *words = line.split()
+    for name, *words in map(str.split, _table()[1]):
         lists.setdefault(name, []).extend(words)
+    return {name: f"(?:{'|'.join(words)})" for name, words in lists.items()}
+
+
+@cache
+def _attributes() -> tuple[Attribute, ...]:
     found = []
-    for part in re.split(r"\n(?=\w)", _ATTRIBUTES.strip()):
+    for part in re.split(r"\n(?=\w)", "\n".join(_table()[0])):
         head, *lines = part.split("\n")
         name, share, form = head.split(", ")
         asked, told = (
-            re.sub(r"\{([a-z]+)\}", lambda name: f"(?:{'|'.join(lists[name[1]])})", text)
+            re.sub(r"\{([a-z]+)\}", lambda name: _lists()[name[1]], text)
             for text in ("|".join(line[2:] for line in lines if line[0] == sign) for sign in "?=")
         )
         found.append(Attribute(name, SHARES[share], cast("Form", form), re.compile(asked), told))
