@@ -388,3 +388,16 @@ def test_a_seldom_word_among_others_that_the_note_has_not_leads_to_it_as_a_weak_
     first, second = rank(Found((near, far), frozenset(), {"ladder": 1}, 200), question)
     assert (first.candidate, second.candidate) == (far, near)
     assert first.weak
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [
+        ("who was the school's caretaker in August?", "caretaker"),
+        ("what was the mill's turnover last April?", "turnover"),
+        ("who was the mill's weaver on Monday?", "weaver"),
+    ],
+)
+def test_a_time_is_not_what_is_asked_for_of_a_thing(asked: str, missing: str) -> None:
+    assert doubt_of(asked, told("Our trainee is Malte.")) == f"no {missing}"
+    assert doubt_of(asked, told(f"Our {missing} is ill.")) in ("", "no person")

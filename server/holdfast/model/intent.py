@@ -10,6 +10,7 @@ And whom or what it names that no note knows.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -491,6 +492,7 @@ _OPEN_NOUNS = _words(
     "identity nationality hometown religion diagnosis illness limit limits value values setting settings rate "
     "frequency capacity"
 )
+_WITHIN = _words("in of for at on during since until before after by from with last this next")  # ends a head
 _HEAD_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
 _STEM = 5  # letters with which words of one family begin
@@ -500,7 +502,8 @@ def head_of(question: str) -> tuple[str, ...]:
     """The words of what a folded question asks for of a thing, or how many; empty where it asks openly."""
     for pattern in _HEADS:
         if found := pattern.search(question):
-            words = [word for word in _HEAD_WORD.findall(found[1]) if is_content(word)]
+            named = itertools.takewhile(lambda word: word not in _WITHIN, _HEAD_WORD.findall(found[1]))
+            words = [word for word in named if is_content(word) and word not in TIMES]
             return () if _OPEN_NOUNS.intersection(words) else tuple(words)
     return ()
 
